@@ -14,20 +14,20 @@ STRIP   ?= -Wl,-s
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
            -Wswitch-enum
 WARN    += $(if $(WERROR),-Werror)
-# Only debuggers unwind stacks, by .debug_frame: tables for the program itself
-# would be a tenth of it.
+# Only debuggers unwind stacks, by .debug_frame. Unwind tables for the program
+# itself would be a tenth of it.
 CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
              -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS) \
              -DCUTE_VERSION='"$(VERSION)"'
 LIBS    := -lm -ldl -lpthread
 
-# The program alone has core/program/ (weblib.c: where it is WebAssembly);
-# everything else is the library too.
+# core/program/ is only in the program (weblib.c: only in WebAssembly);
+# everything else is also in the library.
 PROGRAM := $(filter-out %/weblib.c,$(sort $(wildcard core/program/*.c)))
 CORE    := $(filter-out core/program/%,$(sort $(wildcard core/*/*.c)))
 OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
-# Wildcards by level: what lies in lua/ and kernels/ goes into the program.
+# Wildcards by level: the program embeds the files of lua/ and kernels/.
 LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
 # Documents for users, which `?word` searches too.
@@ -41,8 +41,8 @@ endif
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
-# Most of a simulated GEMM is these loops, and where they happen to begin is
-# worth 5 % of it.
+# A simulated GEMM spends most of its time in these loops; their alignment
+# matters up to 5 %.
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
@@ -51,7 +51,7 @@ $(BUILD)/%.o: core/%.c Makefile VERSION
 	@echo 'CC $<'
 	$(CC) $(CSTD) $(CFLAGS) $(ALIGN) $(WARN) -MMD -MP -c $< -o $@
 
-# The helper functions of emitted text, cut from the CUDA files that they are.
+# The helper functions of emitted text, cut from the CUDA files.
 PRELUDE := core/emit/prelude.cu core/emit/preludemem.cu
 $(BUILD)/emit/prelude.inc: $(PRELUDE) tools/embed.lua
 	@mkdir -p $(@D)
@@ -59,7 +59,7 @@ $(BUILD)/emit/prelude.inc: $(PRELUDE) tools/embed.lua
 	$(LUA) tools/embed.lua $@ $(PRELUDE)
 $(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 
-# Changes when a file came or went, which no date shows.
+# Changes when a file is added or removed, which no timestamp shows.
 $(BUILD)/files: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(CORE) $(LUA_SRC) $(DOCS)' | cmp -s - $@ || \
@@ -78,9 +78,9 @@ $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	@echo 'LD $@'
 	$(CC) -shared $(CFLAGS) -o $@ $(OBJ) $(LIBS)
 
-# Lua is linked in whole and its API exported, so that C modules of Lua can
-# be loaded; nothing of libedit and zlib is exported. zlib unpacks the Lua files
-# that the program carries: a third of their text, which was 1.2 of its 2.9 MB.
+# Lua is linked completely and its API exported, so that C modules of Lua can be
+# loaded; libedit and zlib export nothing. zlib unpacks the Lua files in the
+# program: a third of their text, which was 1.2 of its 2.9 MB.
 $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	@echo 'LD $@'
 	$(CC) $(CFLAGS) $(STRIP) -Wl,-E -Wl,--exclude-libs,libedit.a:libbsd.a \
@@ -88,7 +88,7 @@ $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	  -Wl,--whole-archive $(LUA_LIB) -Wl,--no-whole-archive \
 	  $(EDIT_LIB) $(Z_LIB) $(LIBS)
 
-# What only specs and golden data ask of the simulator's parts.
+# Parts of the simulator for specs and golden data only.
 UNITS := $(BUILD)/spec/units.o $(addprefix $(BUILD)/,sim/access.o sim/mma.o \
            sim/tile.o sim/tile16.o base/dtype.o)
 $(BUILD)/spec/units.o: spec/sim/units.c Makefile
@@ -107,13 +107,14 @@ demo: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
-# What another machine can break: compiler, libc, CPU, driver, NVRTC. All specs
-# but tests of the tag #long, and those of the program through the program.
+# Covers what differs between machines: compiler, libc, CPU, driver, NVRTC. All
+# specs without tests of the tag #long, and the specs of the program through the
+# program.
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program
 
-# Those of its spec files that take at most 1.5 s of CPU.
+# The spec files of `make test` that take at most 1.5 s of CPU.
 quick: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) quick
@@ -122,13 +123,13 @@ quick: setup-test
 test-all:
 	@sh .ci/run
 
-# The same specs on the GPU, those that need one, and four scripts under the
-# toolkit's compute-sanitizer where that is installed.
+# The same specs on the GPU, the specs that need one, and four scripts under the
+# toolkit's compute-sanitizer if installed.
 gpu: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/gpu.sh $(BUILD)
 
-# Specs for a machine without busted or Lua: take the folder there with
+# Specs for a machine without busted or Lua: copy this folder there with
 # $(BUILD), and run `sh tools/gpu.sh $(BUILD)`.
 gpu-kit: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
@@ -140,7 +141,7 @@ golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'
 
-# How many of the Python DSL's names there are; reads CUTELUA_NAMES_FILE.
+# Prints how many of the Python DSL's names exist; reads CUTELUA_NAMES_FILE.
 names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("spec.program.names").main()'
@@ -159,11 +160,11 @@ check: setup-check
 	@sh tools/suite.sh $(BUILD) check
 
 # Address and undefined-behaviour sanitizers, leaks included, and a Lua that
-# checks its C API's use, built from the source of Debian's package.
+# checks the use of its C API, built from the source of Debian's package.
 asan: setup-asan
 	@sh tools/suite.sh $(BUILD) asan
 
-# Fails allocation 1, 2, 3, ...: an error each time, never a crash.
+# Makes allocation 1, 2, 3, ... fail: each must give an error, never a crash.
 memerr: setup-test
 	@sh tools/suite.sh $(BUILD) memerr
 
@@ -171,8 +172,8 @@ bench: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
 
-# docs/ladders.md and its charts, from docs/measured/: measured anew where
-# there is a GPU.
+# docs/ladders.md and its charts from docs/measured/, measured again if there is
+# a GPU.
 ladders: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; x=$(BUILD)/cutelua; m=docs/measured; \
@@ -193,8 +194,8 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
-# Brings what is generated in the documents up to date; writes the reference of
-# all public names, the tutorial and the documents as pages: build/docs.
+# Updates what is generated in the documents; writes the reference of all public
+# names, the tutorial and the documents as pages: build/docs.
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(LUA) tools/irdoc.lua
@@ -206,7 +207,7 @@ docs: setup-build
 	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \
 	  docs/*.md docs/measured/*.md
 
-# Random input for FUZZ_SECONDS: one target a file spec/fuzz/*.lua.
+# Random input for FUZZ_SECONDS: one target for each file spec/fuzz/*.lua.
 fuzz: setup-fuzz
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for f in spec/fuzz/*.lua; do \
@@ -214,8 +215,8 @@ fuzz: setup-fuzz
 	    $(or $(FUZZ_SECONDS),60); \
 	  else echo "no fuzz targets in spec/fuzz"; fi; done
 
-# The program, its man page and completion; scripts, documents, for editors the
-# Lua that the program carries, and the workshop where `make web` made it.
+# Installs the program, its man page and completion; scripts, documents, the
+# program's Lua files for editors, and the workshop if `make web` built it.
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all $(BUILD)/cutelua.1
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 \
@@ -246,8 +247,8 @@ deb: setup-deb
 rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 
-# Both packages, installed and tried in a root of their own. As root; needs the
-# network for debootstrap, and is no part of the tests.
+# Installs and tries both packages in a root of their own. Needs root, and the
+# network for debootstrap; the tests do not include it.
 packages: setup-deb deb rock
 	@sh tools/packages.sh $(BUILD)
 
@@ -260,7 +261,7 @@ web-one web-threads:
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) \
 	  THREADS=$(filter -threads,$(@:web%=%)) web-program
 
-# It against the program of this machine, under node and in a Chromium.
+# Compares it with the native program, under node and in a Chromium.
 web-test: setup-webtest
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) web

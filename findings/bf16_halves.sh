@@ -1,19 +1,19 @@
 #!/bin/sh
-# How ptxas turns f32 into bf16 in four spellings of one value (sm_90a).
+# Shows how ptxas converts f32 to bf16 for four spellings of one value (sm_90a).
 #
-# Guess, before the run: the spelling does not matter. Rounding is the same
-# instruction, F2FP.BF16.F32.PACK_AB, and two conversions whose results become
-# the halves of a word are one instruction, whether they are cvt.rn.bf16.f32 or
+# Hypothesis before the run: the spelling does not matter. Rounding is the same
+# instruction, F2FP.BF16.F32.PACK_AB. Two conversions whose results become the
+# halves of a word are one instruction, whether they are cvt.rn.bf16.f32 or
 # cvt.rn.bf16x2.f32 with a half of zero.
 #
-# Seen, ptxas 13.0.88: only scalar conversions are paired.
-#   halves  two cvt.rn.bf16.f32, then mov.b32 {lo, hi}    one F2FP
-#   zeros   two cvt.rn.bf16x2.f32 of (0, x), then prmt    two F2FP and a PRMT
-#   stored  one cvt.rn.bf16.f32, stored as 16 bits        one F2FP
-#   widened one cvt.rn.bf16.f32, shifted left by 16       one F2F.BF16.F32
-# A value that is rounded to bf16 and goes on as f32 gets another instruction
-# than one that is stored, and spelling it as the x2 form to avoid that costs two
-# instructions wherever the value is half of a word.
+# Result, ptxas 13.0.88: only scalar conversions are paired.
+#  halves  two cvt.rn.bf16.f32, then mov.b32 {lo, hi}    one F2FP
+#  zeros   two cvt.rn.bf16x2.f32 of (0, x), then prmt    two F2FP and a PRMT
+#  stored  one cvt.rn.bf16.f32, stored as 16 bits        one F2FP
+#  widened one cvt.rn.bf16.f32, shifted left by 16       one F2F.BF16.F32
+# A value that is rounded to bf16 and used as f32 gets another instruction than
+# a stored one. Spelling it as the x2 form to avoid that costs two instructions
+# wherever the value is half of a word.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -26,7 +26,7 @@ nvdisasm=$(find $bin -type f -name nvdisasm)
 "$ptxas" --version | grep '^Build'
 
 failed=0
-# seen NAME BODY WANT: the conversions among the instructions of BODY.
+# seen NAME BODY WANT: compares the conversions among the instructions of BODY.
 seen() {
   cat >"$work/k.ptx" <<EOF
 .version 9.0

@@ -1,16 +1,18 @@
---- Random kernels whose variables are nil at first and get what Lua alone knows
--- inside of loops and branches: numbers, strings, functions, tables, in locals,
--- upvalues, globals, fields and lists. Each thread is run by plain Lua, too.
+--- Generates random kernels whose variables start as nil and get values inside
+-- loops and branches that only Lua knows: numbers, strings, functions and
+-- tables, in locals, upvalues, globals, fields and lists. Plain Lua runs each
+-- thread, too.
 --
--- A program is marked text. What stands between @ is a region of the kernel,
--- and Lua's own words in plain Lua.
+-- A program is marked text. Text between @ marks is a region: the kernel form
+-- replaces it with the kernel's loops and branches, and the plain form with
+-- Lua's own keywords.
 local cute = require "cute"
 local random = require "spec.random"
 
 local absent = {}
 
 local THREADS, SLOTS = 8, 8
-local NOTHING = -777  -- what plain Lua puts for nil
+local NOTHING = -777  -- value that plain Lua writes for nil
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen
@@ -66,7 +68,8 @@ local function put(g, what)
   return ("put(%d, %s)"):format(g:r(SLOTS) - 1, what)
 end
 
--- How places of each kind are set and read; P is the place, K a constant.
+-- How to assign and use variables of each kind: P is the variable, K a
+-- constant.
 local USES = {
   number = {
     {"P = K"}, {"P = K"}, {"P = (P or 0) + 1"}, {"P = nil", rare = true},
@@ -113,7 +116,7 @@ local USES = {
     {"local m = {} m[1] = K m[#m + 1] = K X = (X + #m) % 97"}},
 }
 
--- A statement about a place.
+-- Returns a statement about one of the active variables.
 local function of_host(g)
   local about = g:pick(g.active)
   local use = g:pick(USES[about.kind])
@@ -129,7 +132,7 @@ local function of_host(g)
   end))
 end
 
--- A statement of traced numbers alone.
+-- Returns a statement of traced numbers only.
 local function of_kernel(g)
   local k = g:r(4)
   if k == 1 then return put(g, g:value()) end
@@ -186,7 +189,7 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    if k == #REGIONS then self.loops = 0 end  -- a function's own
+    if k == #REGIONS then self.loops = 0 end  -- counts within a function
     local text = REGIONS[k](self, depth)
     self.loops = loops
     return text
@@ -198,7 +201,7 @@ local DECLARED = {
   {"p", "number"}, {"q", "number"}, {"s", "string"}, {"f", "func"},
   {"h", "object"}, {"b", "flag"}, {"up", "number"}, {"upper", "string"}}
 
---- The marked text of a program.
+--- Returns the marked text of a program.
 ---@param seed integer
 ---@return string
 function absent.program(seed)
@@ -284,7 +287,7 @@ local function expand(text, words, range, cases)
   end):gsub(";end%)", "end)"))
 end
 
---- The program as the text of a kernel, function(out, n).
+--- Returns the program as text of a kernel, function(out, n).
 ---@param text string
 ---@return string
 function absent.kernel(text)
@@ -296,7 +299,7 @@ function absent.kernel(text)
     .. "\nend"
 end
 
--- The same as what one thread does, function(put, n, tid).
+-- Returns the program as text of one thread, function(put, n, tid).
 local function plain(text)
   return "local cute = require 'cute'\nreturn function(put, n, tid)\n"
     .. expand(text, PLAIN, "for %s = 0, (%s) - 1 do",
@@ -330,8 +333,9 @@ local function simulated(text, n)
   return got
 end
 
---- Runs a program both ways: "same", "error" (of the kernel, with its message),
--- "skipped" (plain Lua fails for a thread) or "different", with both results.
+--- Runs a program both ways. Returns "same", "error" (of the kernel, with its
+-- message), "skipped" (plain Lua fails for a thread) or "different", with both
+-- results.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

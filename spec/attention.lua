@@ -1,4 +1,4 @@
---- What specs of attention share: problems, and attention and its gradients in
+--- Helpers for specs of attention: problems, and attention and its gradients in
 -- plain Lua, in double precision.
 local core = require "cute.core"
 local cute = require "cute"
@@ -6,12 +6,12 @@ local support = require "spec.support"
 
 local attention = {}
 
--- What flash.lua's users load.
+-- Module that the other attention kernels load.
 local FLASH = "kernels.flash"
 local text = {}
 
---- A maker of kernels/`user`.lua, where the nth `from` in the text of
--- kernels/`file`.lua, itself or flash, is `to`.
+--- Returns the maker of kernels/`user`.lua, with the nth `from` in
+-- kernels/`file`.lua (the same file, or flash.lua) replaced by `to`.
 function attention.changed(user, file, from, nth, to)
   local function module(name)
     local path = ("kernels/%s.lua"):format(name)
@@ -27,13 +27,13 @@ function attention.changed(user, file, from, nth, to)
   return assert(ok and make, make)
 end
 
---- What a change of a text was, to read.
+--- Describes a text change for a test's title.
 function attention.title(f)
   return ("%s: %s (%d)%s"):format(f[1], f[2], f[3],
                                   f[4] and " is " .. f[4] or " left out")
 end
 
--- A tensor of this shape, and its elements as a list from 0 on.
+-- Returns a tensor of this shape and its elements as a list from 0.
 local function normal(shape, dtype, seed)
   local t = cute.zeros(shape, dtype)
   local b = core.param_memory(t):fill_normal(seed)
@@ -42,8 +42,8 @@ local function normal(shape, dtype, seed)
   return t, list
 end
 
---- Tensors of a problem: Q, O, dO, dQ (b,s,h,d), K, V, dK, dV (b,t,g,d), LSE
--- and delta (b,h,s); and the elements of those that are given.
+--- Returns the tensors of a problem: Q, O, dO, dQ (b,s,h,d), K, V, dK, dV
+-- (b,t,g,d), LSE and delta (b,h,s); and the elements of the inputs as lists.
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
 -- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
 function attention.problem(o)
@@ -64,14 +64,14 @@ function attention.problem(o)
   return p
 end
 
--- Which keys row i sees: first and last.
+-- Returns the first and last key that row i attends to.
 local function sees(p, i)
   local at = i + p.t - p.s
   return math.max(0, p.left and at - p.left or 0),
          math.min(p.t - 1, p.right and at + p.right or p.t - 1)
 end
 
--- Offset of row s of head h, of n heads, in batch b of `rows` rows.
+-- Returns the offset of row s of head h of n, in batch b of `rows` rows.
 local function place(p, rows, n, b, s, h)
   return ((b * rows + s) * n + h) * p.d
 end
@@ -92,8 +92,8 @@ local function zeros(n)
   return list
 end
 
--- For each row f(its number, its offset, weights, the first and last key that
--- it sees, offset of a key, lse).
+-- Calls f for each row with its number, its offset, its weights, the first and
+-- last key, the offset of a key, and LSE.
 local function each_row(p, f)
   local d = p.d
   for b = 0, p.b - 1 do
@@ -119,7 +119,7 @@ local function each_row(p, f)
   end
 end
 
---- O and LSE, as lists from 0 on in the order of the tensors.
+--- Returns O and LSE as lists from 0, in the order of the tensors.
 function attention.forward(p)
   local o, lse = zeros(#p.q + 1), {}
   each_row(p, function(r, at, w, first, last, key, log)
@@ -129,7 +129,7 @@ function attention.forward(p)
   return o, lse
 end
 
---- The gradients of sum(O dO) by Q, K and V.
+--- Returns the gradients of sum(O dO) with respect to Q, K and V.
 function attention.backward(p)
   local dq, dk, dv = zeros(#p.q + 1), zeros(#p.k + 1), zeros(#p.k + 1)
   each_row(p, function(_, at, w, first, last, key)
@@ -148,8 +148,8 @@ function attention.backward(p)
   return dq, dk, dv
 end
 
---- How far a tensor is from a list: the root of the mean square of the
--- difference, in parts of that of the list; and the largest of an element.
+--- Returns the distance of a tensor from a list: the RMS of the difference
+-- relative to the RMS of the list, and the largest difference of an element.
 -- Infinities must be equal; a NaN makes both infinite.
 function attention.distance(t, want)
   local b = core.param_memory(t)

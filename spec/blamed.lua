@@ -1,5 +1,5 @@
---- Small kernels, right as they stand, with faults planted in their text: what
---- is told first, and at which line.
+--- Small correct kernels with faults planted in their text: the first report
+--- and its line are compared with the planted fault.
 local support = require "spec.support"
 
 local blamed = {}
@@ -12,11 +12,11 @@ local pipeline = cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 ]]
 
---- Kernels as texts: each returns a function of a seed that gives a report.
---- `@name` behind a line names it.
+--- Kernels as texts. Each text returns a function that takes a seed and returns
+--- a report. `@name` at the end of a line names the line.
 blamed.KERNELS = {}
 
--- One box by TMA, doubled, and stored by TMA.
+-- Loads one box by TMA, doubles it and stores it by TMA.
 blamed.KERNELS.box = [[
 local TILE = {32, 16}
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -66,7 +66,7 @@ return function(seed)
 end
 ]]
 
--- Tiles by TMA through a ring of stages: a warp that loads, four that read.
+-- Streams tiles by TMA through a ring of stages: one warp loads, four read.
 blamed.KERNELS.ring = [[
 local TILE, STAGES, TILES = {32, 16}, 3, 8
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -119,7 +119,8 @@ return function(seed)
 end
 ]]
 
--- A ring that a warp fills by stores, both sides in halves of one branch.
+-- Fills a ring by stores of one warp; producer and consumer are the two sides
+-- of one branch.
 blamed.KERNELS.roles = [[
 local STAGES, ROUNDS = 2, 6
 local Y = cute.zeros({32 * ROUNDS}, cute.f32)
@@ -158,7 +159,7 @@ return function(seed)
 end
 ]]
 
--- The same with named barriers in place of mbarriers.
+-- The same ring, with named barriers instead of mbarriers.
 blamed.KERNELS.named = [[
 local ROUNDS = 6
 local Y = cute.zeros({64 * ROUNDS}, cute.f32)
@@ -190,7 +191,7 @@ return function(seed)
 end
 ]]
 
--- Stages of cp.async with groups and sync_threads.
+-- Stages of cp.async with commit groups and sync_threads.
 blamed.KERNELS.groups = [[
 local STAGES, TILES = 3, 7
 local X = cute.zeros({128 * TILES}, cute.f32)
@@ -226,7 +227,7 @@ return function(seed)
 end
 ]]
 
--- cp.async that arrives at mbarriers: a warp that copies, one that reads.
+-- cp.async that arrives at mbarriers: one warp copies, another reads.
 blamed.KERNELS.arrivals = [[
 local STAGES, TILES = 2, 6
 local X = cute.zeros({32 * TILES}, cute.f32)
@@ -269,7 +270,7 @@ return function(seed)
 end
 ]]
 
--- Two blocks send each other values by st.async.
+-- Two blocks send values to each other by st.async.
 blamed.KERNELS.letters = [[
 local Y = cute.zeros({128}, cute.f32)
 local k = cute.kernel("letters", function(y)
@@ -294,7 +295,7 @@ return function(seed)
 end
 ]]
 
--- Sums of a block by halves.
+-- Sums a block's values as a tree.
 blamed.KERNELS.sum = [[
 local X, Y = cute.zeros({128}, cute.f32), cute.zeros({1}, cute.f32)
 local k = cute.kernel("sum", function(x, y)
@@ -325,8 +326,8 @@ return function(seed)
 end
 ]]
 
--- A cluster of two whose blocks each load half of a box for both, again and
--- again.
+-- A cluster of two: each block repeatedly loads half of a box and multicasts it
+-- to both.
 blamed.KERNELS.multicast = [[
 local TILE, TILES = {32, 16}, 4
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -379,7 +380,7 @@ return function(seed)
 end
 ]]
 
--- The text of a kernel, and where its lines are.
+-- Returns the text of a kernel and the numbers of its named lines.
 local function text_of(kernel, changes)
   local text = HEAD .. blamed.KERNELS[kernel]
   for _, c in ipairs(changes) do
@@ -394,7 +395,8 @@ local function text_of(kernel, changes)
   return text, at
 end
 
---- What a kernel with changes of its text reports, and its lines by name.
+--- Runs a kernel whose text is changed. Returns the report and the numbers of
+-- the named lines.
 ---@param changes table[] {{from, to, nth = 1}, ...}
 ---@return table report, table<string, integer> lines
 function blamed.run(kernel, changes, seed)

@@ -1,15 +1,16 @@
---- Pages in a headless Chromium: a list of them in one start, each in a frame
--- as wide as it is asked for, and what a script of the spec finds there.
+--- Opens pages in a headless Chromium, all in one start. Each page is in a
+-- frame of the requested width; a script of the spec returns what it finds.
 --
---     local found = browser.visit {
---       {html = text, width = 390, script = "return document.title"},
---       {file = "k.html", script = "hover('#a'); return count('.lit')"}}
---     found[1].value, found[1].errors
+--   local found = browser.visit {
+--     {html = text, width = 390, script = "return document.title"},
+--     {file = "k.html", script = "hover('#a'); return count('.lit')"}}
+--   found[1].value, found[1].errors
 --
--- A script's value comes back through JSON. It may `await`, and has: $(css),
--- the first element, count(css), texts(css), and hover(e), leave(e), click(e),
--- key(e, "ArrowDown"), where e is an element or its CSS. `browser.drive` is
--- slower and nearer to a user: real time, real keys, what is asked of servers.
+-- A script's value comes back through JSON. The script may `await`, and can
+-- call $(css), the first element, count(css), texts(css), and hover(e),
+-- leave(e), click(e), key(e, "ArrowDown"), where e is an element or its CSS.
+-- `browser.drive` is slower and closer to a user: real time, real keys,
+-- requests to servers.
 local json = require "dkjson"
 local support = require "spec.support"
 
@@ -25,7 +26,7 @@ end
 
 local known
 
---- The name of a Chromium that starts; false: there is none.
+--- Returns the name of a Chromium that starts, or false if there is none.
 ---@return string | false
 function browser.find()
   if known == nil then
@@ -54,8 +55,8 @@ local function start(folder, words)
   return out
 end
 
--- In front of all that a page does: what goes wrong in it is kept; what it
--- remembers no other page of the same visit sees.
+-- Script in front of each page: it records errors, and isolates the page's
+-- storage from other pages of the same visit.
 local CATCH = [[<script>
 var specErrors = [];
 (function () {
@@ -110,7 +111,7 @@ local PROBE = [[<script>
 </script>
 ]]
 
--- The page with what watches it and what asks it.
+-- Returns the page with the scripts that record errors and run the probe.
 local function probed(page, number)
   local text = page.html or assert(support.read(page.file))
   local head = text:match "^%s*<![^>]*>%s*<html[^>]*>%s*<head[^>]*>()"
@@ -149,7 +150,8 @@ local function in_folder(f)
   return ok and result or error(result, 0)
 end
 
---- Opens pages, all in one start of the browser; raises where one said nothing.
+--- Opens pages, all in one start of the browser; raises if a page returns
+-- nothing.
 ---@param pages {file: string?, html: string?, script: string, width: integer?,
 -- height: integer?}[]
 ---@param opt? {dark: boolean} the system's colours
@@ -175,14 +177,14 @@ function browser.visit(pages, opt)
   end)
 end
 
---- A picture of a page as it is after its script, as a PNG file.
+--- Writes a screenshot of a page, taken after its script, as a PNG file.
 ---@param page {file: string?, html: string?, script: string?, width: integer?,
 -- height: integer?}
 ---@param png string
 ---@param opt? {dark: boolean}
 function browser.screenshot(page, png, opt)
   in_folder(function(folder)
-    -- A window has a least width; the frame in it has not.
+    -- A window has a minimum width; the frame in it does not.
     start(folder, {"--virtual-time-budget=20000", "--screenshot=" .. png,
       "--blink-settings=preferredColorScheme=" .. (opt and opt.dark and 0 or 1),
       ("--window-size=%d,%d"):format(page.width or 1000, page.height or 800),
@@ -191,8 +193,8 @@ function browser.screenshot(page, png, opt)
   end)
 end
 
---- Does steps in one browser, one after the other: spec/web/chromium.js says
--- what a step is. Needs node.
+--- Carries out steps in one browser, in order; spec/web/chromium.js describes a
+-- step. Requires node.
 ---@param steps {url: string?, script: string?, width: integer?, height:
 -- integer?, dark: boolean?, png: string?}[]
 ---@param opt? {server: string[]} a program with its arguments that serves

@@ -1,8 +1,8 @@
---- Random calls of public functions, nearly all of them wrong: whatever they
--- are given, they answer, or raise an error that is the caller's: with a kind,
--- with his line, without a sentence of Lua's own. What calls give is what later
--- ones are given. `make fuzz` does it for long, spec/bind/calls_spec.lua in
--- short.
+--- Random calls of public functions, nearly all of them wrong. Each call must
+-- return, or raise an error that blames the caller: with a kind, at the
+-- caller's line, and without a message of Lua's own. Results of calls become
+-- arguments of later ones. `make fuzz` runs many, spec/bind/calls_spec.lua a
+-- few.
 local cute = require "cute"
 local core = require "cute.core"
 local random = require "spec.random"
@@ -11,12 +11,13 @@ local surface = require "spec.surface"
 local calls = {}
 
 ---------------------------------------------------------------------------
--- What an error has to be
+-- Requirements of an error
 ---------------------------------------------------------------------------
 
-local OURS = "a callback's own error"  -- what functions that are given raise
+local OURS = "a callback's own error"  -- message that callbacks raise
 
--- What no message holds: Lua's sentences, files of the product, inner names.
+-- Patterns that no message may contain: Lua's messages, our file names, inner
+-- names.
 local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   "%(upvalue '", "%(method '", "%(global '", "core%.%l", "'for' ",
   "stack overflow", "%[internal%]", "please report", "lua/cute",
@@ -24,14 +25,15 @@ local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   .. "[%l ]+ expected, got [%l ]+%)$", "invalid value %(",
   "number has no integer", "assertion failed!", "too many results"}
 
--- Of a message's first line where it is right: "FILE:LINE: SENTENCE [KIND]".
+-- Returns an error's first line if its form is right: "FILE:LINE: SENTENCE
+-- [KIND]".
 local function first_line(message)
   local first = message:match "^[^\n]*"
   local where, _, kind = first:match "^(.-:%d+: )(.*) %[([%l-]+)%]$"
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- What is wrong with an error's value; nil: nothing.
+--- Returns what is wrong with an error's value, or nil.
 ---@param message any
 ---@return string?
 function calls.complaint(message)
@@ -43,7 +45,7 @@ function calls.complaint(message)
   local where, kind = first_line(message)
   if not core.error_kinds[kind] then return "no kind" end
   if not where then return "no place" end
-  -- (Kernels that are no part of the program are scripts.)
+  -- (Kernels that are not built into the program are scripts.)
   if not where:find "calls.lua" and not where:find "^%./kernels/" then
     return "not the caller's line"
   end
@@ -63,7 +65,7 @@ local STRINGS = {"", "x", "f32", "bf16", "f16", "i32", "u8", "e4m3", "bool",
   "SM80_16x8x16_F32BF16BF16F32_TN", "SM75_U32x4_LDSM_N", "UniversalCopy",
   "SM90_TMA_LOAD", ("long "):rep(50), "5", "-1", "1e9", "nan"}
 
--- Words for keys: those of options, as all comments write them.
+-- Names for option tables: all option names that signatures mention.
 local function option_names()
   local set, list = {}, {}
   for _, item in ipairs(require "cutelua.doc.names".all()) do
@@ -81,13 +83,13 @@ local function option_names()
       end
     end
   end
-  set.file = nil  -- no files are written
+  set.file = nil  -- writes no files
   for word in pairs(set) do list[#list + 1] = word end
   table.sort(list)
   return list
 end
 
--- Objects of the host, as text, so that a new one costs a line.
+-- Expressions for host objects, as text: each evaluation makes a new object.
 local HOST = {
   [[cute.layout "(4,2):(1,4)"]], [[cute.layout "8:1"]],
   [[cute.layout "(0,8):(8,1)"]], [[cute.layout "(4,(2,0)):(1,(4,8))"]],
@@ -126,7 +128,7 @@ local HOST = {
   [[cute.ops.int4(cute.zeros({16, 64}, cute.i8))]],
 }
 
--- Objects of a kernel.
+-- Expressions for a kernel's objects.
 local DEVICE = {
   [[cute.arch.thread_idx()]], [[cute.arch.lane_idx()]],
   [[cute.arch.block_idx():to(cute.i64)]], [[cute.arch.lane_idx():lt(3)]],
@@ -166,7 +168,7 @@ local function made(text)
     cute)
 end
 
--- What a signature calls a value's type.
+-- Returns the word that signatures use for a value's type.
 local function type_of(v)
   local mt = type(v) == "table" and getmetatable(v)
   local name = type(mt) == "table" and rawget(mt, "__name")
@@ -178,7 +180,7 @@ Pool.__index = Pool
 
 local SAME = {divisor = "divisor"}
 
--- Keeps a value among those of its type, the last ones only.
+-- Adds a value to the pool of its type, which keeps only the latest ones.
 function Pool:add(v)
   local t = type_of(v)
   if t == "nil" or t == "number" or t == "string" or t == "boolean" then
@@ -191,7 +193,7 @@ function Pool:add(v)
     self.by[t], self.types[#self.types + 1] = list, t
   end
   if #list < 12 then list[#list + 1] = v
-  else list[self.g:r(8) + 4] = v end  -- the first few stay
+  else list[self.g:r(8) + 4] = v end  -- the first few are kept
 end
 
 function Pool:any()
@@ -239,7 +241,8 @@ local function callback(p)
     local v = value(p, 1)
     return function() return v end
   end
-  -- (Random numbers are drawn now: loops would carry their state.)
+  -- (The random numbers are drawn now: loops would carry the generator's
+  -- state.)
   if p.nested then return print end
   p.nested = true
   local f = g:pick(p.functions)
@@ -248,7 +251,7 @@ local function callback(p)
   return function() return f.f(table.unpack(args, 1, args.n)) end
 end
 
--- Any value at all; tables are at most `depth` deep.
+-- Returns any value at all; tables are at most `depth` deep.
 function value(p, depth)
   local g = p.g
   local r = g:r(100)
@@ -265,7 +268,8 @@ function value(p, depth)
   return options(p, depth, p.keys)
 end
 
--- A value of a type that a signature names; `keys` are those of its options.
+-- Returns a value of the type that a signature names; `keys` are its option
+-- names.
 local function of_type(p, word, keys)
   local g = p.g
   if word == "options" then return options(p, 3, keys) end
@@ -287,7 +291,7 @@ end
 -- Calls
 ---------------------------------------------------------------------------
 
--- Parameters of "f(x, n?: integer|value, rest...)": lists of words.
+-- Splits "f(x, n?: integer|value, rest...)" into the words of each parameter.
 local function parameters(signature)
   local list = {}
   local owner = signature:match "^([^(.]+):"
@@ -305,7 +309,7 @@ local function parameters(signature)
   return list
 end
 
--- A fitting argument as a rule, so that calls go deep.
+-- Returns an argument that usually fits, so that calls pass the first checks.
 local function argument(p, words)
   if #words > 0 and p.g:chance(75) then
     return of_type(p, p.g:pick(words), words.keys)
@@ -332,14 +336,14 @@ function arguments(p, f)
   return args
 end
 
-local STEPS = 3000000  -- of Lua, in one call
+local STEPS = 3000000  -- Lua instructions in one call
 
 local function too_long() error(OURS, 0) end
 
 local null = assert(io.open("/dev/null", "w"))
 
---- pcall, while Lua's own output goes nowhere, nobody leaves, and what runs for
--- too long ends.
+--- pcall without output and without exits of the process. It also ends calls
+-- that run for too long.
 ---@return table results true and values, or false and the error
 function calls.quiet(f, ...)
   local out, say, exit = io.output(), print, os.exit
@@ -361,15 +365,15 @@ local function shown(f, args)
   return ("%s(%s)"):format(f.name, table.concat(list, ", "))
 end
 
---- A file that names the call at work, for those who look when a process died.
+--- File that records the current call, for diagnosis when the process dies.
 ---@type file*?
 calls.trail = nil
 
--- What calls its callback as often as it is told: in a kernel, where nothing
--- ends it, it would be traced for hours.
+-- Functions that call their callback very often: inside a kernel nothing would
+-- stop them, and tracing would take hours.
 local SLOW = {["testing.benchmark"] = true}
 
---- One call; what is wrong with its answer goes to p.wrong.
+--- Makes one call, and adds what is wrong with its answer to p.wrong.
 function calls.one(p, f)
   if p.where == "inside" and SLOW[f.name] then return end
   local args = arguments(p, f)
@@ -405,7 +409,7 @@ end
 
 local functions, keys
 
---- All public functions, with what their parameters are.
+--- Returns all public functions with the types of their parameters.
 ---@return table[]
 function calls.functions()
   if functions then return functions end
@@ -444,7 +448,7 @@ local function draw(p, n, each)
   for _ = 1, each and 0 or n do calls.one(p, p.g:pick(p.functions)) end
 end
 
---- n calls outside kernels, of all functions, or n of each of some.
+--- Makes n calls of all functions outside kernels, or n of each of some.
 ---@param seed integer
 ---@param n integer
 ---@param each? table[] some of calls.functions()
@@ -456,7 +460,7 @@ function calls.outside(seed, n, each)
   return p
 end
 
---- n calls inside one kernel, which becomes CUDA C if it can.
+--- Makes n calls inside one kernel, which is emitted as CUDA C if possible.
 function calls.inside(seed, n, each)
   local p = pool(seed, "inside")
   fill(p, HOST)

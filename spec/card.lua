@@ -1,5 +1,5 @@
---- What benches of products on a card share: matrices of normal numbers made
--- there, and results compared with sums in double precision, or with each
+--- Helpers for benchmarks of products on a GPU: matrices of normal numbers made
+-- there, and results compared with double-precision products or with each
 -- other.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
@@ -9,8 +9,8 @@ local plans = require "cute.ops.plan"
 
 local card = {}
 
--- A number of each type: its CUDA type, how a float becomes one (where it is
--- made from), and how one becomes a double.
+-- For each element type: its CUDA type, the conversion from float (or the type
+-- that it is made from), and the conversion to double.
 local TYPES = {
   bf16 = {"unsigned short", [[unsigned b = __float_as_uint(x);
     return (unsigned short)((b + 0x7fff + (b >> 16 & 1)) >> 16);]],
@@ -18,7 +18,7 @@ local TYPES = {
   f16 = {"unsigned short",
     [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
     [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
-  -- of 19 bits, so that nobody rounds it again
+  -- 19 bits, so that no consumer rounds it again
   f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
     + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
   f64 = {"double", "return x;", "return x;"},
@@ -74,7 +74,7 @@ extern "C" __global__ void differ(const T *x, const U *y, u64 n, double *sums,
 
 local kernels = {}
 
--- A kernel of the text for elements of these types.
+-- Returns a kernel whose text is specialized for these element types.
 local function kernel(name, t, u)
   local key = ("%s %s %s"):format(name, t, u)
   if not kernels[key] then
@@ -89,8 +89,8 @@ end
 
 local GRID = {grid = 1024}
 
---- Elements on the card: of N(0,1) by a seed, rounded (f32 to tf32; i8: of
--- deviation 32, cut off), or NaN.
+--- Returns elements on the GPU, drawn from N(0,1) by a seed and rounded (f32 to
+-- tf32; i8: standard deviation 32, clamped), or NaN.
 ---@param dev table a device object
 ---@param dtype string
 ---@param elements integer
@@ -102,7 +102,8 @@ function card.matrix(dev, dtype, elements, seed)
   return b
 end
 
---- A tensor of the card's memory, of N(0,1) by a seed as those of matrix are.
+--- Returns a tensor in GPU memory, drawn from N(0,1) by a seed as in
+-- card.matrix.
 function card.normal(shape, dtype, seed)
   local t = cute.empty(shape, dtype, {device = "gpu"})
   local b = core.param_memory(t)
@@ -110,14 +111,14 @@ function card.normal(shape, dtype, seed)
   return t
 end
 
--- The same elements as f64.
+-- Returns the same elements as f64.
 local function widened(dev, x)
   local y = assert(dev:buffer("f64", x.count))
   kernel("widen", tostring(x.dtype))(x, y, x.count):launch(GRID)
   return y
 end
 
---- cuBLAS's product in double precision, in a buffer of its own.
+--- Returns cuBLAS's product in double precision, in a buffer of its own.
 ---@param dev table a device object
 ---@param spec table m, n, k, A, B, m_major, as for gpu.cublas
 function card.product(dev, spec)
@@ -131,8 +132,8 @@ function card.product(dev, spec)
   return d
 end
 
---- Of x beside y: the error in the norm, and how many elements differ by more
--- than relative * |y| + bound.
+--- Compares x with y. Returns the relative error in the norm, and how many
+-- elements differ by more than relative * |y| + bound.
 ---@return number
 ---@return integer
 function card.difference(dev, x, y, relative, bound)
@@ -145,7 +146,8 @@ function card.difference(dev, x, y, relative, bound)
   return math.sqrt(of[0] / of[1]), wrong:download()[0]
 end
 
---- A matrix of the card's memory, its second mode contiguous, or its first.
+--- Returns a matrix in GPU memory; its second mode, or its first, is
+-- contiguous.
 function card.tensor(buffer, rows, columns, first)
   local layout = cute.make_layout({rows, columns},
                                   first and {1, rows} or {columns, 1})
@@ -155,8 +157,8 @@ end
 
 ---------------------------------------------------------------------------
 
--- Every thread has @U loads of 16 bytes under way. With launches of dependent
--- kernels it waits for the one before, as products do.
+-- Kernel whose threads each have @U loads of 16 bytes in flight. Launched as a
+-- dependent kernel, it waits for the preceding one, as the products do.
 local READS = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -177,8 +179,8 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
--- The same, whose first loads are under way before the kernel in front is
--- waited for, and whose next ones before those are used.
+-- The same, with the first loads in flight before the wait for the preceding
+-- kernel, and the next ones in flight before the first are used.
 local READS_AHEAD = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -201,14 +203,15 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
---- Kernels that only read, of which the fastest says what reading takes:
--- functions of a buffer and its bytes, which give a launch.
+--- Returns kernels that only read; the fastest gives the time that reading
+-- takes. Each is a function of a buffer and its bytes that returns a launch.
 ---@param device table as cute.device gives it
 ---@param ahead? boolean may they read before the launch in front is done?
 function card.readers(device, ahead)
   local sink, list = assert(device.dev:buffer("u32", 1)), {}
   local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
-  local text, shapes = READS, {{4, 4}, {8, 4}, {8}}  -- under way, of an SM
+  -- {loads in flight per thread, blocks per SM}
+  local text, shapes = READS, {{4, 4}, {8, 4}, {8}}
   if ahead then
     text, shapes = READS_AHEAD, {{8, 1}, {8, 2}, {8, 4}, {4, 3}}
   end
@@ -225,7 +228,7 @@ end
 
 ---------------------------------------------------------------------------
 
---- The words of a command line, "--name value ...", over these defaults.
+--- Parses a command line, "--name value ...", over these defaults.
 ---@param options table<string, string>
 ---@return table<string, string>
 function card.options(options)
@@ -237,7 +240,8 @@ function card.options(options)
   return options
 end
 
---- A candidate of gemm.offers that was launched once, as gpu.bench has it.
+--- Makes a candidate of gemm.offers, launched once, in the form that gpu.bench
+-- takes.
 ---@param p table
 ---@param c table
 ---@param call table
@@ -254,7 +258,7 @@ function card.candidate(p, c, call, calls)
           end, {device = "gpu"})}
 end
 
---- gpu.bench with the rounds and the milliseconds of a bench's words.
+--- Calls gpu.bench with the rounds and milliseconds of a benchmark's options.
 ---@param list table[]
 ---@param options table rounds, warm, hot, as words
 ---@param more? table other options of gpu.bench
@@ -266,9 +270,9 @@ function card.bench(list, options, more)
   return assert(gpu.bench(list, o))
 end
 
---- Walks over the cases of a bench: makes what is to be compared and measures
--- it. Where options.part is "I/N" every Nth case is made and not measured: many
--- processes can compile so before one that measures.
+--- Walks over a benchmark's cases, makes the candidates and measures them. With
+-- options.part = "I/N" it makes every Nth case without measuring, so that many
+-- processes can compile before one measures.
 ---@param options table
 ---@param cases table[]
 ---@param make fun(case: table): table[] launches each once
@@ -288,12 +292,12 @@ function card.walk(options, cases, make, measure, head)
   end
 end
 
---- Above what card.compete prints, with the name of whom it compares with.
+--- Header of card.compete's lines, with the name of the baseline.
 card.HEAD = "problem            by             error   cold    hot   / %-14s "
   .. "spread"
 
---- Times those whose results are right, in turn, and prints a line for each:
--- TFLOP/s, and the ratio to the one named `base`.
+--- Times the candidates whose results are right, in turn, and prints a line for
+-- each: TFLOP/s, and the ratio to the candidate named `base`.
 ---@param label string of the problem
 ---@param list table[] {name =, launch =, error = in the norm, most = of it,
 -- wrong = how many elements}
@@ -321,7 +325,7 @@ function card.compete(label, list, base, flops, options)
   end
 end
 
---- Power limit, clock, power drawn: a line.
+--- Returns power limit, clock and power draw as one line.
 function card.state()
   local p = io.popen "nvidia-smi --query-gpu=power.limit,clocks.sm,power.draw \z
     --format=csv,noheader 2>/dev/null"
@@ -330,9 +334,9 @@ function card.state()
   return line or "unknown"
 end
 
-local BUSY = 600  -- milliseconds: nvidia-smi takes a part of them to begin
+local BUSY = 600  -- milliseconds: nvidia-smi takes part of them to start
 
---- The same, while launches of `each` milliseconds keep the card busy.
+--- Returns card.state while launches of `each` milliseconds keep the GPU busy.
 ---@param dev table a device object
 ---@param launch function|table
 ---@param each number

@@ -1,8 +1,8 @@
-// Blocks of emitted kernels on the host: every thread is a coroutine, and all
-// of a block go on together from one barrier, vote or shuffle to the next,
-// which all of them must reach. Beside cudahost.h it has the few PTX
-// instructions that helpers use, as functions `ptx_...` (cudahost.lua writes
-// the calls).
+// Runs blocks of emitted kernels on the host: every thread is a coroutine, and
+// all of a block advance together from one barrier, vote or shuffle to the
+// next, which all of them must reach. In addition to cudahost.h it has the few
+// PTX instructions that helpers use, as functions `ptx_...` (cudahost.lua
+// writes the calls).
 #include "cudahost.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum { MOST_THREADS = 256, STACK = 1 << 16 };
 struct Thread {
   ucontext_t at;
   Index index;
-  unsigned long long slot[2];  // what it gave to the last two exchanges
+  unsigned long long slot[2];  // values of the last two exchanges
   int exchanges;
   bool done;
 };
@@ -34,7 +34,7 @@ static void pass() {
 static inline void __syncthreads() { pass(); }
 static inline void __syncwarp(unsigned = 0) { pass(); }
 
-// What every thread of the block gave, once all have.
+// Exchanges a value; returns once every thread of the block has given one.
 template <class T> static void give(T x) {
   Thread *t = &threads[self];
   unsigned long long u = 0;
@@ -48,7 +48,7 @@ template <class T> static T of_lane(int lane) {
          sizeof x);
   return x;
 }
-static inline int lanes() {  // of this thread's warp
+static inline int lanes() {  // in this thread's warp
   int left = count - (self & ~31);
   return left < 32 ? left : 32;
 }
@@ -96,7 +96,7 @@ static inline unsigned ptx_lanemask_lt() { return (1u << (self & 31)) - 1; }
 
 // ---- memory ----
 
-// Addresses of shared memory begin at a number that is none of an index.
+// Shared-memory addresses start at a number that is no valid index.
 enum { SMEM_AT = 1024 };
 static inline size_t __cvta_generic_to_shared(const void *p) {
   return (size_t)((const unsigned char *)p - host_smem) + SMEM_AT;
@@ -112,7 +112,7 @@ static inline unsigned char *shared(unsigned address, unsigned align) {
   return host_smem + (address - SMEM_AT);
 }
 
-// Copies are done at once.
+// Copies complete immediately.
 static inline void ptx_cp_async_commit_group() {}
 static inline void ptx_cp_async_wait_group(int) {}
 static inline void copy_async(unsigned to, const void *from, int n, int own) {
@@ -163,7 +163,7 @@ template <class T, class U> static T atomicAdd(T *p, U x) {
 
 // ---- floats ----
 
-// min and max of the hardware: -0 is below 0, a NaN yields.
+// min and max of the hardware: -0 is below 0; a NaN gives the other operand.
 template <class F> static F host_min(F a, F b) {
   if (a == b) return signbit(a) ? a : b;
   return a != a ? b : b != b ? a : a < b ? a : b;
@@ -178,7 +178,7 @@ template <class F> static F host_max(F a, F b) {
 #define fmax host_max<double>
 #define __fma_rn fma
 
-// A double rounded to `bits` of mantissa, with exponents from `least` on.
+// Rounds a double to `bits` of mantissa, with exponents from `least` on.
 static double rounded(double x, int bits, int least) {
   if (x == 0 || x != x || isinf(x)) return x;
   int e = ilogb(x) < least ? least : ilogb(x);
@@ -202,13 +202,13 @@ static double half_value(unsigned short h) {
 }
 static unsigned short bfloat_bits(double x) {
   if (x != x) return 0x7fff;
-  float f = (float)rounded(x, 7, -126);  // exact, or past all
+  float f = (float)rounded(x, 7, -126);  // exact, or beyond all values
   return (unsigned short)(__float_as_uint(f) >> 16);
 }
 static double bfloat_value(unsigned short h) {
   return __uint_as_float((unsigned)h << 16);
 }
-// The exact a * b + c of narrow values, rounded to odd.
+// Returns the exact a * b + c of narrow values, rounded to odd.
 static double fma_odd(double a, double b, double c) {
   double p = a * b, s = p + c, z = s - p, e = (p - (s - z)) + (c - z);
   if (e == 0 || isinf(s) || s != s) return s;
@@ -245,7 +245,7 @@ static inline float ptx_min_f32(float x, float y) { return fminf(x, y); }
 static inline double ptx_max_f64(double x, double y) { return fmax(x, y); }
 static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 
-// Shifts beyond the width leave what PTX says.
+// Shifts by more than the width give PTX's results.
 #define SHIFTS(bits, U, S) \
   static inline U ptx_shl_b##bits(U x, unsigned n) { \
     return n < bits ? x << n : 0; \
@@ -259,13 +259,13 @@ static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 SHIFTS(32, unsigned, int)
 SHIFTS(64, unsigned long long, long long)
 
-// What kernels print.
+// Output of kernels.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// Within 2 ulp of this, which rounding to bf16 does not see.
+// PTX allows 2 ulp around this, which rounding to bf16 hides.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
-// Two at once, by the same function of each.
+// Applies a function to both halves.
 #define BOTH(t, value, bits, name, expression) \
   static inline unsigned ptx_##name##_##t##x2(unsigned a, unsigned b) { \
     unsigned r = 0; \
@@ -288,7 +288,8 @@ static inline float ptx_div_full_f32(float x, float y) { return x / y; }
   }
 PACKED(f16, half_value, half_bits) PACKED(bf16, bfloat_value, bfloat_bits)
 
-// Floats of 8 bits with m of mantissa, by looking at all of them.
+// Decodes 8-bit floats with m bits of mantissa; encodes by a search of all of
+// them.
 static double quarter_value(unsigned code, int m) {
   int bias = m == 3 ? 7 : 15, e = code >> m & (m == 3 ? 15 : 31);
   unsigned f = code & ((1u << m) - 1), c = code & 0x7f;
@@ -324,7 +325,7 @@ QUARTER(e4m3, 3) QUARTER(e5m2, 2)
 
 // ---- launching ----
 
-// What it is called with: pointers, and pointers to the scalars.
+// Converts an argument: a pointer, or the pointee for a scalar.
 template <class T> static T argument(void *p) {
   if constexpr (std::is_pointer<T>::value) return (T)p;
   else return *(T *)p;
@@ -376,7 +377,7 @@ static void launch(void (*f)(void **), void **args, int grid, int block) {
   }
 }
 
-// Reads `n` bytes into memory of its own; what a kernel leaves is written.
+// Reads `n` bytes into fresh memory; the final contents are printed.
 static void *take(size_t n) {
   void *p = aligned_alloc(256, (n + 511) / 256 * 256);
   if (fread(p, 1, n, stdin) != n) exit(1);

@@ -1,6 +1,6 @@
-// Enough of CUDA C's names for a C++ compiler of the host to run emitted
-// kernels, one thread after the other: an oracle for the text's meaning that
-// shares nothing with the simulator. No inline PTX, no shared memory.
+// Defines enough CUDA C names for a host C++ compiler to run emitted kernels,
+// one thread after the other: an oracle for the text's meaning that shares
+// nothing with the simulator. No inline PTX, no shared memory.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ BITS(__int_as_float, float, int)
 BITS(__double_as_longlong, long long, double)
 BITS(__longlong_as_double, double, long long)
 
-// Toward zero, saturating; NaN as the hardware has it.
+// Converts toward zero and saturates; a NaN gives the hardware's result.
 #define TO_INT(name, From, To, lo, hi, nan) \
   static inline To name(From x) { \
     if (x != x) return nan; \
@@ -107,7 +107,7 @@ static inline int atomicCAS(int *p, int compare, int x) {
 }
 
 #ifdef KERNEL
-// What the kernel calls its int pointers.
+// Type of the kernel's int pointers.
 #ifndef INT_ARG
 #define INT_ARG int
 #endif

@@ -1,12 +1,13 @@
---- Emitted kernels as programs of the host: one C++ compile for many of them,
--- their inline PTX written out as calls (spec/cudablocks.h has the functions).
+--- Builds emitted kernels as host programs: one C++ compilation for many
+-- kernels, with inline PTX replaced by calls of functions in
+-- spec/cudablocks.h.
 local support = require "spec.support"
 
 local cudahost = {}
 
-local compiler  -- its name, or false
+local compiler  -- the compiler's name, or false
 
---- A C++ compiler's name, or nil where there is none.
+--- Returns the name of a C++ compiler, or nil if there is none.
 function cudahost.compiler()
   if compiler == nil then
     compiler = false
@@ -22,8 +23,8 @@ end
 -- Inline PTX
 ---------------------------------------------------------------------------
 
--- An operand of the instruction as C: %1 is the asm's second, [%1 + %2] an
--- address, %%laneid a special register, all else a number.
+-- Returns an operand of the instruction as C: %1 is the asm's second operand,
+-- [%1 + %2] an address, %%laneid a special register; anything else is a number.
 local function operand(word, values)
   local n, k = word:match "^%[%%(%d+) %+ %%(%d+)%]$"
   if n then
@@ -36,8 +37,8 @@ local function operand(word, values)
   return special and ("ptx_%s()"):format(special) or word
 end
 
--- asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r = ptx_cvt_f32_f16(x);
--- several results, and none, are arguments.
+-- Rewrites asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)) as r =
+-- ptx_cvt_f32_f16(x); several results, or none, become arguments.
 local function call(args)
   local ptx, rest = "", args
   while true do
@@ -62,7 +63,7 @@ local function call(args)
   return ("%s = %s(%s)"):format(words[1], f, table.concat(words, ", ", 2))
 end
 
--- The text of kernel k as C++ for the host, in a namespace of its own.
+-- Returns the text of a kernel as C++ for the host, in its own namespace.
 local function translate(text, space)
   text = text:gsub("asm%s*v?o?l?a?t?i?l?e?%s*(%b())",
                    function(args) return call(args:sub(2, -2)) end)
@@ -99,8 +100,7 @@ local function main_of(runs)
   return table.concat(out)
 end
 
---- What the kernels leave in the memory of their arguments, and what they
--- print.
+--- Runs kernels. Returns the final bytes of each argument, and their output.
 ---@param runs HostRun[]
 ---@return string[][] bytes of each argument of each kernel
 ---@return string printed

@@ -1,6 +1,6 @@
--- Kernels of one kind of work each, for the model of time (cute.profile
--- .estimate): {name, f = kernel, type, grid, block, cluster, us}. us: what an
--- H100 80GB HBM3 took (driver 580.159.04, 2026-11-28).
+-- Kernels that each do one kind of work, for the cost model (cute.profile
+-- .estimate): {name, f = kernel, type, grid, block, cluster, us}. us:
+-- microseconds measured on an H100 80GB HBM3 (driver 580.159.04, 2026-11-28).
 local cute = require "cute"
 local arch, math_ = cute.arch, cute.math
 
@@ -11,8 +11,8 @@ local GRID, BLOCK = 264, 512
 local function at() return arch.block_idx() * arch.block_dim()
   + (arch.thread_idx()) end
 
--- Adds a row: f(v, env, i, j) for each of a thread's four values, `per` times
--- in each of `passes`.
+-- Adds a row: f(v, env, i, j) runs for each of a thread's four values, `per`
+-- times in each of `passes`.
 local function row(list, name, us, dtype, f, o)
   o = o or {}
   local block = o.block or BLOCK
@@ -34,7 +34,7 @@ local function row(list, name, us, dtype, f, o)
     one = o.one or 1, reads = true}
 end
 
--- A row whose kernel stores by itself.
+-- Adds a row whose kernel stores its results itself.
 local function whole(list, name, us, f, o)
   list[#list + 1] = {name = name, us = us, type = "f32", f = f,
     grid = o.grid, block = o.block, cluster = o.cluster}
@@ -64,7 +64,7 @@ end
 
 local function next_block(c) return (arch.block_idx_in_cluster() + 1) % c end
 
--- One value after the other, n times.
+-- Applies f to its own result n times, as a dependency chain.
 local function chain(n, f)
   return function(o)
     for _ in cute.range(n, {unroll = 1}) do f() end
@@ -72,7 +72,7 @@ local function chain(n, f)
   end
 end
 
--- n independent chains of FMAs in a loop.
+-- A loop of n independent chains of FMAs.
 local function loop(passes, n, smem)
   return function(o)
     local s = smem and cute.make_smem_tensor(cute.u8, cute.make_layout {smem})
@@ -93,7 +93,7 @@ local function empty(o)
   cute.when(arch.thread_idx():eq(1000), function() o[0] = 1.0 end)
 end
 
--- Arrivals there and back between two blocks.
+-- Round trips of arrivals between two blocks.
 local function ping(n, scope)
   return function(o)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -208,7 +208,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Measured after the model was fitted to estimates.known: 35 of these 40 were
--- within 15 %. Since then it was fitted to the first, third, fifth ... of them.
+-- within 15 %. The model has since been fitted to every other one of them, from
+-- the first.
 local CARD = {
   ["f32 fma, 256 threads"] = 10.25,
   ["f32 max and add"] = 12.16,
@@ -376,7 +377,7 @@ local function launch_of(r, more)
   return o
 end
 
---- Microseconds that the model says.
+--- Returns the microseconds that the model estimates.
 ---@param r table a row
 ---@param card string
 function estimates.said(r, card)
@@ -386,7 +387,7 @@ function estimates.said(r, card)
   return e.seconds * 1e6
 end
 
---- Microseconds that a GPU takes.
+--- Returns the microseconds measured on a GPU.
 ---@param r table a row
 function estimates.took(r)
   local list = operands(r)

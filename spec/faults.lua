@@ -1,12 +1,13 @@
---- Scripts of spec/faults/KIND/ with a fault each. Comments at the head of a
--- script name its command and its report; comments in its text mend it:
---   -- run: WORDS     `cutelua WORDS FILE`; without this line `cutelua FILE`
---   -- needs: WHAT    what a machine has to have (faults.NEEDS)
---   -- expect: TEXT   a line of the report; `--   TEXT` continues it; `…` is
---                     any text; `ok` is no report at all
---   CODE  -- wrong    a line that the mended script lacks
---   -- mend: CODE     a line that the mended script adds
--- A script runs as it stands, in the process of the spec.
+--- Runs the scripts of spec/faults/KIND/, each of which has a fault. Comments
+-- at the head of a script give its command and its report; comments in its
+-- text give the repair:
+--  -- run: WORDS     `cutelua WORDS FILE`; without this line `cutelua FILE`
+--  -- needs: WHAT    what a machine must have (faults.NEEDS)
+--  -- expect: TEXT   a line of the report; `--   TEXT` continues it; `…` is
+--                    any text; `ok` means no report
+--  CODE  -- wrong    a line that the repaired script lacks
+--  -- mend: CODE     a line that the repaired script adds
+-- A script runs unchanged, in the process of the spec.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
@@ -18,16 +19,16 @@ local support = require "spec.support"
 
 local faults = {}
 
-local SEEDS = 4  -- schedules of a mended script
-local BOUNDS = {gpu = false, orders = 200, seconds = 10}  -- of its check
+local SEEDS = 4  -- schedules of a repaired script
+local BOUNDS = {gpu = false, orders = 200, seconds = 10} -- options of its check
 
---- Needs of scripts, and whether this machine meets them. Scripts with other
--- needs run nowhere.
+--- Requirements of scripts, and whether this machine meets them. A script with
+-- any other requirement never runs.
 faults.NEEDS = {
   NVRTC = cute.jit.version() ~= nil,
 }
 
--- The lines that a head expects.
+-- Returns the lines that a script's head expects.
 local function expected(text)
   local list, open = {}, false
   for line in text:gmatch "[^\n]+" do
@@ -41,7 +42,7 @@ local function expected(text)
   return list
 end
 
---- A script's text without its marks: as it stands, or mended.
+--- Returns a script's text without its marks, either faulty or repaired.
 ---@param text string
 ---@param mend boolean
 ---@return string text
@@ -59,7 +60,7 @@ function faults.version(text, mend)
   return table.concat(out), n
 end
 
---- A script of a fault.
+--- Reads the script of a fault.
 ---@param path string
 ---@return {path: string, text: string, mended: string?, run: string,
 -- needs: string?, expect: string[]}
@@ -75,7 +76,7 @@ function faults.read(path)
   return f
 end
 
---- The scripts of all kinds, or of one, by their paths.
+--- Returns the scripts of all kinds, or of one kind, sorted by path.
 ---@param kind? string
 ---@return table[]
 function faults.list(kind)
@@ -85,10 +86,10 @@ function faults.list(kind)
   return list
 end
 
-local STOP = {}  -- behind a bug a script does not go on
+local STOP = {}  -- thrown to stop a script at its first fault
 
--- Runs a text in the place of a script: nil, or the program's words about its
--- error.
+-- Runs a text as if it were the script. Returns nil, or the program's message
+-- for its error.
 local function execute(path, text)
   local chunk, env = "@" .. path, {arg = {[0] = path}}
   source.add(chunk, text)
@@ -101,7 +102,7 @@ local function execute(path, text)
   return said
 end
 
--- Runs a launch, whose notes the program does not print.
+-- Runs a launch and suppresses the notes that the program does not print.
 local function quiet(program, launch)
   local found = core.sim_run(program.fn, launch)
   simreport.attach(found, program)
@@ -111,8 +112,8 @@ local function quiet(program, launch)
   return found
 end
 
--- Runs a text under a seed, or under its own: what the program prints of it,
--- and whether it launched something on the simulator.
+-- Runs a text under a seed, or under its own. Returns what the program prints,
+-- and whether a launch reached the simulator.
 local function plain(path, text, seed)
   local said, launched = {}, false
   local before = kernel.runner
@@ -130,7 +131,7 @@ local function plain(path, text, seed)
   return table.concat(said, "\n"), launched
 end
 
--- What `cutelua check` prints of a text.
+-- Returns what `cutelua check` prints for a text.
 local function checked(path, text, opt)
   local said, before = {}, kernel.runner
   kernel.runner = {run = function(program, launch)
@@ -145,7 +146,7 @@ local function checked(path, text, opt)
   return table.concat(said, "\n")
 end
 
--- The options of a check: --orders 200 --no-gpu --surgeon.
+-- Parses the options of a check: --orders 200 --no-gpu --surgeon.
 local function options(words)
   local opt = {gpu = false}
   for name, value in words:gmatch "%-%-(%l+) ?(%d*)" do
@@ -154,7 +155,7 @@ local function options(words)
   return opt
 end
 
---- What the program prints of a script.
+--- Returns what the program prints for a script.
 ---@param f table
 ---@return string
 function faults.report(f)
@@ -164,7 +165,7 @@ function faults.report(f)
   return checked(f.path, f.text, options(words))
 end
 
--- Does a line of a report say something that has to be expected?
+-- Reports whether a script has to expect this line of a report.
 local function counts(line)
   return line:find " %[[%l-]+%]$" or line:find "^note: "
     or line:find "^check: kernel " or line:find "^mended by "
@@ -176,8 +177,9 @@ local function fits(want, line)
   return line:find("^" .. pattern .. "$") ~= nil
 end
 
---- Compares a report with the lines that a script expects: they come in this
--- order, and all that names a kind, a verdict, a note or a repair is expected.
+--- Compares a report with a script's expected lines. They must come in this
+-- order, and every line with a kind, a verdict, a note or a repair must be
+-- expected.
 ---@param f table
 ---@param text string
 ---@return string? difference
@@ -194,14 +196,14 @@ function faults.differs(f, text)
     want[i] or "nothing behind the lines expected", text)
 end
 
-local silent = {}  -- mended texts that were looked at: several are the same
+local silent = {}  -- repaired texts that passed: several scripts share one
 
---- Runs a mended script under several schedules, and checks it: nil, or what is
--- reported.
+--- Runs a repaired script under several schedules and checks it. Returns nil,
+-- or what is reported.
 ---@param f table
 ---@return string?
 function faults.mended(f)
-  local body = f.mended:match "\n([^%-].*)$"  -- behind the head
+  local body = f.mended:match "\n([^%-].*)$"  -- text after the head
   if silent[body] then return nil end
   local launched
   for seed = 1, SEEDS do

@@ -1,7 +1,7 @@
---- One GEMM in many ways: C = A B^T of bf16, by tiles, stages, warps, swizzled
--- or not, 16, 8 and 4 bytes at a time, through shared memory and past it,
--- clusters, mma.sync and wgmma. What a model of time says of them is compared
--- with what was measured (spec/bench/gemms.lua).
+--- One GEMM in many variants: C = A B^T of bf16, by tile, stages, warps,
+-- swizzle, 16, 8 and 4 bytes a copy, with and without shared memory, clusters,
+-- mma.sync and wgmma. The cost model's estimates are compared with
+-- measurements (spec/bench/gemms.lua).
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -12,7 +12,7 @@ local gemms = {}
 
 local ATOM = "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- One stage: a tile comes, all wait for it, it is multiplied.
+-- One stage: loads a tile, synchronizes, multiplies.
 local function one_stage(tile, atoms, permutation)
   local mma = cute.make_tiled_mma(ATOM, atoms, permutation)
   local kernel = cute.kernel("one_stage", function(mA, mB, mC)
@@ -44,7 +44,7 @@ local function one_stage(tile, atoms, permutation)
   return {kernel = kernel, mma = mma}
 end
 
--- No shared memory: fragments come from global memory.
+-- No shared memory: loads fragments from global memory.
 local function direct(tile, atoms, permutation)
   local mma = cute.make_tiled_mma(ATOM, atoms, permutation)
   local kernel = cute.kernel("direct", function(mA, mB, mC)
@@ -69,7 +69,7 @@ local function direct(tile, atoms, permutation)
   return {kernel = kernel, mma = mma}
 end
 
--- A launch of a kernel with a block to a tile of C.
+-- Returns a launch with one block for each tile of C.
 local function by_blocks(k, tile)
   return function(A, B, C, opts)
     local M, N = table.unpack(C.shape)
@@ -92,14 +92,15 @@ local function sm90(o)
   end
 end
 
--- Warps along M and N, and the permutation that loads 16 rows of B at once.
+-- Returns the warps along M and N, and the permutation that loads 16 rows of B
+-- at once.
 local function warps(m, n)
   return {m, n, 1}, {16 * m, 16 * n, 16}
 end
 
 local list = {}
 
--- pad: elements between rows of A and B, beyond K.
+-- pad: extra elements between rows of A and B, beyond K.
 local function add(name, make, pad)
   list[#list + 1] = {name = name, make = make, pad = pad or 0}
 end
@@ -179,7 +180,7 @@ add90("128x128x128 3 stages", {128, 128, 128}, 3)
 
 gemms.list = list
 
---- The layouts of A (M,K), B (N,K) and C (M,N) of one of the list.
+--- Returns the layouts of A (M,K), B (N,K) and C (M,N) for a variant.
 function gemms.layouts(g, m, n, k)
   local row = k + g.pad
   return cute.make_layout({m, k}, {row, 1}), cute.make_layout({n, k}, {row, 1}),

@@ -1,4 +1,4 @@
---- What specs of cute.ops.grouped_gemm share: random problems of groups of
+--- Helpers for specs of cute.ops.grouped_gemm: random problems of groups of
 -- rows, and their products in plain Lua.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
@@ -11,7 +11,7 @@ local grouped = {}
 
 local UNTOUCHED = 77
 
--- Small whole numbers, rows one behind the other.
+-- Returns a row-major tensor of small whole numbers.
 local function numbers(dtype, seed, ...)
   local shape, n = {...}, 1
   for _, extent in ipairs(shape) do n = n * extent end
@@ -20,7 +20,7 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Powers of two, which factors of whole numbers are.
+-- Returns powers of two, as scale factors of whole numbers.
 local function factors(seed, ...)
   local t = numbers("f32", seed, ...)
   local flat = cute.make_tensor(t.iterator, cute.make_layout(cute.size(t)))
@@ -30,7 +30,8 @@ end
 
 local OURS = {gemm_sm90 = true, gemm_sm80 = true}
 
---- f(...) with one family of kernels alone: "gemm_sm90", "gemm_sm80".
+--- Calls f(...) with only one family of kernels enabled: "gemm_sm90" or
+-- "gemm_sm80".
 function grouped.by(name, f, ...)
   assert(OURS[name])
   local all = table.move(choose.FAMILIES, 1, #choose.FAMILIES, 1, {})
@@ -44,8 +45,8 @@ function grouped.by(name, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
--- Offsets of groups of these sizes, with rows in front and behind that no group
--- has; all rows.
+-- Returns the offsets of groups of these sizes, with unused rows before and
+-- after, and the total number of rows.
 local function offsets(c)
   local list = {c.skip or 0}
   for i, n in ipairs(c.sizes) do list[i + 1] = list[i] + n end
@@ -53,9 +54,9 @@ local function offsets(c)
          math.max(list[#list] + (c.skip or 0), 1)
 end
 
---- A case, {form, sizes, N, K, dtype, d, where, most, skip, gated, epilogue,
--- scales, alpha}, made: A, B, where, options, and a function that gives the
--- first wrong element of results, in words; place: where operands are.
+--- Makes a case {form, sizes, N, K, dtype, d, where, most, skip, gated,
+-- epilogue, scales, alpha}. Returns A, B, where, options, and a function that
+-- describes the first wrong element of results. place: where the operands are.
 function grouped.problem(c, place)
   local E, N, K = #c.sizes, c.N, c.K
   local dtype, masked = c.dtype or "bf16", c.form == "masked"
@@ -132,7 +133,7 @@ function grouped.problem(c, place)
       end
       return y
     end
-    local step = 5  -- every so many columns, others in each row
+    local step = 5  -- checks every fifth column, from another start in each row
     for g, n in ipairs(c.sizes) do
       local first = masked and 0 or where(g - 1)
       for i = 0, n - 1 do
@@ -160,16 +161,17 @@ function grouped.problem(c, place)
   return there(A), there(B), there(where), o, differs
 end
 
---- Runs a case by a family on a device: what is wrong, in words; nil: nothing.
+--- Runs a case by a family on a device. Returns a description of what is wrong,
+-- or nil.
 function grouped.wrong(c, family, device)
   local A, B, where, o, differs = grouped.problem(c, device == "gpu" and "gpu")
   o.device = device
   return differs(grouped.by(family, cute.ops.grouped_gemm, A, B, where, o))
 end
 
---- Offsets and counts that no host has checked, given to the kernel itself:
--- does it stay in bounds, and leave all rows from groups that are none?
--- What is wrong, in words.
+--- Passes unchecked offsets and counts directly to the kernel. Checks that it
+-- stays in bounds and leaves the rows of invalid groups unwritten. Returns a
+-- description of what is wrong.
 function grouped.wild(list, family, device)
   for _, form in ipairs {"rows", "masked"} do
     local E, M, N, K = #list - (form == "rows" and 1 or 0), 70, 24, 64
@@ -218,7 +220,7 @@ function grouped.wild(list, family, device)
   end
 end
 
---- Random cases: the n-th one.
+--- Returns the nth random case.
 function grouped.random(n)
   local pick = ops.random(n)
   local c = {form = pick {"rows", "masked"}, sizes = {},

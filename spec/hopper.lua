@@ -1,12 +1,13 @@
---- What specs share about kernels/gemm_sm90: choices and sizes, small whole
--- numbers, sums on the host.
+--- Helpers for specs of kernels/gemm_sm90: configurations and sizes, small
+-- whole numbers, reference sums on the host.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
 
 local hopper = {}
 
---- A matrix whose rows (or, m_major, columns) begin at multiples of 16 bytes.
+--- Returns a matrix whose rows (with m_major, columns) begin at multiples of 16
+-- bytes.
 function hopper.matrix(rows, cols, seed, dtype, m_major)
   local t = core.find_dtype(tostring(dtype or "bf16"))
   local lead = (m_major and rows or cols) + 15 & ~15
@@ -18,7 +19,7 @@ function hopper.matrix(rows, cols, seed, dtype, m_major)
     m_major and {1, lead} or {lead, 1}))
 end
 
---- A B^T, by row.
+--- Returns A B^T, row by row.
 function hopper.product(A, B)
   local m, n, k = A.shape[1], B.shape[1], A.shape[2]
   local function packed(t)
@@ -33,7 +34,7 @@ function hopper.product(A, B)
   return function(i, j) return ref[i * n + j] end
 end
 
---- The first element that is not what f says, in words.
+--- Describes the first element that differs from f's value.
 function hopper.differs(D, want)
   for i = 0, D.shape[1] - 1 do
     for j = 0, D.shape[2] - 1 do
@@ -45,14 +46,15 @@ function hopper.differs(D, want)
 end
 
 local cell = core.buffer("bf16", 1)
---- bf16's nearest number.
+--- Returns the bf16 number nearest to x.
 function hopper.rounded(x)
   cell[0] = x
   return cell[0]
 end
 
 hopper.PING = {tile = {128, 128, 64}, stages = 3, schedule = "pingpong"}
---- Choices of kernels/gemm_sm90: every schedule, cluster, order and type.
+--- Configurations of kernels/gemm_sm90: every schedule, cluster, tile order and
+-- type.
 hopper.CASES = {
   {"cooperative", {stages = 3}},
   {"one consumer", {tile = {64, 32, 128}, consumers = 1, d_major = "m"}},
@@ -120,14 +122,14 @@ hopper.CASES = {
   {"the same in parts", {tile = {128, 208, 64}, stages = 3, epi = {64, 104}}},
 }
 
---- 12 sizes; which of them a case runs goes round, so that all are met.
+--- 12 sizes. Cases take them in rotation, so that all are covered.
 hopper.SIZES = {
   {128, 128, 128}, {200, 104, 264}, {1, 1, 128}, {257, 129, 72},
   {64, 300, 130}, {300, 64, 65}, {129, 257, 200}, {511, 40, 128},
   {40, 511, 136}, {320, 320, 70}, {127, 255, 129}, {256, 16, 512},
 }
 
---- What is wrong with a choice at a size, under a seed; nil: nothing.
+--- Returns what is wrong with a configuration at a size under a seed, or nil.
 ---@param g table what gemm_sm90 gives
 ---@param size integer[] {M, N, K}
 ---@param device string
@@ -150,7 +152,8 @@ function hopper.wrong_at(g, size, device, seed)
   return wrong and ("%dx%dx%d: %s"):format(m, n, k, wrong)
 end
 
---- What is wrong with choice `number` at three of the sizes; nil: nothing.
+--- Returns what is wrong with configuration `number` at three of the sizes, or
+-- nil.
 ---@param number integer of CASES
 ---@param device string
 ---@return string?

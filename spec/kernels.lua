@@ -1,5 +1,5 @@
---- What specs share about kernels: tensors, small kernels, what compilers make
--- of one, and tables of kernels that the simulator and a GPU run alike.
+--- Helpers for specs of kernels: tensors, small kernels, their compilation, and
+-- tables of kernels that run on the simulator and on a GPU alike.
 local assert = require "luassert"
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,7 +12,8 @@ local kernels = {}
 -- Tensors
 ---------------------------------------------------------------------------
 
---- A row-major host tensor of these extents: element i in memory is f(i).
+--- Returns a row-major host tensor of these extents; element i in memory is
+-- f(i).
 ---@param shape integer[]
 ---@param dtype DType
 ---@param f? fun(i: integer): number without it, zeros
@@ -26,7 +27,7 @@ function kernels.tensor(shape, dtype, f)
   return t
 end
 
---- A buffer as a row-major matrix.
+--- Returns a buffer as a row-major matrix.
 function kernels.row_major(buffer, rows, cols)
   return cute.make_tensor(buffer,
                           cute.make_layout({rows, cols}, cute.LayoutRight))
@@ -36,7 +37,7 @@ end
 -- Small kernels
 ---------------------------------------------------------------------------
 
---- D = A * B + C of one tile.
+--- Returns the kernel D = A * B + C of one tile.
 function kernels.tile(mma)
   return cute.kernel("tile", function(mA, mB, mC, mD)
     local thr = mma:get_slice(cute.arch.thread_idx())
@@ -50,7 +51,7 @@ function kernels.tile(mma)
   end)
 end
 
---- What f(out, ...) writes with one thread into n elements of i32.
+--- Returns the n elements of i32 that f(out, ...) writes with one thread.
 ---@param n integer
 ---@param f function
 ---@return integer[]
@@ -67,8 +68,8 @@ end
 -- Compiled
 ---------------------------------------------------------------------------
 
---- What NVRTC makes of a program for an architecture; nil where there is no
--- NVRTC. That it does not compile is a failure.
+--- Returns NVRTC's output for a program and an architecture, or nil without
+-- NVRTC. A compilation error fails the test.
 function kernels.compiled(program, arch)
   local out, why = program:compile(arch)
   if not out and why:find("[no-nvrtc]", 1, true) then return nil end
@@ -76,8 +77,8 @@ function kernels.compiled(program, arch)
   return out
 end
 
---- The first kernel of a lesson compiles for all of these; false where there is
--- no NVRTC.
+--- Compiles the first kernel of a lesson for all of these architectures;
+-- returns false without NVRTC.
 ---@param spec table of cutelua.bench.harness
 ---@param size integer[]
 ---@param dtype string
@@ -91,7 +92,8 @@ function kernels.lesson_compiles(spec, size, dtype, archs)
   return kernels.compiles(call:trace {block = l.block}, archs)
 end
 
---- The program compiles for all of these; false where there is no NVRTC.
+--- Compiles the program for all of these architectures; returns false without
+-- NVRTC.
 ---@return boolean
 function kernels.compiles(program, archs)
   for _, arch in ipairs(archs) do
@@ -100,8 +102,8 @@ function kernels.compiles(program, archs)
   return true
 end
 
---- What the emitted text of kernel k writes, compiled for the host by way of
--- spec/cudahost.h; nil where there is no C++ compiler.
+--- Returns what the emitted text of kernel k writes when compiled for the host
+-- with spec/cudahost.h; nil without a C++ compiler.
 ---@param text string
 ---@param flags string[] -DN=..., -DTHREADS=... and so on
 ---@param input string bytes
@@ -111,7 +113,7 @@ function kernels.on_host(text, flags, input)
   if not compiler then return nil end
   local dir <close> = setmetatable({path = support.folder()}, {
     __close = function(d) support.remove(d.path) end})
-  -- inline PTX: none but that of a macro
+  -- replaces the only inline PTX, that of a macro
   support.write(dir.path .. "/k.cu",
     (text:gsub('asm%("fma%.rn%.f32 [^\n]*', "(d) = fmaf(a, b, d)")))
   local words = {compiler, "-O1", "-w", "-ffp-contract=off", "-fwrapv",
@@ -143,8 +145,8 @@ end
 
 local ARCH = "sm_90a"
 
--- Runs a case on copies of its tensors, which are made once: the buffers
--- afterwards, what launch gave, the call.
+-- Runs a case on copies of its tensors, which are made once. Returns the
+-- buffers afterwards, the launch's results and the call.
 local function run(c, device)
   c.tensors = c.tensors or c.make()
   local args, buffers = {}, {}
@@ -166,7 +168,8 @@ local function equal(a, b, i, bound)
     bound > 0 and math.abs(x - y) <= bound * math.max(math.abs(x), 1e-3)
 end
 
--- Elements of b that are not a's, a few of them in words; nil without any.
+-- Describes some of the elements in which b differs from a; nil if there are
+-- none.
 local function differences(a, b, bound)
   if a:bytes() == b:bytes() then return nil end
   local out, count = {}, 0
@@ -185,8 +188,8 @@ local function differences(a, b, bound)
     ("%d of %d differ: %s"):format(count, #a, table.concat(out, "; ")) or nil
 end
 
---- A case runs on the simulator without a fault, and compiles for those of
--- these architectures that have it; false where there is no NVRTC.
+--- Runs a case on the simulator without a fault, and compiles it for those of
+-- the architectures that support it; returns false without NVRTC.
 ---@param c KernelCase
 ---@param archs string[]
 ---@return boolean
@@ -202,7 +205,7 @@ function kernels.check(c, archs)
   return kernels.compiles(call:trace {block = c.block or 32}, targets)
 end
 
---- A case leaves in its tensors on a GPU what it leaves on the simulator.
+--- Checks that a case leaves the same tensors on a GPU as on the simulator.
 ---@param c KernelCase
 function kernels.agree(c)
   local want, got = run(c, "sim:" .. ARCH), run(c, "gpu")
@@ -212,7 +215,7 @@ function kernels.agree(c)
   end
 end
 
---- The module kernels/NAME with a changed text, of its own or of another
+--- Returns the module kernels/NAME with a change in its own text or another
 -- file's. f: {what, becomes, nth = occurrence, file = of kernels/}.
 function kernels.changed(name, f)
   local file, kept = f.file or name, {}

@@ -1,5 +1,5 @@
---- The rung of a GEMM script, without running its lesson: kernel, tile, block.
--- For specs and benches.
+--- Loads the rung of a GEMM script (kernel, tile, block) without running its
+-- lesson, for specs and benchmarks.
 local lesson = require "cutelua.bench.lesson"
 local lib = require "cutelua.bench.lessonlib"
 

@@ -1,4 +1,4 @@
---- What the benches share: medians with their spread, bars, child processes,
+--- Helpers for benchmarks: medians with their spread, limits, child processes,
 -- an aligned table, progress on a terminal.
 local core = require "cute.core"
 local cute = require "cute"
@@ -10,15 +10,16 @@ local measure = {clock = core.clock, stats = gpu.stats}
 --- The program under test.
 measure.program = (os.getenv "CUTELUA" or arg and arg[-1]) or "build/cutelua"
 
---- One line on standard error while something long runs; nothing when that
--- is no terminal. Without a text the line goes.
+--- Shows one line of progress on standard error if that is a terminal. Without
+-- a text the line is erased.
 function measure.progress(text)
   if not core.isatty(2) then return end
   io.stderr:write("\r\27[K", text or "")
   io.stderr:flush()
 end
 
---- The GPU, or nil, which is printed; sm: the only kind that is wanted.
+--- Returns the GPU, or prints that there is none and returns nil; sm: the only
+-- accepted architecture.
 ---@param sm? integer
 function measure.gpu_device(sm)
   local device, why = cute.device "gpu"
@@ -27,8 +28,8 @@ function measure.gpu_device(sm)
     device.name, sm)))
 end
 
---- Microseconds of the host's time a call, in batches that the GPU's queue
--- takes without making the host wait; f does a batch of n.
+--- Returns microseconds of host time per call, in batches that fit in the GPU's
+-- queue, so that the host never waits; f runs a batch of n.
 function measure.host_us(device, f, n)
   local list = {}
   for i = 1, 41 do
@@ -43,7 +44,8 @@ end
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
---- Standard output of `cutelua words...`, run with more environment.
+--- Returns the standard output of `cutelua words...`, run with added
+-- environment variables.
 ---@param words string[]
 ---@param env? table<string, string>
 function measure.child(words, env)
@@ -60,7 +62,7 @@ function measure.child(words, env)
   return out
 end
 
---- A fresh folder for `f`, removed behind it.
+--- Calls f with a fresh folder and removes it afterwards.
 function measure.with_folder(f)
   local p <close> = io.popen "mktemp -d"
   local path = p:read "l"
@@ -81,14 +83,14 @@ measure.number = number
 local Table = {}
 Table.__index = Table
 
---- A table of rows {what, list of numbers, unit, bar, what the bar is}.
+--- A table of rows {what, list of numbers, unit, limit, the limit's source}.
 ---@param title string
 function measure.table(title)
   return setmetatable({title = title, rows = {
     {"what", "median", "min", "max", "n", "unit", "bar", "ratio", ""}}}, Table)
 end
 
---- A row: numbers and the most that they may be (least with {least = x}).
+--- Adds a row: numbers and their upper limit (a lower limit with {least = x}).
 function Table:add(what, list, unit, bar, note)
   if type(list) == "number" then list = {list} end
   local s = gpu.stats(list)

@@ -1,4 +1,5 @@
--- What `make memerr` runs with every allocation failing once: a bit of all.
+-- Code that `make memerr` runs with each allocation failing once: a little of
+-- everything.
 local cute = require "cute"
 
 local l = cute.make_layout({8, {8, 8}}, {8, {1, 64}})
@@ -10,7 +11,8 @@ b:fill_normal(1)
 local t = cute.make_tensor(b, cute.make_layout({8, 8}))
 assert(t[{0, 0}] == b[0])
 
--- A kernel: traced with loops, branches and shared memory, printed, simulated.
+-- A kernel that is traced with loops, branches and shared memory, printed and
+-- simulated.
 local k = cute.kernel("k", function(mA, mC, n)
   local tid = cute.arch.thread_idx()
   local sA = cute.make_smem_tensor(cute.f32, cute.make_layout {32})
@@ -40,7 +42,7 @@ assert(not pcall(function()
     cute.zeros({4}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
 end))
 
--- Warps that hand over by a flag, blocks that store in one place.
+-- Warps that synchronize by a flag; blocks that store to one address.
 report = select(3, cute.kernel("flag", function(o)
   local arch, tid = cute.arch, cute.arch.thread_idx()
   local f = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
@@ -71,7 +73,7 @@ end)(cute.zeros({2}, cute.i32)):launch {grid = 2, block = 1, device = "sim",
   threads = 1}
 assert(report.ok)
 
--- Blocks of a cluster that send to each other.
+-- Blocks of a cluster that send values to each other.
 report = select(3, cute.kernel("send", function(o)
   local arch, tid = cute.arch, cute.arch.thread_idx()
   local rank, bar = arch.block_idx_in_cluster(), arch.alloc_smem(cute.i64, 1)
@@ -94,7 +96,7 @@ end)(cute.zeros({128}, cute.i32)):launch {grid = 2, cluster = 2, block = 64,
   device = "sim:sm_90a", threads = 1, faults = "return"})
 assert(report.reports[1].kind == "race")
 
--- A warpgroup's MMA, by a loop that carries its field.
+-- A warpgroup's MMA, in a loop that carries its accumulate field.
 local warpgroup = cute.nvgpu.warpgroup
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 8, 16}, "SMEM"))
@@ -127,7 +129,7 @@ assert(D[{7, 3}] == 32)
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)
 
--- Requests to shared memory, and what they would cost elsewhere.
+-- Bank conflicts of shared memory, and those of other layouts.
 report = cute.kernel("column", function(o)
   local tid = cute.arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32}, {32, 1}))

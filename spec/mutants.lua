@@ -1,5 +1,6 @@
 --- Scripts and kernels of this repository with one fault in their text, run on
--- the simulator: is it told before anybody looks at a result?
+-- the simulator. Checks that the simulator reports the fault before the result
+-- is compared.
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"
 local lesson = require "cutelua.bench.lesson"
@@ -8,7 +9,8 @@ local support = require "spec.support"
 
 local mutants = {}
 
--- f() with a changed file in place of its module, and all kernels anew.
+-- Calls f() with a changed file in place of its module, and with all kernels
+-- reloaded.
 local function with(file, text, f)
   local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
   name = name:gsub("/", ".")
@@ -49,8 +51,9 @@ local function of_gemm(spec, m)
   return false, not ok and lesson.what_is_wrong(v, how) or nil
 end
 
---- What is told first of a script with a fault: an element of report.reports,
--- or the tracer's words; false: nothing; then, what is wrong with the results.
+--- Returns the first report of a script with a fault: an element of
+-- report.reports, or the tracer's message; false: nothing. Also returns what
+-- is wrong with the results.
 ---@param m {script: string, file: string?, from: string, nth: integer?, to:
 --- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?}
 ---@return table|string|false told

@@ -1,5 +1,5 @@
---- Scripts of this repository at odd sizes on the simulator, where nothing is
--- to be told and results are right: spec/fuzz/scripts.lua runs them at many.
+--- Scripts of this repository at odd sizes on the simulator, which must report
+-- nothing and give right results. spec/fuzz/scripts.lua runs many sizes.
 local core = require "cute.core"
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
@@ -10,7 +10,7 @@ local support = require "spec.support"
 
 local odd = {}
 
--- Copies, GEMMs; what takes rows, and the like.
+-- Copies, GEMMs, row kernels and similar scripts.
 odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "copy_tile", "copy_tma", "transpose", "gemm_simt", "sgemm", "gemm_base",
   "gemm2stage", "gemm3stage", "gemm_l2swizzle", "gemm_sm70", "gemm_sm80_best",
@@ -41,14 +41,14 @@ local function spec_of(script)
   return "rows", assert(lib.script_spec(path, "cutelua.bench.harness", "run"))
 end
 
--- A or B with gaps behind its rows, or columns.
+-- Pads the rows, or the columns, of A or B.
 local function pad(p, name)
   local low, t = name:lower(), cute.testing.padded(p[name])
   p[name], p[low] = t, core.param_memory(t)
   p.strides[low] = {t.stride[1], t.stride[2]}
 end
 
--- What is wrong with a GEMM of some size, scale and order.
+-- Returns what is wrong with a GEMM at random size, scale and order.
 local function gemm(rung, seed)
   local size = {extent(200), extent(150), extent(200)}
   local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
@@ -66,10 +66,10 @@ local function gemm(rung, seed)
   return not right and what .. ": " .. lesson.what_is_wrong(v, how) or false
 end
 
--- Heads, groups of them and their size are a few.
+-- Trailing extents that stay (heads, their groups and their size).
 local KEPT = {attention = 3, attention_decode = 3}
 
--- Extents of a lesson: most of them others, but for the last `kept`.
+-- Returns random extents for a lesson; the last `kept` ones stay.
 local function others(size, most, kept)
   local out = {}
   for i, n in ipairs(size) do
@@ -97,8 +97,8 @@ end
 
 local made = {}
 
---- A script at some size. false: nothing is wrong; nil: it does not take that
--- size, which it says; else what is wrong.
+--- Runs a script at a random size. Returns false if nothing is wrong, nil if
+-- the script rejects the size with a message, else what is wrong.
 ---@param script string
 ---@param seed integer
 ---@return string|false|nil wrong

@@ -1,7 +1,6 @@
---- Small kernels, right as they stand, and faults of one operand each: a
---- parity, bytes, a count, a mask, a rank, a stage, a number of groups or
---- threads. What does the surgeon (cutelua.check.repair) propose, and is it
---- right?
+--- Small correct kernels, and faults of one operand each: a parity, bytes, a
+--- count, a mask, a rank, a stage, a number of groups or threads. Checks
+--- whether the repair search (cutelua.check.repair) proposes the right edit.
 local blamed = require "spec.blamed"
 local check = require "cutelua.check"
 local core = require "cute.core"
@@ -24,7 +23,7 @@ local function data(shape, type) return cute.randn(shape, type, {seed = 1}) end
 local KERNELS = {}
 operands.KERNELS = KERNELS
 
--- Those of spec.blamed, with data that tell one element from another.
+-- The kernels of spec.blamed, with data that distinguish the elements.
 for name, text in pairs(blamed.KERNELS) do
   text = text:gsub("local X = cute.zeros(%b())", "local X = data%1")
   text = text:gsub("local X, Y = cute.zeros(%b())", "local X, Y = data%1")
@@ -79,7 +78,8 @@ return function(seed)
 end
 ]]
 
--- Two matrices by one PipelineTmaAsync: bytes of both in one phase.
+-- Loads two matrices by one PipelineTmaAsync: one phase counts the bytes of
+-- both.
 KERNELS.two = [[
 local TILE, HALF, STAGES, TILES = {32, 16}, {16, 16}, 2, 6
 local A, B = cute.make_layout(TILE, {16, 1}), cute.make_layout(HALF, {16, 1})
@@ -173,7 +173,7 @@ return function(seed)
 end
 ]]
 
--- Every block of a cluster of four sends to the next, and reads what came.
+-- Each block of a cluster of four sends to the next and reads what it receives.
 KERNELS.circle = [[
 local Y = cute.zeros({4 * 32}, cute.i32)
 local k = cute.kernel("circle", function(y)
@@ -200,7 +200,7 @@ return function(seed)
 end
 ]]
 
--- st.async to the next block of three, two values a thread.
+-- st.async to the next of three blocks, two values a thread.
 KERNELS.post = [[
 local Y = cute.zeros({3 * 64}, cute.i32)
 local k = cute.kernel("post", function(y)
@@ -262,7 +262,8 @@ return function(seed)
 end
 ]]
 
--- A cluster of 2 x 2: tiles of A go to a row of blocks, those of B to a column.
+-- A cluster of 2 x 2: multicasts tiles of A along a row of blocks, tiles of B
+-- along a column.
 KERNELS.square = [[
 local TILE = {16, 16}
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -312,7 +313,8 @@ return function(seed)
 end
 ]]
 
--- Two groups of two warps take turns at one buffer, by named barriers.
+-- Two groups of two warps alternate on one buffer, synchronized by named
+-- barriers.
 KERNELS.turns = [[
 local ROUNDS = 4
 local Y = cute.zeros({2 * 64 * ROUNDS}, cute.i32)
@@ -347,7 +349,7 @@ return function(seed)
 end
 ]]
 
--- Tiles go out by bulk stores from two buffers in turn.
+-- Writes tiles by bulk stores from two alternating buffers.
 KERNELS.stores = [[
 local TILES = 5
 local Y = cute.zeros({64 * TILES}, cute.i32)
@@ -378,7 +380,7 @@ return function(seed)
 end
 ]]
 
--- A wave through mbarriers: each warp waits for the one before it.
+-- A wavefront through mbarriers: each warp waits for the one before it.
 KERNELS.wave = [[
 local WARPS = 4
 local Y = cute.zeros({32 * WARPS}, cute.i32)
@@ -407,9 +409,9 @@ return function(seed)
 end
 ]]
 
--- Faults, three lines each: its class, the kernel, the lines that the surgeon
--- may name (names, or a part of their text), which occurrence; what changes;
--- what it becomes.
+-- Faults, three lines each. Line 1: class, kernel, lines that the repair may
+-- name (names, or parts of their text), occurrence. Line 2: the text to change.
+-- Line 3: its replacement.
 local LIST = [[
 parity box wait
   arch.mbarrier_wait(full, 0)
@@ -691,7 +693,7 @@ for head, from, to in LIST:gmatch "(%S[^\n]*)\n  ([^\n]*)\n  ([^\n]*)\n" do
     nth = tonumber(nth) or 1, from = from, to = to})
 end
 
--- The text of a fault's kernel without it, and the numbers of its lines.
+-- Returns the correct text of a fault's kernel, and the numbers of its lines.
 local function text_of(f)
   local text, lines = HEAD .. KERNELS[f.kernel], {}
   for what in f.lines:gmatch "[^,]+" do
@@ -709,7 +711,7 @@ local function compiled(name, text)
   return p.program, kernel.sim_launch(p, {}, p.values, p.grid)
 end
 
--- The buffers that a launch writes.
+-- Returns the buffers that a launch writes.
 local function outputs(program, launch)
   local list = {}
   for i, a in ipairs(program.info.args) do
@@ -718,7 +720,8 @@ local function outputs(program, launch)
   return list
 end
 
--- What a right launch leaves in them, as a reference of another one.
+-- Returns what a correct launch leaves in them, as the reference of another
+-- launch.
 local function reference_of(program, launch, other)
   local own, kept = outputs(program, launch), {}
   core.sim_run(program.fn, launch)
@@ -733,10 +736,10 @@ local function reference_of(program, launch, other)
   end
 end
 
---- What the surgeon makes of a fault: {verdict =, mend =, told = its words,
--- first, any: is its first place, or any, a line of the fault; right: does the
--- mend give what the kernel without the fault does}. refer: with the results of
--- that one as a reference.
+--- Runs the repair search on a fault: {verdict =, mend =, told = its message,
+-- first, any: whether its first line, or any line, is a line of the fault;
+-- right: whether the repaired kernel gives the results of the correct kernel}.
+-- refer: passes the correct results as a reference.
 ---@param f table of FAULTS
 ---@param refer? boolean
 function operands.try(f, refer)

@@ -1,11 +1,12 @@
---- What specs of cute.ops share: operands of any strides, and products of them
+--- Helpers for specs of cute.ops: operands of any strides, and their products
 -- in plain Lua.
 local core = require "cute.core"
 local cute = require "cute"
 
 local ops = {}
 
---- A generator of its own: pick(n) is 0 to n - 1, pick(list) one of it.
+--- Returns a separate random generator: pick(n) is 0 to n - 1, pick(list) one
+-- of its elements.
 function ops.random(seed)
   local state = seed * 0x9e3779b97f4a7c15 + 1
   return function(what)
@@ -18,10 +19,11 @@ end
 
 local function is_unsigned(dtype) return dtype:find "^u" end
 
---- A tensor of small whole numbers (`seed` nil: of what nobody should read) and
--- of strides that `pick` decides: either of the last two modes
--- fastest, rows padded or not, elements between them, batches in any place and,
--- unless it is written, one for all, from any element on.
+--- Returns a tensor of small whole numbers (without `seed`: of values that
+-- nobody should read) whose strides `pick` decides: either of the last two
+-- modes fastest, rows padded or not, gaps between elements, any batch order,
+-- any first element. Unless the tensor is written, batches may share one
+-- matrix.
 ---@param kind? string of strides: "k" dense rows, "m" dense columns, else any
 function ops.tensor(pick, shape, dtype, seed, kind)
   dtype = tostring(dtype)
@@ -49,7 +51,7 @@ function ops.tensor(pick, shape, dtype, seed, kind)
   return cute.make_tensor(t.iterator + first, cute.make_layout(shape, stride))
 end
 
---- Calls f(coordinates, number) for all elements of a shape, in rows.
+--- Calls f(coordinates, number) for all elements of a shape, row-major.
 function ops.each_of(shape, f)
   local n = 1
   for _, e in ipairs(shape) do n = n * e end
@@ -60,7 +62,7 @@ function ops.each_of(shape, f)
   end
 end
 
---- The element of t that coordinates of a larger shape have.
+--- Returns the element of t that coordinates of a larger shape broadcast from.
 function ops.element(t, c)
   local rank, own = cute.rank(t), {}
   for m = 1, rank do
@@ -69,7 +71,7 @@ function ops.element(t, c)
   return t(table.unpack(own))
 end
 
---- A shape of about so many elements at most.
+--- Returns a random shape of at most about `most` elements.
 function ops.shape(pick, most)
   local all = {}
   for m = 1, pick {1, 2, 2, 3, 3, 4} do
@@ -79,14 +81,14 @@ function ops.shape(pick, most)
   return all[1] and all or {pick {1, 7, most}}
 end
 
---- One that broadcasts to it.
+--- Returns a random shape that broadcasts to `all`.
 function ops.part(pick, all)
   local part = table.move(all, pick(#all) + 1, #all, 1, {})
   for m = 1, #part do if pick(3) == 0 then part[m] = 1 end end
   return part
 end
 
---- A tensor of any strides, with modes in any order, too.
+--- Returns a tensor of any strides, with its modes in any order.
 function ops.any(pick, shape, dtype, seed)
   if #shape < 2 or pick(2) == 0 then
     local wide = table.move(shape, 1, #shape, 3 - math.min(2, #shape), {1})
@@ -107,8 +109,8 @@ end
 
 local CODES = {[8] = "u8", [16] = "u16", [32] = "u32", [64] = "u64"}
 
---- One with values of all of its type: "few" of them, near 0, or "all", with
--- what is special among floats; "none": 0.
+--- Returns such a tensor with values of its type: "few" are near 0, "all"
+-- include the special floats, "none" are 0.
 function ops.scattered(pick, shape, dtype, what)
   local t = ops.any(pick, shape, dtype, what ~= "none" and 1 or nil)
   if what ~= "all" then return t end
@@ -124,7 +126,7 @@ function ops.scattered(pick, shape, dtype, what)
   return t
 end
 
---- Element (..., i, j) of t, or of the only batch that it has there.
+--- Returns element (..., i, j) of t; a batch mode of extent 1 broadcasts.
 function ops.at(t, batch, i, j)
   local c, rank = {}, cute.rank(t)
   for mode = 1, rank - 2 do
@@ -135,7 +137,8 @@ function ops.at(t, batch, i, j)
   return t(table.unpack(c))
 end
 
---- f(batch, i, j, sum of A's row i times B's row j) for all elements of D.
+--- Calls f(batch, i, j, dot product of A's row i and B's row j) for all
+-- elements of D.
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
@@ -161,7 +164,7 @@ function ops.each(A, B, D, f)
   end
 end
 
---- x as a type has it.
+--- Returns x rounded to a type.
 function ops.rounded(dtype)
   local cell = core.buffer(tostring(dtype), 1)
   return function(x)
@@ -170,8 +173,8 @@ function ops.rounded(dtype)
   end
 end
 
---- The first element of D that is not what want(batch, i, j, sum) says, in
--- words; nil: none.
+--- Describes the first element of D that differs from want(batch, i, j, sum);
+-- nil: none.
 function ops.differs(A, B, D, want)
   local wrong
   local rounded = ops.rounded(D.element_type)
@@ -185,8 +188,9 @@ function ops.differs(A, B, D, want)
   return wrong
 end
 
---- Specs of random problems: random(number, device) raises what is wrong.
--- They are busted's `it` in parts of ten, and one of others on a GPU.
+--- Defines specs of random problems: random(number, device) raises what is
+-- wrong. They are tests in parts of ten, and one test of other problems on a
+-- GPU.
 function ops.problems(it, random)
   local function all(from, to, device)
     for number = from, to do
@@ -195,7 +199,7 @@ function ops.problems(it, random)
     end
   end
   for part = 0, 7 do
-    it("gives what Lua gives of random operands " .. part, function()
+    it("gives Lua's results for random operands " .. part, function()
       all(part * 10 + 1, part * 10 + 10)
     end)
   end

@@ -1,5 +1,5 @@
---- Hopper's kernels of this repository, each at any size on the simulator:
--- what is wrong with it there. spec/fuzz/hopper.lua runs them at many.
+--- The Hopper kernels of this repository, each at any size on the simulator;
+-- returns what is wrong with a result. spec/fuzz/hopper.lua runs many sizes.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -21,7 +21,7 @@ local function add(name, wrong)
   ours[#ours + 1] = {name = name, wrong = wrong}
 end
 
--- kernels/gemm_sm90, exactly.
+-- kernels/gemm_sm90, compared exactly.
 for _, case in ipairs(hopper.CASES) do
   local g
   add("gemm_sm90, " .. case[1], function(size, seed)
@@ -53,10 +53,10 @@ for _, word in ipairs {"f16", "e4m3", "tf32", "i8"} do
   gemm("gemm_hopper", word)
 end
 
--- Copies by TMA: rows of 16-byte pieces and others.
+-- Copies by TMA, with rows of 16-byte multiples and others.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
-  rawset(_G, "arg", {[0] = path})  -- where copy_tile is
+  rawset(_G, "arg", {[0] = path})  -- copy_tma finds copy_tile by this path
   local l = copylesson.lesson(assert(lib.script_spec(path,
     "cutelua.bench.copylesson", "run")))
   rawset(_G, "arg", own)
@@ -68,7 +68,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   add(name, function(size, seed)
     if not l then l, list = copies() end
     local say = lib.say
-    lib.say = function() end  -- who copies instead
+    lib.say = function() end  -- drops the note that another kernel copies
     local p = harness.problem(l, {size[1], size[2]
       * (seed % 4 > 0 and 8 or 1)})
     local ok, reports, wrong = harness.try(p, DEVICE, {make = list[i].make,
@@ -78,7 +78,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   end)
 end
 
--- Boxes of tensors by loads and stores, and a convolution's unfolded images.
+-- Boxes of tensors by loads and stores, and im2col tiles of a convolution.
 local function pick(n, seed, k) return (seed * 7919 + k * 104729) % n end
 
 add("boxes by TMA", function(size, seed)

@@ -1,20 +1,22 @@
---- Random walks over tensors, as text of Lua: static and dynamic strides,
--- swizzled shared memory, stages in turn, slices carried through loops; single
--- elements, vectors, ldmatrix, cp.async. Run three times: traced on the
+--- Random walks over tensors, as Lua text: static and dynamic strides, swizzled
+-- shared memory, alternating stages, slices carried through loops; single
+-- elements, vectors, ldmatrix, cp.async. They run three times: traced on the
 -- simulator, as emitted text on the host, and as plain Lua, where a tensor is
--- a function of coordinates and no offset is computed at all.
+-- a function of coordinates and no offset is computed.
 local random = require "spec.random"
 
 local places = {}
 
--- Rows, columns, stages; element (r,c,p) holds r + ROWS (c + columns p).
+-- Extents of rows, columns and stages; element (r,c,p) is r + ROWS (c + columns
+-- p).
 local ROWS, LANES = 16, 32
 
 ---------------------------------------------------------------------------
 -- Programs
 ---------------------------------------------------------------------------
 
-local SHARED = {  -- of rows, columns, stages; in which eight lie together
+-- (rows, columns, stages) with runs of eight contiguous elements
+local SHARED = {
   rows = "cute.make_layout({%d, %d, %d}, {%d, 1, %d})",
   columns = "cute.make_layout({%d, %d, %d}, {1, %d, %d})",
   swizzled = "cute.tile_to_shape(cute.composition(cute.make_swizzle(%d, 3, 3),"
@@ -55,7 +57,7 @@ local function stage_of(g, p, inside)
   return g:pick(list)
 end
 
--- Of small numbers that are not negative, with bits that overlap.
+-- Expressions of small non-negative numbers with overlapping bits.
 local function number_of(g, inside, depth)
   if depth == 0 or g:chance(15) then
     return g:pick {"tid", "tid", "j", inside and "k" or "tid", "5"}
@@ -91,7 +93,7 @@ local function column_of(g, p, inside)
     g:pick {1, 2, 8, 16, 16, 16}, g:pick {0, 0, 1, 2, 8, 24}), p.columns)
 end
 
--- What is read: up to eight values of a thread.
+-- Returns a read of up to eight values of a thread.
 local function read(g, p, inside)
   local k, from = g:r(10), g:pick(p.views)
   local stage = stage_of(g, p, inside)
@@ -111,7 +113,7 @@ end
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- Reads, unrolled: slot by slot, of pass `pass`.
+-- Emits unrolled reads: slot by slot, of pass `pass`.
 local function reads(g, p, out, pass)
   for _ = 1, g:r(3) do
     local n, inside = g:r(4), pass == "(k + 1)"
@@ -121,7 +123,7 @@ local function reads(g, p, out, pass)
   end
 end
 
--- What a pass of the loop changes.
+-- Emits the changes at the end of a loop pass.
 local function turn(g, p, out)
   local P = p.stages
   put(out, "    %s", g:pick {
@@ -142,7 +144,7 @@ end
 ---@field passes integer of the loop
 ---@field text string a chunk that returns the kernel's function
 
---- The program of a seed.
+--- Returns the program of a seed.
 ---@param seed integer
 ---@return PlacesProgram
 function places.program(seed)
@@ -185,7 +187,7 @@ local Mock = {}
 
 local function mock(p, at) return setmetatable({p = p, at = at}, Mock) end
 
--- The coordinate with its free modes given, in order.
+-- Returns the coordinate with its free modes filled in order.
 local function given(t, list)
   local at, k = {}, 0
   for mode = 1, 3 do
@@ -232,13 +234,14 @@ PLAIN.cute = {
   lt = function(a, b) return a < b end,
   eq = function(a, b) return a == b end}
 
--- The values that all threads put, in order of slots and threads; nil: none.
+-- Returns the values that all threads put, ordered by slot and thread; nil if
+-- there are none.
 local function plain(p)
   local left = {}
   for tid = 0, LANES - 1 do
     local env = setmetatable({thread = function() return tid end},
                              {__index = PLAIN})
-    function env.matrix(t, at)  -- SM80_16x8x16's operand A
+    function env.matrix(t, at)  -- operand A of SM80_16x8x16
       local list = {}
       for v = 0, 7 do
         list[v] = t[{tid // 4 + v // 2 % 2 * 8,
@@ -261,7 +264,7 @@ end
 -- Traced
 ---------------------------------------------------------------------------
 
--- The host's tensor (rows, columns, stages).
+-- Returns the host's tensor (rows, columns, stages).
 local function data(p)
   local cute = require "cute"
   local C, P, pad = p.columns, p.stages, p.pad
@@ -345,7 +348,7 @@ local function traced_env()
     range = cute.range, thread = cute.arch.thread_idx}, {__index = TRACED})
 end
 
--- The kernel of p: x, its output, passes.
+-- Returns the kernel of p and its arguments: x, the output, passes.
 local function kernel(p)
   local cute = require "cute"
   local f = run_text(p, traced_env())
@@ -374,8 +377,7 @@ local function first_difference(p, want, got, who)
   end
 end
 
---- What is wrong with each program: the first difference from plain Lua, or
--- false.
+--- Returns for each program the first difference from plain Lua, or false.
 ---@param programs PlacesProgram[]
 ---@return (string|false)[]
 function places.host(programs)

@@ -1,6 +1,6 @@
---- Numbers that behave as traced values do: of a type, rounded or cut off after
--- each operation. A function of vectors that is called with them is its own
--- oracle; plain.cute stands in place of `cute`.
+--- Numbers that behave as traced values do: they have a type, and each
+-- operation rounds or truncates. A function of vectors that is called with
+-- them is its own oracle; plain.cute stands in for `cute`.
 local ops = require "spec.ops"
 
 local plain = {}
@@ -20,7 +20,7 @@ end})
 
 local function is_float(t) return CLASS[t][1] == "F" end
 
--- An integer as a type has it.
+-- Returns an integer truncated to a type.
 local function cut(t, v)
   local class, bits = CLASS[t][1], CLASS[t][2]
   if bits == 64 then return v end
@@ -34,7 +34,7 @@ local function new(t, v)
   return setmetatable({t = t, v = v}, Number)
 end
 
---- A number, or a boolean, of a type.
+--- Returns a number, or a boolean, of a type.
 ---@param t string
 ---@param v any as an element of a tensor is read
 function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
@@ -42,7 +42,7 @@ function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
 -- (-0.0 + 0.0 is 0.0)
 local function float(v) return math.type(v) == "float" and v or v + 0.0 end
 
--- u64 as a float.
+-- Returns a u64 as a float.
 local function unsigned(v)
   return v >= 0 and v + 0.0 or (v >> 1 | v & 1) * 2.0
 end
@@ -74,8 +74,8 @@ function Number:to(t)
              or math.tointeger(v))
 end
 
--- Two numbers in the type in which they meet, which is that of one that has
--- one, or f32.
+-- Converts two operands to their common type: the type of a typed one, else
+-- f32.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then
@@ -89,7 +89,7 @@ local function meet(a, b)
   return t, of(a), of(b)
 end
 
--- What is computed of numbers: by f of floats, g of integers, h of u64.
+-- Returns an operation: f for floats, g for integers, h for u64.
 local function operation(f, g, h)
   return function(x, y)
     local t, a, b = meet(x, y)
@@ -105,7 +105,8 @@ local function test(f)
   end
 end
 
--- math.floor or ceil as a float, with its sign; of infinities and NaNs these.
+-- Returns math.floor or ceil as a float, with its sign; keeps infinities and
+-- NaNs.
 local function whole(f)
   return function(v)
     if v - v ~= 0 then return v end
@@ -135,14 +136,14 @@ Number.__shl = both(function(a, n) return a << n end)
 Number.__shr = operation(nil, function(a, n) return a // (1 << n) end,
                          function(a, n) return a >> n end)
 
--- Of floats the quotient is rounded first, as one operation.
+-- For floats the quotient is rounded first, as an operation of its own.
 function Number.__idiv(x, y)
   local t, a, b = meet(x, y)
   if is_float(t) then return new(t, floor(round[t](a / b))) end
   return new(t, (t == "u64" and by_u64 or quotient)(a, b))
 end
 
--- Bits, and booleans.
+-- Returns a bitwise operation, also for booleans.
 local function bitwise(f, g)
   return function(x, y)
     if x.t == "boolean" then return new("boolean", g(x.v, y.v)) end
@@ -185,7 +186,7 @@ local function map(f)
   end
 end
 
---- What a function of vectors may call.
+--- Functions of `cute` that a function of vectors may call.
 plain.cute = {
   min = function(x, y)
     local t, a, b = meet(x, y)
@@ -205,7 +206,7 @@ plain.cute = {
 }
 for t in pairs(CLASS) do plain.cute[t] = t end
 
---- at:coords() of these coordinates.
+--- Returns a stand-in whose at:coords() returns these coordinates.
 ---@param c integer[]
 function plain.at(c)
   return {coords = function()

@@ -1,5 +1,5 @@
---- kernels/gemm_sm90 with faults planted in its text, or in that of the
--- pipelines that it is made of, on the simulator.
+--- Runs kernels/gemm_sm90 on the simulator with faults planted in its text, or
+-- in the text of its pipelines.
 local assert = require "luassert"
 local cute = require "cute"
 local gemm_sm90 = require "spec.faults.gemm_sm90"
@@ -8,13 +8,13 @@ local support = require "spec.support"
 
 local planted = {}
 
--- Files that faults are planted in, and all that are made of them.
+-- Files that faults are planted in; every module built from them is reloaded.
 local PIPES = {"state", "sync", "stages"}
 local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
                 "producer", "mainloop", "store_tile", "split2", "block_scales",
                 "stream", "kernel"}
 
---- Choices of the kernel, small ones: stages go round, tiles are many.
+--- Small configurations of the kernel: stages wrap around, tiles are many.
 planted.CHOICES = {
   whole = {tile = {128, 64, 64}, stages = 3},
   ["2x1"] = {tile = {128, 64, 64}, stages = 3, cluster = {2, 1}},
@@ -30,7 +30,7 @@ planted.CHOICES = {
   stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
-local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- of a file's short name
+local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- by the short name of a file
 for _, part in ipairs(PIPES) do module[part] = "cute.pipe." .. part end
 for _, part in ipairs(KERNEL) do module[part] = "kernels.gemm_sm90." .. part end
 
@@ -39,7 +39,7 @@ local function path_of(part)
   return path .. ".lua"
 end
 
--- Modules of changed texts, in order: each finds those before it.
+-- Loads modules of changed texts, in order: each sees the ones before it.
 local function loaded(texts, parts)
   local out = {}
   for _, part in ipairs(parts) do
@@ -50,7 +50,7 @@ local function loaded(texts, parts)
   return out
 end
 
--- gemm_sm90 of changed texts.
+-- Returns gemm_sm90 built from changed texts.
 local function gemm_of(texts)
   local pipe = {}
   for _, it in ipairs(loaded(texts, PIPES)) do
@@ -61,8 +61,8 @@ local function gemm_of(texts)
   return loaded(texts, {"gemm_sm90"})[1]
 end
 
---- gemm_sm90 with these changes of its files, and what they became:
--- {{file, from, to, nth}, ...}, file one of PIPES or KERNEL.
+--- Returns gemm_sm90 with these changes {{file, from, to, nth}, ...} and the
+-- changed texts; file is one of PIPES or KERNEL.
 ---@param changes table[]
 ---@return function gemm, table<string, string> texts
 function planted.kernel(changes)
@@ -79,8 +79,8 @@ function planted.kernel(changes)
   return gemm, texts
 end
 
---- The report of D = A B^T of (m,n,k) under a seed, and the operands; before:
--- operands of a launch in front, whose D is this one's A.
+--- Returns the report of D = A B^T of (m,n,k) under a seed, and the operands;
+-- before: operands of a preceding launch whose D is this one's A.
 ---@param g table what gemm_sm90 gives
 ---@return table report, table operands
 function planted.run(g, size, seed, before)
@@ -92,7 +92,7 @@ function planted.run(g, size, seed, before)
   return support.report(x.run:launch {faults = "return"}), x
 end
 
---- What is wrong with the D of planted.run; nil: nothing.
+--- Returns what is wrong with the D of planted.run, or nil.
 function planted.differs(x)
   local want = hopper.product(x.A, x.B)
   return hopper.differs(x.D, function(i, j)
@@ -100,10 +100,10 @@ function planted.differs(x)
   end)
 end
 
---- Faults of the text, and the report of an arrival that is too early.
+--- Text faults, and the report of an arrival that is too early.
 planted.FAULTS, planted.EARLY = gemm_sm90.FAULTS, gemm_sm90.EARLY
 
--- The line that holds something, of the first file that does.
+-- Returns the first line that contains `what`, in the order of the files.
 local function line(texts, what)
   for _, part in ipairs(KERNEL) do
     local text = texts[part] or support.read(path_of(part))
@@ -113,7 +113,7 @@ local function line(texts, what)
   error(what)
 end
 
---- Is a fault what one of the patterns says, "kind: message"?
+--- Reports whether a fault matches one of the patterns, "kind: message".
 ---@param f table of a report
 ---@param patterns string|string[]
 function planted.told(f, patterns)
@@ -124,8 +124,7 @@ function planted.told(f, patterns)
   return false
 end
 
---- What is wrong with how a fault of FAULTS is told where it was planted; nil:
--- nothing.
+--- Returns what is wrong with the report of a planted fault of FAULTS, or nil.
 ---@param fault table
 ---@param r table the report
 ---@param texts table<string, string> of planted.kernel

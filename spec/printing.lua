@@ -1,12 +1,12 @@
---- Kernels that print, for simulator, text and GPU: each is one launch of a
--- few threads, whose output says nothing of the order between warps.
+--- Kernels that print, for simulator, emitted text and GPU. Each is one launch
+-- of a few threads whose output does not depend on the order of warps.
 local cute = require "cute"
 
 local printing = {}
 
 local arch = cute.arch
 
---- A host tensor: element i in memory is f(i).
+--- Returns a host tensor; element i in memory is f(i).
 function printing.tensor(dtype, layout, f)
   local n = cute.cosize(layout)
   local memory = cute.zeros({n}, dtype)
@@ -17,7 +17,7 @@ end
 local tensor = printing.tensor
 local function third(i) return (i - 7) / 3 end
 
---- Element types, each with values that it has no trouble with.
+--- Element types, each with values that it represents exactly.
 printing.types = {
   f64 = third, f32 = third, f16 = third, bf16 = third, tf32 = third,
   e4m3 = third, e5m2 = third, i8 = function(i) return i - 6 end,
@@ -149,12 +149,12 @@ case("threads and blocks by their coordinates", {
     cute.printf("{}\n", {x, y, z}, {thread = {x, 1, 1}, block = 1})
   end})
 
---- The call of a case.
+--- Returns the call of a case.
 function printing.call(c)
   return cute.kernel("k", c.kernel)(table.unpack(c.args))
 end
 
---- What a case prints.
+--- Returns what a case prints.
 ---@param c table
 ---@param device string
 ---@return string? nil on a GPU: it goes to standard output

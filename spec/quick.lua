@@ -1,5 +1,6 @@
---- Assertions that hold, a hundred times as quickly: luassert makes objects of
--- every word before it compares. One that does not is luassert's to tell.
+--- Faster assertions: a hundred times as fast if they hold, because luassert
+-- builds objects for every word before it compares. A failed one is reported
+-- by luassert.
 local assert = require "luassert"
 
 local holds = {

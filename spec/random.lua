@@ -1,19 +1,19 @@
---- Random kernels, as text of Lua: integers of all widths, floats, fragments,
--- vectors, shared memory, branches, loops with carried locals, what a warp
--- does together. Whatever order the compiler of any back end evaluates them
--- in, their results are defined: signed integers do not overflow, no access is
--- out of bounds, no two threads race.
+--- Random kernels, as Lua text: integers of all widths, floats, fragments,
+-- vectors, shared memory, branches, loops with carried locals, warp-collective
+-- operations. Their results are defined in whatever order a back end's
+-- compiler evaluates them: signed integers do not overflow, no access is out
+-- of bounds, no two threads race.
 --
 -- A program is a tree of lines (strings) and blocks ({head =, tail =, lines
--- ...}), so that it can be shrunk by taking parts away.
+-- ...}), so that it can be shrunk by removing parts.
 local random = {}
 
--- Elements of a thread in each argument: inputs, outputs, and at the end all
--- that is left in locals and fragments.
+-- Elements of a thread in each argument: inputs, outputs, and the final values
+-- of locals and fragments.
 local IN, OUT, LEFT = 8, 16, 32
 
--- Per type: the class, bits; `lim` what a value may reach, `keep` what a
--- local or an element of memory holds (signed integers: magnitudes).
+-- For each type: class, bits; `lim`: bound of an intermediate value; `keep`:
+-- bound of a local or an element of memory (signed integers: magnitudes).
 local TYPES = {
   i8 = {"I", 8, 127, 100}, u8 = {"U", 8}, i16 = {"I", 16, 32767, 10000},
   u16 = {"U", 16}, i32 = {"I", 32, (1 << 31) - 1, 1000000}, u32 = {"U", 32},
@@ -32,7 +32,7 @@ local function bits(t) return TYPES[t][2] end
 local Gen = {}
 Gen.__index = Gen
 
--- 1 to n.
+-- Returns 1 to n.
 function Gen:r(n)
   local s = self.state
   s = s ~ s << 13
@@ -45,7 +45,8 @@ end
 function Gen:chance(percent) return self:r(100) <= percent end
 function Gen:pick(list) return list[self:r(#list)] end
 
---- Up to three statements, as text; counter: the loop's variable in them.
+--- Returns up to three statements as text; counter: the loop variable that they
+-- use.
 function Gen:sequence(depth, counter)
   local out = {}
   self.counters[#self.counters + 1] = counter
@@ -61,7 +62,7 @@ random.Gen = Gen
 -- within
 ---------------------------------------------------------------------------
 
--- e within `most`, by a remainder where it may not be.
+-- Returns an expression bounded by `most`, reduced by a remainder if necessary.
 local function within(g, text, bound, most)
   if bound <= most then return text, bound end
   local m = most + 1
@@ -74,7 +75,7 @@ local function within(g, text, bound, most)
   return ("((%s) %% %d)"):format(text, m), m - 1
 end
 
--- A power of two that both magnitudes stay below.
+-- Returns a power of two above both magnitudes.
 local function power(bound)
   local p = 1
   while p <= bound and p < 1 << 61 do p = p * 2 end
@@ -83,7 +84,8 @@ end
 
 local CONSTS = {0, 1, 2, 3, 5, 7, 8, 16, 31, 100}
 
--- A variable, an element of an argument, a fragment or shared memory.
+-- Returns a variable, or an element of an argument, a fragment or shared
+-- memory.
 local function leaf(g, t)
   local found = {}
   for _, v in ipairs(g.scope) do
@@ -99,7 +101,7 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- of another type that is there
+  if not g.args[t] then  -- another type that the program has
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
     if class(t) == "I" and class(from) ~= "F" then
@@ -119,7 +121,7 @@ local function leaf(g, t)
     keep
 end
 
--- Two operands whose sum stays within the type.
+-- Returns two operands whose sum stays within the type.
 local function two(g, t, d, most)
   local a, m = g:expr(t, d - 1)
   local b, n
@@ -200,7 +202,7 @@ function INT_OPS.neg(g, t, d)
                    or {"(-%s)", "(~%s)"})
   return f:format(a), (m or 0) + 1
 end
--- Of another type.
+-- Converts a value of another type.
 function INT_OPS.cvt(g, t, d)
   if g:chance(15) then
     return ("%s:to(cute.%s)"):format(g:bool(d - 1), t), 1
@@ -260,7 +262,7 @@ function FLOAT_OPS.cvt(g, t, d)
   return ("(%s):to(cute.%s)"):format((g:expr(g:pick(NAMES), d - 1)), t)
 end
 
--- In one order for every process: pairs has none.
+-- Returns a sorted list, the same in every process (pairs has no fixed order).
 local function sorted(ops)
   local names, list = {}, {}
   for name in pairs(ops) do names[#names + 1] = name end
@@ -270,7 +272,7 @@ local function sorted(ops)
 end
 local INT_LIST, FLOAT_LIST = sorted(INT_OPS), sorted(FLOAT_OPS)
 
---- A value of type t: its text and magnitude.
+--- Returns a value of type t: its text and magnitude.
 function Gen:expr(t, d)
   local make = leaf
   if d > 0 and not self:chance(15) then
@@ -299,7 +301,8 @@ function Gen:bool(d)
     self:pick {"lt", "le", "gt", "ge", "eq", "ne"}, b)
 end
 
--- A value that may be kept: a signed integer within the type's `keep`.
+-- Returns a value that may be stored: signed integers are within the type's
+-- `keep`.
 function Gen:value(t, d)
   local text, bound = self:expr(t, d or self.depth)
   if class(t) ~= "I" then return text end
@@ -325,7 +328,8 @@ local function of_kind(g, kind, t)
   return #list > 0 and g:pick(list) or nil
 end
 
---- The index of one of a fragment's registers, traced now and then.
+--- Returns the index of one of a fragment's registers, sometimes a traced
+-- value.
 function Gen:register(v)
   if self:chance(80) then return tostring(self:r(v.n) - 1) end
   return ("%s & %d"):format(self:expr("i32", 1), v.n - 1)
@@ -335,7 +339,7 @@ local STATEMENTS = {}
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- One that nothing uses is an error.
+-- Uses a boolean, because an unused one is an error.
 local function use_boolean(g, out, v)
   put(out, "y_i32[%d] = %s:to(cute.i32)", g:r(OUT) - 1, v.name)
 end
@@ -393,7 +397,7 @@ function STATEMENTS.new_fragment(g, out)
   g.scope[#g.scope + 1] = v
 end
 
--- Text that writes to a fragment, of values that may come from it.
+-- Writes text that stores to a fragment, of values that may come from it.
 local function write_fragment(g, v)
   local k = g:r(8)
   if k <= 3 then
@@ -480,7 +484,7 @@ function STATEMENTS.when(g, out)
   end
 end
 
--- make() in one more of such regions.
+-- Calls make() inside one more region of this kind.
 local function inside(g, what, make)
   g[what] = g[what] + 1
   make()
@@ -499,7 +503,7 @@ function STATEMENTS.range(g, out, uniform)
     step:format(limit)), "end", function(b)
     g.scope[#g.scope + 1] = {name = k, kind = "local", type = "i32",
                              bound = 8, fixed = true}
-    if uniform and fixed then  -- it may have barriers: nobody leaves it
+    if uniform and fixed then -- it may have barriers: no thread leaves it early
       g:statements(b, g:r(4), true)
     else
       inside(g, "loops", function() g:statements(b, g:r(4)) end)
@@ -522,17 +526,17 @@ function STATEMENTS.loop(g, out)
   end)
 end
 
--- A helper, which is called where it stands.
+-- A helper function, which is called immediately.
 function STATEMENTS.helper(g, out)
   local loops = g.loops
-  g.loops = 0  -- it leaves none of those around it
+  g.loops = 0  -- its returns leave no enclosing loop
   inside(g, "helpers", function()
     out[#out + 1] = block(g, "cute.func(function()", "end)()", lines(g))
   end)
   g.loops = loops
 end
 
--- Some threads leave the loop, or the helper, that they are in.
+-- Makes some threads leave the current loop or helper.
 function STATEMENTS.leave(g, out)
   local name = (g.loops == 0 or g.helpers > 0 and g:chance(40)) and "return_if"
     or "break_if"
@@ -591,7 +595,7 @@ local BLOCKS = {STATEMENTS.when, STATEMENTS.when, STATEMENTS.range,
   STATEMENTS.range, STATEMENTS.unrolled, STATEMENTS.loop, STATEMENTS.helper}
 local WARP = {TOGETHER.shared, TOGETHER.shuffle, TOGETHER.vote}
 
---- n statements; `uniform`: all threads of the block come here.
+--- Appends n statements; `uniform`: all threads of the block reach them.
 function Gen:statements(out, n, uniform)
   for _ = 1, n do
     local k = self:r(100)
@@ -611,7 +615,7 @@ end
 -- Programs
 ---------------------------------------------------------------------------
 
--- What is left at the end, as u64 or f64: nothing is lost.
+-- Stores what is left at the end, as u64 or f64, so that nothing is lost.
 local function leftovers(g, out)
   local used = {u64 = 0, f64 = 0}
   local function keep(name, t)
@@ -637,7 +641,7 @@ end
 ---@field fmad boolean
 ---@field body table
 
---- The program of a seed.
+--- Returns the program of a seed.
 ---@param seed integer
 ---@return RandomProgram
 function random.program(seed)
@@ -674,7 +678,7 @@ local function write(out, node, indent)
   if node.tail then out[#out + 1] = indent .. node.tail end
 end
 
---- Its Lua text: a chunk that returns the kernel's function.
+--- Returns its Lua text: a chunk that returns the kernel's function.
 ---@param p RandomProgram
 ---@return string
 function random.text(p)
@@ -706,7 +710,8 @@ end
 local FORMAT = {[8] = "<I1", [16] = "<I2", [32] = "<I4", [64] = "<I8"}
 local MANTISSA = {f16 = 10, bf16 = 7, f32 = 23, f64 = 52}
 
--- Bits of an input: half of the floats are of a usual size, the others any.
+-- Returns the bits of an input: half of the floats have ordinary magnitudes,
+-- the others any.
 local function input(g, t)
   if class(t) == "I" then return g:r(2 * TYPES[t][4] + 1) - TYPES[t][4] - 1 end
   if class(t) == "U" or g:chance(20) then return g.state >> (64 - bits(t)) end
@@ -725,7 +730,7 @@ local function bytes_of(g, t, n)
   return table.concat(out)
 end
 
--- The tensors of a program: name, type, bytes.
+-- Returns the arguments of a program: name, type, bytes.
 local function arguments(p)
   local g = setmetatable({state = p.seed | 1}, Gen)
   local threads, list = p.grid * p.block, {}
@@ -745,7 +750,7 @@ end
 
 local chunks = 0
 
--- Runs it on a device; its tensors afterwards, and the call.
+-- Runs it on a device. Returns its tensors afterwards, and the call.
 local function run(p, device)
   local cute, core = require "cute", require "cute.core"
   local list, tensors = arguments(p), {}
@@ -754,7 +759,7 @@ local function run(p, device)
     tensors[i] = cute.make_tensor(a.buffer, cute.make_layout {a.n})
   end
   tensors[#tensors + 1] = p.seed % 1000
-  chunks = chunks + 1  -- what is known of a chunk is kept by its name
+  chunks = chunks + 1  -- source positions are cached by a chunk's name
   local f = assert(load(random.text(p), ("=random.%d.%d"):format(p.seed,
     chunks), "t", {cute = cute}))()
   local call = cute.kernel("k", f)(table.unpack(tensors))
@@ -767,7 +772,7 @@ local function traced(p, call)
   return call:trace {block = p.block, fmad = p.fmad}
 end
 
--- The first element of `a` (an argument after a run) that is not as in
+-- Returns the first element of `a` (an argument after a run) that differs from
 -- `bytes`; two NaN are equal.
 local function difference(a, bytes)
   local core = require "cute.core"
@@ -789,8 +794,8 @@ local function first_difference(list, get)
   end
 end
 
---- What is wrong with each program by its text, compiled for the host: the
--- first difference from the simulator, or false.
+--- Compiles the text of each program for the host. Returns for each the first
+-- difference from the simulator, or false.
 ---@param programs RandomProgram[]
 ---@return (string|false)[]
 function random.host(programs)
@@ -816,7 +821,7 @@ function random.host(programs)
   return wrong
 end
 
---- The same on a GPU.
+--- Compares with a GPU instead.
 ---@param p RandomProgram
 ---@return string|false
 function random.gpu(p)
@@ -825,7 +830,7 @@ function random.gpu(p)
     or false
 end
 
---- A program that the simulator has run, for a compiler.
+--- Returns a program that the simulator has run, for a compiler.
 ---@param p RandomProgram
 ---@return table program
 function random.traced(p)
@@ -833,12 +838,13 @@ function random.traced(p)
   return traced(p, call)
 end
 
---- The emitted text of a program.
+--- Returns the emitted text of a program.
 function random.cuda(p)
   return (random.traced(p):cuda "sm_80")
 end
 
--- Every way of taking one line or block away, as functions that do and undo.
+-- Lists every way to remove one line or block, as functions that do and undo
+-- it.
 local function cuts(node, list)
   for i = #node, 1, -1 do
     local line = node[i]
@@ -851,7 +857,7 @@ local function cuts(node, list)
   return list
 end
 
---- Takes away what can go while `fails(program)` stays true.
+--- Removes as much as possible while `fails(program)` stays true.
 ---@param p RandomProgram
 ---@param fails fun(p: RandomProgram): boolean
 function random.shrink(p, fails)

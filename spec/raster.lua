@@ -1,7 +1,7 @@
---- The order of tile schedulers, by plain loops.
+--- The order of tile schedulers, computed by plain loops.
 local raster = {}
 
---- The cluster places of cm x cn clusters in their order, {m, n}: groups of
+--- Returns the positions {m, n} of cm x cn clusters in their order: groups of
 -- `size` along one mode, walked along the other, which is M with along_m.
 function raster.brute(cm, cn, size, along_m)
   local list = {}

@@ -1,6 +1,6 @@
---- Kernels along rows as lessons of the harness, each with its reference in
--- plain Lua: for specs. Every entry is a function of a maker's options that
--- gives a lesson; the last argument, if any, stands in for the kernel's module.
+--- Row kernels as lessons of the harness, each with its reference in plain Lua,
+-- for specs. Every entry is a function that takes a maker's options and
+-- returns a lesson; the last argument, if any, replaces the kernel's module.
 local cute = require "cute"
 local lib = require "cutelua.bench.lessonlib"
 
@@ -12,7 +12,7 @@ local function options(o, more)
   return setmetatable(more, {__index = o})
 end
 
--- Row i of a buffer of n columns.
+-- Returns row i of a buffer of n columns.
 local function row_of(b, i, n)
   local list = {}
   for k = 1, n do list[k] = b[i * n + k - 1] end
@@ -27,7 +27,8 @@ local function lesson(fields)
   return fields
 end
 
--- The reference of scripts/`name`.lua, with a maker's options as its own.
+-- Returns the reference of scripts/`name`.lua, with a maker's options as its
+-- own.
 local function reference(name, o)
   local f = assert(lib.script_spec(("scripts/%s.lua"):format(name),
     "cutelua.bench.harness", "run")).reference
@@ -39,7 +40,7 @@ end
 
 -- ---- softmax ----
 
---- Softmax; o.fill: what X holds.
+--- Softmax; o.fill: the values of X.
 function rows.softmax(o, maker)
   maker = maker or require "kernels.softmax"
   return lesson {
@@ -66,7 +67,7 @@ end
 
 -- ---- norms ----
 
--- The operands of a norm: what its made kernel's arguments are.
+-- Returns the operands of a norm, in the order of its kernel's parameters.
 local function norm_operands(p, o)
   local all, one, some = {p.m, p.n}, {p.n}, {p.m}
   local back, k = o.backward, p.made
@@ -101,7 +102,7 @@ local function forward_row(p, o, i)
           Rstd = p.Rstd and {rstd}}
 end
 
--- dX of row i, its dY xhat and dY.
+-- Returns dX of row i, and its contributions to dW (dY xhat) and dB (dY).
 local function backward_row(p, o, i)
   local n, mean, rstd = p.n, p.Mean and p.Mean[i] or 0, p.Rstd[i]
   local xhat, dy, g = row_of(p.X, i, n), row_of(p.dY, i, n), {}
@@ -120,7 +121,8 @@ local function backward_row(p, o, i)
   return dx, dyx, dy
 end
 
--- What of dW and dB the parts do not hold goes to their first row.
+-- Returns the expected parts of dW and dB: the kernel's own rows, and a first
+-- row that completes their sums.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}
@@ -148,7 +150,7 @@ local function parts_of(p, o)
   return want
 end
 
---- A norm: o.layer, o.backward, o.fill (what X holds), o.tolerance, and the
+--- A norm: o.layer, o.backward, o.fill (the values of X), o.tolerance, and the
 -- maker's options.
 function rows.norm(o, module)
   local norm = module or require "kernels.norm"
@@ -169,7 +171,7 @@ function rows.norm(o, module)
     reference = function(p, i)
       if not o.backward then return forward_row(p, o, i) end
       local state
-      if i == 0 and p.State then  -- is left as it was
+      if i == 0 and p.State then  -- the kernel restores it
         state = {at = 0}
         for k = 1, #p.State do state[k] = 0 end
       end
@@ -180,7 +182,7 @@ end
 
 -- ---- the others ----
 
---- o.smallest, o.fill: what X holds.
+--- o.smallest; o.fill: the values of X.
 function rows.argmax(o, maker)
   maker = maker or require "kernels.argmax"
   return lesson {
@@ -196,7 +198,7 @@ local PLAIN = {
   sum = function(a, b) return a + b end,
   prod = function(a, b) return a * b end, max = math.max, min = math.min}
 
--- A list folded by an op of kernels/reduce.lua.
+-- Reduces a list by an op of kernels/reduce.lua.
 local function folded(op, n, get)
   local map = type(op) == "table" and op.plain or function(x) return x end
   local f = PLAIN[op] or PLAIN.sum
@@ -205,7 +207,8 @@ local function folded(op, n, get)
   return a
 end
 
---- o.op of every row; o.along = "columns" or "all" of these.
+--- Reduces every row by o.op; o.along = "columns" or "all" reduces those
+-- instead.
 function rows.reduce(o, module)
   local reduce = module or require "kernels.reduce"
   local along = o.along or "rows"
@@ -256,7 +259,7 @@ function rows.reduce(o, module)
   return lessons[along]()
 end
 
---- Tokens, heads, elements, positions.
+--- Rotary embedding with shape (tokens, heads, elements, positions).
 function rows.rope(o, maker)
   maker = maker or require "kernels.rope"
   return lesson {

@@ -1,12 +1,12 @@
---- Kernels on the simulator under several seeds: what any of them finds.
+--- Runs kernels on the simulator under several seeds and collects the reports.
 local cute = require "cute"
 local support = require "spec.support"
 
 local seeds = {COUNT = 5}
 
---- Launches with these options unless others are given: launch(f, opts, ...),
--- the report; found(f, opts, ...), what is found over the seeds, each thing
--- once by its line, and how many find something.
+--- Returns two functions with default options. launch(f, opts, ...) returns the
+-- report. found(f, opts, ...) returns the faults over all seeds, each line
+-- once, and how many seeds have any.
 ---@param defaults table
 ---@return function launch, function found
 function seeds.with(defaults)

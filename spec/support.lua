@@ -1,17 +1,17 @@
---- What specs share: errors and texts, running the program, folders.
+--- Helpers for all specs: errors and texts, running the program, folders.
 local assert = require "luassert"
 
 local support = {}
 
 support.program = os.getenv "CUTELUA" or "build/cutelua"
--- The interpreter that the spec runs under, for child processes: stock Lua,
--- or a sanitized cutelua.
+-- The interpreter that the spec runs under, for child processes: stock Lua, or
+-- a cutelua with sanitizers.
 support.lua = os.getenv "CUTELUA_LUA" or "lua5.4"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
---- Of many alike cases the sanitizers see every nth: they look for faults of
--- our C, results are what the other run looks at.
+--- Under sanitizers, of many similar cases only every nth runs: they look for
+-- faults in our C code; the plain run checks the results.
 ---@param i integer the number of a case
 ---@param n integer
 ---@return boolean
@@ -19,8 +19,8 @@ function support.skipped(i, n)
   return os.getenv "CUTE_SANITIZED" ~= nil and i % n ~= 0
 end
 
---- The tag of tests that only `make test-all` runs, for all of many alike cases
--- but every nth; without n, for all but the first.
+--- Returns the tag of tests that only `make test-all` runs: all but every nth
+-- of many similar cases, or all but the first without n.
 ---@param i integer the number of a case
 ---@param n? integer
 ---@return string
@@ -28,7 +28,7 @@ function support.long(i, n)
   return i % (n or math.maxinteger) == 1 and "" or " #long"
 end
 
---- A fresh folder; the caller removes it with support.remove.
+--- Returns a fresh folder; the caller removes it with support.remove.
 function support.folder()
   local p <close> = io.popen "mktemp -d"
   return (p:read "l")
@@ -50,20 +50,20 @@ function support.write(path, ...)
   return path
 end
 
---- The simulator's report of a launch with faults = "return", of one at fault
--- too: support.report(k(x):launch {...}).
+--- Returns the simulator's report of a launch with faults = "return", also if
+-- it has faults: support.report(k(x):launch {...}).
 function support.report(ok, message, report)
   return ok or report or error(message, 0)
 end
 
---- Equal, or both NaN.
+--- Reports whether two values are equal, or both NaN.
 function support.same(a, b) return a == b or a ~= a and b ~= b end
 
---- x rounded to f32 by string.pack: independent of our conversions.
+--- Returns x rounded to f32 by string.pack, independent of our conversions.
 ---@param x number
 function support.f32(x) return (string.unpack("f", string.pack("f", x))) end
 
---- A text with the nth occurrence of `from` replaced.
+--- Returns a text with the nth occurrence of `from` replaced.
 ---@param text string
 ---@param from string
 ---@param nth integer
@@ -77,9 +77,9 @@ function support.change(text, from, nth, to)
   return text:sub(1, at - 1) .. to .. text:sub(at + #from)
 end
 
---- A table that keeps what is set in it, also from within loops and branches of
--- a kernel, where tables of Lua would be taken for state of the kernel: its
--- values are a coroutine's.
+--- Returns a table that keeps assignments made inside loops and branches of a
+-- kernel. An ordinary Lua table would be treated as state of the kernel, so a
+-- coroutine holds the values.
 ---@return table
 function support.recorder()
   local kept = coroutine.wrap(function(_, k, v)
@@ -92,7 +92,7 @@ function support.recorder()
   return setmetatable({}, {__index = kept, __newindex = kept})
 end
 
---- The lines of a text that are not empty.
+--- Returns the nonempty lines of a text.
 ---@param text string
 ---@return string[]
 function support.lines(text)
@@ -101,8 +101,8 @@ function support.lines(text)
   return lines
 end
 
---- What f(...) raises, in at most five lines beside the tensors it lists, and
--- the line of the spec that it names in front.
+--- Returns the error that f(...) raises, in at most five lines besides the
+-- tensors it lists, after the line of the spec that it names.
 ---@param f function
 ---@return string text
 ---@return integer line
@@ -119,7 +119,8 @@ function support.message(f, ...)
   return text, tonumber(line)
 end
 
---- f(...) raises an error that holds this text, or all of these.
+--- Asserts that f(...) raises an error that contains this text, or all of
+-- these.
 ---@param want string | string[]
 ---@param f function
 function support.raises(want, f, ...)
@@ -130,7 +131,8 @@ function support.raises(want, f, ...)
   end
 end
 
---- What f gives, or nil where it refuses: errors must be ours, with a kind.
+--- Returns the result of f, or nil if f raises an error, which must be ours,
+-- with a kind.
 function support.try(f, ...)
   local ok, v = pcall(f, ...)
   if ok then return v end
@@ -162,8 +164,8 @@ function support.exec(words, opt)
   return out, err, how == "signal" and 128 + code or code
 end
 
---- Runs the interpreter with these arguments; it finds the modules that this
--- one does.
+--- Runs the interpreter with these arguments and the module paths of this
+-- process.
 ---@param words string[]
 ---@param env? table<string,string>
 function support.run_lua(words, env)
@@ -181,10 +183,10 @@ local function hexadecimal(text)
   return (text:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
---- Talks to the program on a pseudo terminal. A step is {send, wait, pause}:
--- what is typed, the text to wait for before the next one, and milliseconds
--- to wait before it is typed. Returns all that the terminal got, without
--- carriage returns, and the exit code.
+--- Runs the program on a pseudo terminal. A step is {send, wait, pause}: the
+-- text to type, the text to wait for before the next step, and milliseconds to
+-- wait before typing. Returns the terminal's output without carriage returns,
+-- and the exit code.
 ---@param steps table[]
 ---@param env? table<string,string>
 ---@param words? string[] its arguments

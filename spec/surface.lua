@@ -1,5 +1,5 @@
---- What users can call: every function that has a signature, found by walking
--- the modules and the types, so that a new one is covered without an edit.
+--- Lists what users can call: every function that has a signature. Walks the
+-- modules and the types, so that a new function is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
@@ -11,20 +11,20 @@ surface.PRIMITIVE = {["cute.debug"] = true, ["cute.editor"] = true,
                      ["cute.fn"] = true, ["cute.process"] = true,
                      ["cute.requests"] = true}
 
--- Modules that scripts require, and fields of cute that are such.
+-- Modules that scripts require, and fields of cute that are modules.
 local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.testing", "cute.pipeline", "cute.utils", "cute.tiles", "cute.ops",
   "cute.nvgpu", "cute.nvgpu.sm90.cpasync", "cute.nvgpu.sm90.warpgroup",
   "cute.hopper",
   "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
 
---- Functions whose first argument is the path of a file: what calls at random
--- give them is surface.path of it, where nothing can be written.
+--- Functions whose first argument is a file path. Random calls pass
+-- surface.path of it, where nothing can be written.
 local PATHS = {["npy.write"] = true, ["npy.read"] = true,
   ["cli.write_file"] = true, ["cli.write_private"] = true,
   ["cli.output"] = true, ["cli.writable"] = true, ["cli.read_plain"] = true}
 
---- What a function is called with in place of x.
+--- Returns the value to pass in place of x.
 ---@param name string of the function
 ---@param x any its first argument
 ---@return any
@@ -32,7 +32,7 @@ function surface.path(name, x)
   return PATHS[name] and type(x) == "string" and "/dev/null/" .. x or x
 end
 
---- Metatables of the types that users see, by name.
+--- Iterates over the metatables of the types that users see, by name.
 ---@return fun(): string, table
 function surface.types()
   return coroutine.wrap(function()
@@ -45,7 +45,7 @@ function surface.types()
   end)
 end
 
--- Functions of a table that users see, and have no signature.
+-- Adds the functions of a table that users see and that have no signature.
 local function unsigned(what, t, list)
   for k, v in pairs(t) do
     if type(k) == "string" and type(v) == "function" and not k:find "^__"
@@ -55,7 +55,7 @@ local function unsigned(what, t, list)
   end
 end
 
---- Loads all modules; what of them has no signature.
+--- Loads all modules. Returns the functions in them without a signature.
 ---@return string[]
 function surface.nameless()
   local list = {}
@@ -75,7 +75,7 @@ function surface.nameless()
   return list
 end
 
---- {f =, signature =, name =} of all functions that have a signature.
+--- Returns {f =, signature =, name =} for all functions that have a signature.
 ---@return table[]
 function surface.functions()
   local list, names = {}, {}

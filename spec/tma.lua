@@ -1,5 +1,5 @@
---- What specs share about TMA: kernels that copy tiles through tensor maps,
--- and what they should give, element by element.
+--- Helpers for specs of TMA: kernels that copy tiles through tensor maps, and
+-- their expected results, element by element.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -9,15 +9,16 @@ local _ = cute._
 local cpasync = cute.nvgpu.cpasync
 tma.THREADS = 128
 
--- The tile in shared memory as places 0, 1, ... of its colexicographic order.
+-- Returns the tile in shared memory as elements 0, 1, ... in colexicographic
+-- order.
 local function flat(s) return cute.group_modes(s, 0, cute.rank(s)) end
 
--- One box of a tensor of coordinates, and how many there are.
+-- Divides a tensor of coordinates into boxes.
 local function tiles_of(coords, tile)
   return cute.zipped_divide(coords, tile)
 end
 
--- One thread makes the mbarrier; all wait for a phase of it.
+-- Initializes the mbarrier in one thread; all threads wait for its phase.
 local function barrier(count)
   local bar = cute.arch.alloc_smem(cute.i64, 1)
   cute.when(cute.arch.thread_idx():eq(0), function()
@@ -28,8 +29,9 @@ local function barrier(count)
   return bar
 end
 
---- Loads tile number block into shared memory and writes it, in the order of
--- the tile, to out(_, block). The function of a kernel of (atom, coords, out).
+--- Loads tile number `block` into shared memory and writes it, in the order of
+-- the tile, to out(_, block). Returns the function of a kernel of (atom,
+-- coords, out).
 ---@param tile integer[]
 ---@param layout table of the tile in shared memory
 function tma.load(tile, layout)
@@ -51,8 +53,8 @@ function tma.load(tile, layout)
   end
 end
 
---- Loads the tile of each cluster of two, of which either CTA fetches a half
--- for both, and writes it to out(_, cluster, rank).
+--- Loads the tile of each cluster of two: either CTA fetches one half for both.
+-- Writes it to out(_, cluster, rank).
 function tma.multicast(tile, layout, mask)
   return function(atom, coords, out)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -77,7 +79,7 @@ function tma.multicast(tile, layout, mask)
   end
 end
 
---- The other way: from(_, block) goes through shared memory to tile `block`.
+--- The reverse: copies from(_, block) through shared memory to tile `block`.
 function tma.store(tile, layout, fence)
   return function(atom, coords, from)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -97,8 +99,8 @@ function tma.store(tile, layout, fence)
   end
 end
 
--- f(coordinate, place in the tile, block) for all elements of all tiles, the
--- first mode fastest; coordinates may lie outside.
+-- Calls f(coordinate, position in the tile, block) for all elements of all
+-- tiles, the first mode fastest; coordinates may be out of bounds.
 local function each(shape, tile, f)
   local at, c, block = {}, {}, 0
   local function inside(j, place, step)
@@ -122,7 +124,7 @@ local function each(shape, tile, f)
   blocks(#shape)
 end
 
---- {shape, tile} that ranks 1 to 5 are tried with: whole tiles, ragged ones.
+--- {shape, tile} for ranks 1 to 5: whole tiles and partial ones.
 tma.CASES = {
   {{512}, {128}}, {{200}, {64}}, {{64, 48}, {32, 16}}, {{72, 45}, {32, 16}},
   {{64, 10, 6}, {32, 4, 3}}, {{40, 7, 5}, {16, 4, 2}},
@@ -135,7 +137,8 @@ function tma.blocks(shape, tile)
   return n
 end
 
---- A tensor of this shape, mode 0 contiguous, rows at multiples of 16 bytes.
+--- Returns a tensor of this shape; mode 0 is contiguous, rows begin at
+-- multiples of 16 bytes.
 function tma.tensor(shape, dtype, f)
   local stride, n, pad = {}, 1, 128 // dtype.bits
   for i, extent in ipairs(shape) do
@@ -154,7 +157,8 @@ local function inside(c, shape)
   return true
 end
 
---- How many elements of `out` are not what a load of x gives, and the first.
+--- Returns how many elements of `out` differ from a load of x, and the first
+-- one.
 function tma.load_faults(x, out, shape, tile)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -168,7 +172,7 @@ function tma.load_faults(x, out, shape, tile)
   return wrong, first
 end
 
---- The same of a store to y, where it held `was`; combined by f.
+--- The same for a store to y, whose previous value was `was`; f combines both.
 function tma.store_faults(y, from, shape, tile, f)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -184,8 +188,8 @@ function tma.store_faults(y, from, shape, tile, f)
   return wrong, first
 end
 
---- Runs of bytes without a map: rows of a matrix go into shared memory, to the
--- other CTA of the cluster, and out again.
+--- Bulk copies without a tensor map: rows of a matrix go into shared memory, to
+-- the other CTA of the cluster, and out again.
 ---@param n integer of f32 in a row
 ---@param rows integer of a block
 function tma.runs(n, rows)
@@ -219,8 +223,8 @@ function tma.runs(n, rows)
   end
 end
 
--- Convolutions: extents (C,W,..,N); by spatial mode the padding before and
--- behind, stride, filter, dilation; the tile.
+-- Convolutions: extents (C,W,..,N); for each spatial mode the padding before
+-- and after, stride, filter, dilation; the tile.
 tma.UNFOLDED = {
   {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
   {{64, 10, 7, 3}, {1, 1}, {1, 1}, {1, 1}, {3, 3}, {1, 1}, {32, 32}},
@@ -229,8 +233,9 @@ tma.UNFOLDED = {
    {24, 16}},
 }
 
--- A case, its corners with the filter that it has. A store's is of one place,
--- and its corners are as far inside of the image as the others are outside.
+-- Returns a case with the corners that its filter implies. A store has a filter
+-- of one element, and its corners are as far inside the image as a load's are
+-- outside.
 local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
   local c = {shape = shape, stride = stride, filter = {}, apart = apart,
@@ -245,8 +250,8 @@ local function unfolded(case, store)
   return c
 end
 
--- f(value of the tile, block, coordinate or nil) of all that tiles have; a
--- coordinate is nil outside of the image.
+-- Calls f(value of the tile, block, coordinate or nil) for all elements of the
+-- tiles; the coordinate is nil outside the image.
 local function each_unfolded(c, down, along, f)
   local n, tile = #c.filter, c.tile
   for block = 0, down * along - 1 do
@@ -276,7 +281,7 @@ local function make_unfolding(op, c, t, layout, ctas)
     cute.size(coords, 1) // c.tile[2]
 end
 
--- How many elements of a loaded matrix are wrong; of `ctas` that share tiles.
+-- Returns how many elements of a loaded matrix are wrong; `ctas` share tiles.
 function tma.try_unfold(case, dtype, layout, device, ctas)
   local c = unfolded(case)
   local x = tma.tensor(c.shape, dtype, function(i) return i % 113 + 1 end)
@@ -303,8 +308,8 @@ function tma.try_unfold(case, dtype, layout, device, ctas)
   return wrong, first
 end
 
--- The other way: how many elements of an image are wrong to which the pixels
--- of a matrix are stored.
+-- The reverse: stores the pixels of a matrix to an image. Returns how many
+-- elements are wrong.
 function tma.try_fold(case, dtype, layout, device)
   local c = unfolded(case, true)
   local y = tma.tensor(c.shape, dtype, function() return 0.5 end)
@@ -330,12 +335,13 @@ function tma.try_fold(case, dtype, layout, device)
   return wrong, first
 end
 
--- Groups of rows of a matrix with `ld` elements of f32 a row: where each
--- begins, how many rows it has and how many of their elements are its own.
+-- Groups of rows of a matrix with `ld` elements of f32 a row: first element,
+-- number of rows, valid elements in a row.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
---- A block copies a group, of y to z, by tensor maps that it makes: one in
--- shared memory and out of it, one where it stays.
+--- Each block copies a group from y to z through tensor maps that it makes
+-- itself: one in shared memory that is published, one that is changed in
+-- place.
 ---@param opts table what to leave out: release, publish, acquire
 function tma.groups(opts)
   local tile, ld = {32, 16}, 32
@@ -397,8 +403,8 @@ end
 -- Whole launches
 ---------------------------------------------------------------------------
 
--- f32 through maps of tf32: words that a load and a store give otherwise than
--- rounded to nearest even, and as they are.
+-- Copies f32 through maps of tf32. Returns how many loaded words are not
+-- rounded to nearest even, and how many stored words are changed.
 function tma.try_tf32(device)
   local n, seed = 256, 12345
   local edges = {0x3f801000, 0x3f803000, 0x3f801001, 0x3f800fff, 0x7f7fffff,
@@ -459,7 +465,7 @@ function tma.try_tf32(device)
   return loaded, stored
 end
 
---- A layout of shared memory whose rows of 16 << bits bytes are swizzled.
+--- Returns a layout of shared memory with swizzled rows of 16 << bits bytes.
 function tma.swizzled(tile, dtype, bits)
   local base = 0
   while dtype.bits << base < 128 do base = base + 1 end
@@ -467,7 +473,7 @@ function tma.swizzled(tile, dtype, bits)
                                    cute.make_layout(tile))
 end
 
--- 0 and nil, or how many elements are wrong and the first.
+-- Returns 0 and nil, or how many elements are wrong and the first one.
 function tma.try_load(shape, tile, layout, dtype, device)
   local x = tma.tensor(shape, dtype, function(i) return i % 101 + 1 end)
   local atom, coords = cpasync.make_tiled_tma_atom(
@@ -479,7 +485,7 @@ function tma.try_load(shape, tile, layout, dtype, device)
   return tma.load_faults(x, out, shape, tile)
 end
 
--- What is there becomes f(what was there, what is stored).
+-- Stores; each element becomes f(previous value, stored value).
 function tma.try_store(shape, tile, layout, dtype, op, f, device)
   local function seven(i) return i % 7 end
   local y, was = tma.tensor(shape, dtype, seven), tma.tensor(shape, dtype,
@@ -513,7 +519,7 @@ function tma.try_multicast(shape, tile, dtype, device)
   return wrong, first
 end
 
--- Blocks of pairs change places.
+-- Swaps the blocks of pairs.
 function tma.try_runs(device)
   local n, rows, blocks = 64, 3, 4
   local function made(f)
@@ -535,7 +541,8 @@ function tma.try_runs(device)
   return wrong
 end
 
--- Runs tma.groups: how many elements are wrong, and what launch() gave.
+-- Runs tma.groups. Returns how many elements are wrong, and the results of
+-- launch().
 function tma.try_groups(opts, launch)
   local n = 2048
   local y, z = cute.zeros({n}, cute.f32), cute.zeros({n}, cute.f32)
@@ -550,7 +557,7 @@ function tma.try_groups(opts, launch)
     end
   end
   local tile = {32, 16}
-  local function made(op, t)  -- of no group: only boxes are taken
+  local function made(op, t)  -- without a group: only its box is used
     return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
       cute.make_layout(tile)), cute.make_layout(tile), tile)
   end
@@ -562,7 +569,7 @@ function tma.try_groups(opts, launch)
   local r = table.pack(cute.kernel("groups", tma.groups(opts))(load, mY, store,
     mZ, y, z, list, maps):launch(o))
   local wrong = 0
-  for g, group in ipairs(GROUPS) do  -- the maps are those that a host makes
+  for g, group in ipairs(GROUPS) do  -- maps made by the host
     for side = 0, 1 do
       local words = core.encode_tensor_map {type = 7, rank = 2, box = tile,
         address = maps(g - 1, side, 0), extent = {group[3], group[2]},
@@ -578,7 +585,7 @@ function tma.try_groups(opts, launch)
   return wrong, table.unpack(r, 1, r.n)
 end
 
---- All of it, as tests of a suite on a device.
+--- Defines all of them as tests on a device.
 ---@param it function busted's
 ---@param check fun(wrong: integer, first: string)
 ---@param device string
@@ -602,7 +609,7 @@ function tma.suite(it, check, device)
     end
   end)
 
-  it("stores tiles, and combines them with what is there", function()
+  it("stores tiles, and combines them with the old values", function()
     for _, case in ipairs(tma.CASES) do
       local shape, tile = table.unpack(case)
       local layout = cute.make_layout(tile)
@@ -625,11 +632,11 @@ function tma.suite(it, check, device)
     check(tma.try_multicast({200, 100}, {64, 32}, cute.bf16, device))
   end)
 
-  it("moves runs of bytes without a map", function()
+  it("copies rows of bytes without a tensor map", function()
     check(tma.try_runs(device))
   end)
 
-  it("unfolds images", function()
+  it("loads im2col tiles of images", function()
     for _, case in ipairs(tma.UNFOLDED) do
       local tile = case[7]
       local rows = cute.make_layout(tile, cute.LayoutRight)
@@ -641,7 +648,7 @@ function tma.suite(it, check, device)
       device))
   end)
 
-  it("unfolds images for the CTAs of a cluster", function()
+  it("multicasts im2col tiles to the CTAs of a cluster", function()
     for k, case in ipairs(tma.UNFOLDED) do
       local layout = cute.make_layout(case[7], cute.LayoutRight)
       check(tma.try_unfold(case, k % 2 == 0 and cute.bf16 or cute.f32, layout,
@@ -657,13 +664,13 @@ function tma.suite(it, check, device)
     end
   end)
 
-  it("rounds what it loads as tf32, not what it stores", function()
+  it("rounds loads of tf32, not stores", function()
     local loaded, stored = tma.try_tf32(device)
     check(loaded, "loaded")
     check(stored, "stored")
   end)
 
-  it("goes by tensor maps that a kernel makes", function()
+  it("uses tensor maps that a kernel makes", function()
     for _, mode in ipairs {false, "SMEM", "GMEM"} do
       check((tma.try_groups({mode = mode}, {device = device})))
     end

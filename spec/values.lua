@@ -1,11 +1,13 @@
--- What the specs of names share: inputs, launches, a function run over lists.
+-- Helpers for specs of single operations: inputs, launches, a function run over
+-- lists.
 local assert = require "luassert"
 local cute = require "cute"
 local specs = require "spec.support"
 
 local support = {}
 
--- A 32-bit generator of its own, the same every time.
+-- Returns the next number of a separate 32-bit generator, the same in every
+-- run.
 local seed = 12345
 function support.random()
   seed = seed * 6364136223846793005 + 1442695040888963407
@@ -25,7 +27,7 @@ local EDGES = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff,
                0xfffffffe, 0x00800000, 0x007fffff, 0xff800000, 0x12345678,
                0xaaaaaaaa, 0x00ff00ff, 0x0000ffff}
 
---- Launches f on the simulator, which returns what it reports.
+--- Launches f on the simulator and returns the report.
 ---@param f function
 ---@param tensors table[]
 ---@param opts? table launch options; by default one block of 32
@@ -36,19 +38,19 @@ function support.launch(f, tensors, opts)
   return specs.report(cute.kernel("k", f)(table.unpack(tensors)):launch(all))
 end
 
---- A launch's report, which reports nothing.
+--- Asserts that a launch's report is empty.
 function support.ok(report)
   assert.is_true(report.ok, tostring(report))
   return report
 end
 
---- What a launch reports first.
+--- Returns the first fault that a launch reports.
 function support.first_fault(report)
   assert.is_false(report.ok)
   return report.reports[1]
 end
 
---- n integers of at most mask / 2: a tensor of i32, and a list from 0 on.
+--- Returns n integers of at most mask / 2: a tensor of i32, and a list from 0.
 function support.random_words(n, mask)
   local t, list = cute.zeros({n}, "i32"), {}
   for i = 0, n - 1 do
@@ -58,8 +60,8 @@ function support.random_words(n, mask)
   return t, list
 end
 
---- A kernel of one warp: row t of `out` gets max(t, 5), t + 1, 2 t, and t of
--- the first four lanes but 99 of the others, all by inline PTX.
+--- A kernel of one warp that uses inline PTX. Row t of `out` gets max(t, 5), t
+-- + 1, 2 t, and t in the first four lanes, 99 in the others.
 function support.inline_ptx(out)
   local arch = cute.arch
   local t = arch.lane_idx()
@@ -75,7 +77,7 @@ function support.inline_ptx(out)
   out[{t, 0}], out[{t, 1}], out[{t, 2}], out[{t, 3}] = a, b, c, d
 end
 
---- All pairs of edges, then random ones.
+--- Returns all pairs of edge values, then random ones.
 function support.pairs32()
   local x, y = {}, {}
   for _, a in ipairs(EDGES) do
@@ -92,8 +94,8 @@ function support.words64()
   return x
 end
 
---- Runs f(values..., extra) -> {results} in one thread per element; lists of
--- inputs of type `from` in, lists of type `to` out.
+--- Runs f(values..., extra) -> {results} in one thread per element. Inputs are
+-- lists of type `from`, results lists of type `to`.
 function support.map(inputs, f, from, to, extra)
   local n = #inputs[1]
   local blocks = (n + 31) // 32

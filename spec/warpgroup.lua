@@ -1,4 +1,4 @@
---- What specs share about a warpgroup's MMA: one tile of every family, from
+--- Helpers for specs of a warpgroup's MMA: one tile of every family, from
 -- canonical shared memory, and its sums by the tensor cores' rules.
 local core = require "cute.core"
 local cute = require "cute"
@@ -9,8 +9,8 @@ local _ = cute._
 
 local specs = {}
 
--- The operation of a case, {a, b, acc, n, src =, a_major =, b_major =, sparse
--- =: the selector of metadata}.
+-- Returns the operation of a case, {a, b, acc, n, src =, a_major =, b_major =,
+-- sparse =: the selector of metadata}.
 local function op_of(c)
   local src, a, b, sparse = c.src or "SMEM", c.a_major, c.b_major, c.sparse
   local function op(kind)
@@ -23,7 +23,7 @@ local function op_of(c)
   return make(c.a, c.b or c.a, c.acc, {64, c.n}, src)
 end
 
---- What a case is called.
+--- Returns the title of a case.
 function specs.name(c)
   return ("%s x %s -> %s, 64x%d, %sA in %s %s, B %s, %s"):format(c.a,
     c.b or c.a, c.acc or "f32", c.n,
@@ -32,10 +32,11 @@ function specs.name(c)
     (c.swizzle or "SW128") .. (c.ldsm and ", ldmatrix" or ""))
 end
 
---- K of a case: rows of 128 bytes.
+--- Returns K of a case: rows of 128 bytes.
 function specs.depth(c) return 1024 // core[c.a].bits end
 
--- The layout of (rows,k) that a swizzle of at most the case's span has.
+-- Returns the layout of (rows,k) for the widest swizzle that divides it, at
+-- most the case's.
 local function smem_layout(c, dtype, rows, k, major)
   local kinds, from = {"SW128", "SW64", "SW32", "INTER"}, 1
   while kinds[from] ~= (c.swizzle or "SW128") do from = from + 1 end
@@ -46,9 +47,9 @@ local function smem_layout(c, dtype, rows, k, major)
   return cute.tile_to_shape(atom, {rows, k})
 end
 
---- The kernel D = A * B, or D += A * B where c.add: A (64 * groups,K) and
--- B (N,K) are row-major. Of a sparse A it takes what is there, and metadata
--- behind D.
+--- Returns the kernel D = A * B, or D += A * B with c.add: A (64 * groups,K)
+-- and B (N,K) are row-major. A sparse A has only its stored elements; its
+-- metadata follows D.
 function specs.kernel(c)
   local mma = cute.make_tiled_mma(op_of(c),
                                   cute.make_layout {c.groups or 1, 1, 1})
@@ -93,7 +94,7 @@ function specs.kernel(c)
     end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
-    if c.slices then  -- (V,M) x (V,N), a block of K each
+    if c.slices then  -- (V,M) x (V,N), one K block each
       for kb = 0, cute.size(tCrA, 2) - 1 do
         local a = tCrA(_, _, kb)
         cute.gemm(mma, acc, tCrE and {a, tCrE(_, _, kb)} or a,
@@ -109,18 +110,18 @@ function specs.kernel(c)
   end), mma:size()
 end
 
--- Two of four, the first below the second.
+-- Positions of two elements out of four, in ascending order.
 local PAIRS = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
--- Which elements of row m of a sparse A are there, of those from k on.
+-- Returns the elements of row m of a sparse A that are stored, from k on.
 local function kept(c, m, k)
   if c.a == "tf32" then return {k + (m * 3 + k // 2 * 5 + m // 8) % 2} end
   local pair = PAIRS[1 + (m * 7 + k // 4 * 5 + m // 8) % 6]
   return {k + pair[1], k + pair[2]}
 end
 
---- Operands of a case: A, B and D, the values of floats over many exponents.
--- Of a sparse A what is there, and metadata and the whole of it.
+--- Returns the operands of a case: A, B and D, with float values over many
+-- exponents. For a sparse A, also the metadata and the dense matrix.
 function specs.operands(c)
   local k, m = specs.depth(c), 64 * (c.groups or 1)
   local seed = c.n
@@ -153,20 +154,20 @@ function specs.operands(c)
   return values, B, D, metadata, A
 end
 
---- The elements of a tensor as raw bits.
+--- Returns the elements of a tensor as raw bits.
 function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- D as the rules have it: each element one sum of an instruction's K after
--- the other. A: the whole of it.
+--- Returns D by the tensor cores' rules: each element accumulates one sum per
+-- instruction's K. A: the dense matrix.
 function specs.reference(c, A, B, D)
-  local step = 256 // core[c.a].bits  -- products
+  local step = 256 // core[c.a].bits  -- products per instruction
   local acc = c.acc or "f32"
   local kind = {a = c.a, b = c.b or c.a, c = acc, k = step, wgmma = true,
                 arch = 90}
   A, B, D = specs.raw(A), specs.raw(B), specs.raw(D)
-  local function columns(m)  -- that row m of A has
+  local function columns(m)  -- columns that row m of A stores
     local list = {}
     for k = 0, specs.depth(c) - 1 do
       if not c.sparse then list[k + 1] = k
@@ -188,8 +189,8 @@ function specs.reference(c, A, B, D)
   end
 end
 
---- Every family: all types, least and odd and largest N, A in shared memory
--- and in registers, both majors, every swizzle, one and two warpgroups.
+--- Every family: all types, least, odd and largest N, A in shared memory and in
+-- registers, both majors, every swizzle, one and two warpgroups.
 specs.cases = {
   {a = "bf16", acc = "f32", n = 64},
   {a = "bf16", acc = "f32", n = 8, swizzle = "SW64", add = true},

@@ -1,14 +1,14 @@
--- annotations.lua [ROOT]: what an editor with the Lua language server would
--- mark in this repository. Prints "PATH:LINE: what" for
---   * annotations of lua/ that do not parse, types that nobody declares,
---     parameters that a function has not or has in another order, classes,
+-- annotations.lua [ROOT]: reports what an editor with the Lua language server
+-- would mark in this repository. Prints "PATH:LINE: what" for
+--   * annotations of lua/ that do not parse, types that are not declared,
+--     parameters that a function lacks or has in another order, classes,
 --     fields and aliases that are declared twice;
 -- and in lua/, kernels/ and scripts/ for
---   * names that a module or a class has not, calls with too many or too few
---     arguments, names that are deprecated.
--- A file is evaluated as far as its top level can be without running it: tables
--- and functions, require, loops over lists that are written out. What is not
--- known then is passed by.
+--   * names that a module or a class lacks, calls with too many or too few
+--     arguments, deprecated names.
+-- The top level of a file is evaluated as far as possible without running it:
+-- tables and functions, require, loops over literal lists. Unknown values are
+-- skipped.
 local root = arg[1] or "."
 package.path = package.path .. ";/usr/share/lua/5.1/?.lua;"
   .. "/usr/local/share/lua/5.1/?.lua"
@@ -32,7 +32,7 @@ end
 
 local parse_type
 
--- A reader of a text: take(pattern) gives the match where it stands.
+-- A reader of a text: take(pattern) returns the match at the current position.
 local function reader(text)
   local at = 1
   local r = {names = {}}
@@ -84,7 +84,7 @@ local function parse_fields(r)
   end
 end
 
--- One type without `|`: {name =} where it is a name alone.
+-- Parses one type without `|`; returns {name =} for a plain name.
 local function parse_part(r)
   local part = {}
   if r.take "fun%f[^%w_]" then
@@ -112,14 +112,14 @@ local function parse_part(r)
   end
 end
 
--- A type: its parts.
+-- Parses a type. Returns its alternatives.
 function parse_type(r)
   local parts = {}
   repeat parts[#parts + 1] = parse_part(r) until not r.take "|"
   return parts
 end
 
--- May a value of it be nil?
+-- Reports whether a value of the type may be nil.
 local function nullable(parts)
   for _, part in ipairs(parts) do
     if part.optional or part.name == "nil" or part.name == "any" then
@@ -135,7 +135,7 @@ end
 local classes, aliases = {}, {}  -- by name
 local used = {}  -- {path, line, name}: looked up when all are declared
 
--- Reads what a tag says into a block of annotations.
+-- Functions by tag: each reads the text of a tag into an annotation block.
 local tags = {}
 
 local function read_type(block, line, text)
@@ -157,7 +157,7 @@ function tags.class(block, line, text)
   if not name then error({"a class without a name"}, 0) end
   local class = classes[name] or {fields = {}, parents = {}, instance = name,
     told = {}}
-  -- Only cute itself is in several files.
+  -- Only the class cute spans several files.
   if classes[name] and name ~= "cute" then
     error({"class " .. name .. " twice"}, 0)
   end
@@ -236,7 +236,7 @@ for name in ([[meta see cast diagnostic async nodiscard enum private protected
   tags[name] = function() end
 end
 
--- The blocks of comments of a text, by the line behind them.
+-- Returns the comment blocks of a text, by the line that follows them.
 local function blocks(path, text)
   local list, block, number = {}, nil, 0
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -262,9 +262,9 @@ end
 -- Files
 ---------------------------------------------------------------------------
 
--- Values: {fields =, open = true where others may come}, {params =, min =,
--- max =, returns =}, {text = a string}, {instance = a class's name}, {union =
--- instances}; nil is what is not known.
+-- Values: {fields =, open = true if it may have others}, {params =, min =, max
+-- =, returns =}, {text = a string}, {instance = a class's name}, {union =
+-- instances}; nil is unknown.
 local files, modules = {}, {}
 
 local function find(folder)
@@ -275,8 +275,9 @@ local function find(folder)
   return list
 end
 
--- What a file assigns: variables by name, and what functions put into tables
--- when they run, {[variable] = {[key] = true, or any = true}}.
+-- Collects a file's assignments: variables by name, and the fields that
+-- functions add to tables when they run, {[variable] = {[key] = true, or any =
+-- true}}.
 local function scan(node, found, inside)
   if node.tag == "Set" then
     for _, left in ipairs(node[1]) do
@@ -322,7 +323,7 @@ local function path_of(module)
   end
 end
 
--- The field of a class or of what it comes from; true: it may be there.
+-- Returns the field of a class or of its base classes; true: it may exist.
 local function class_field(name, key, seen)
   local class = classes[name]
   if not class or not next(class.fields) and not next(class.parents) then
@@ -340,7 +341,7 @@ local function class_field(name, key, seen)
   end
 end
 
--- Adds the classes that a type is one of; false: it may be something else.
+-- Adds the classes in a type; returns false if it may be something else.
 local function add_classes(list, parts, seen)
   for _, part in ipairs(parts) do
     local name = part.name
@@ -356,14 +357,15 @@ local function add_classes(list, parts, seen)
   return #parts > 0
 end
 
--- What a value of a type is, where that is a class, or one of some.
+-- Returns the value of a type that is a class, or one of several classes.
 local function of_type(parts)
   local list = {}
   if not parts or not add_classes(list, parts, {}) then return nil end
   return #list > 1 and {union = list} or list[1]
 end
 
--- Functions of which one is called: what any of them takes.
+-- Returns the union of functions one of which is called: all arguments that any
+-- of them accepts.
 local function any_of(list)
   local all = {params = {}, min = math.huge, max = 0, deprecated = true}
   for _, f in ipairs(list) do
@@ -376,7 +378,8 @@ end
 
 local field_of
 
--- The field of a value that is one of several: one of them has it.
+-- Returns a field of a value that is one of several instances: at least one has
+-- it.
 local function field_of_any(list, key)
   local found, instances = {}, {}
   for _, one in ipairs(list) do
@@ -432,14 +435,14 @@ local function function_value(path, node, block)
       if not p.optional and p.name ~= "..." then value.min = i end
     end
   end
-  -- The receiver stands among parameters, but in no annotation.
+  -- The receiver is among the parameters, but not in the annotation.
   if value.params[1] == "self" and value.min == 0 then value.min = 1 end
   value.deprecated = block and block.deprecated
   value.returns = block and block.returns
   return value
 end
 
--- Signatures of a text for cute.lang.signature, into the fields of a table.
+-- Adds the signatures of a text for cute.lang.signature to a table's fields.
 local function sign_fields(value, text)
   for name, inside in text:gmatch "([%w_]+)(%b())" do
     local min, max, n = 0, 0, 0
@@ -477,12 +480,12 @@ function Scope:get(name)
     s = s.parent
   end
 end
--- A variable that is assigned later is not known.
+-- Sets a variable; one that is assigned again later is unknown.
 function Scope:set(name, value)
   self.vars[name] = not self.found.assigned[name] and value or false
 end
 
-local later = {}  -- bodies of functions, which run when all files have
+local later = {}  -- function bodies, which run after all files have
 
 local eval, run_block
 
@@ -490,7 +493,7 @@ local function tell(s, node, ...)
   if not s.quiet then fault(s.path, node.line, ...) end
 end
 
--- How an expression is written, for messages.
+-- Returns an expression as written, for messages.
 local function written(node)
   if node.tag == "Id" then return node[1] end
   if node.tag == "Index" and node[2].tag == "String" then
@@ -583,7 +586,7 @@ function evals.Index(s, node)
   return v
 end
 
--- Which argument a call gives back.
+-- Calls that return one of their arguments, by its index.
 local GIVES = {["sign.public"] = 2, ["sign.class"] = 2, ["sign.strict"] = 2,
   ["sign.namespace"] = 1, setmetatable = 1}
 local HARMLESS = {pairs = true, ipairs = true, next = true, type = true,
@@ -649,7 +652,7 @@ local function eval_list(s, nodes, block)
   return values
 end
 
--- Results of the last call, where more names are than expressions.
+-- Spreads the results of the last call over the remaining names.
 local function spread(s, nodes, values, n)
   local last = nodes and nodes[#nodes]
   if not last or last.tag ~= "Call" and last.tag ~= "Invoke" or #nodes >= n then
@@ -743,8 +746,8 @@ function runs.Fornum(s, node)
   run_block(inner, node[#node])
 end
 
--- What a loop over a list that is written out, or over the fields of a known
--- table, goes through: pairs of values.
+-- Returns the pairs of values that a loop visits, over a literal list or over
+-- the fields of a known table.
 local function steps(s, node)
   local call = node[2][1]
   local name = call.tag == "Call" and written(call[1])
@@ -808,7 +811,7 @@ function require_module(name)
 end
 
 ---------------------------------------------------------------------------
--- All of it
+-- The whole check
 ---------------------------------------------------------------------------
 
 local LIBRARY, USERS = find "lua", find "kernels scripts"
@@ -822,8 +825,8 @@ for _, use in ipairs(used) do
     fault(path, line, "no type is called %s", name)
   end
 end
--- What editors take for cute is lua/cute/meta, whose files name one another's
--- functions: once in silence, and once more with all of them.
+-- Editors take cute's types from lua/cute/meta, whose files use each other's
+-- functions: they are read twice, and only the second pass reports.
 for pass = 1, 2 do
   for _, path in ipairs(LIBRARY) do
     if path:find "/meta/" and load_file(path) then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cached.sh COMPILER ARGUMENT...: compiles one file, or takes the object that an
-# earlier build made of the same input: tools/web.mk says in CUTE_INPUTS what
-# goes into all objects (compiler, headers). Objects lie in the folder
+# earlier build made from the same input. tools/web.mk lists in CUTE_INPUTS the
+# inputs of all objects (compiler, headers). Objects are in the folder
 # cutelua/objects of the user's caches; those unused for a month are deleted.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/cutelua/objects
 source='' object='' last=
@@ -18,7 +18,7 @@ key=$({
   cat "$source"
 } | sha256sum | cut -d' ' -f1)
 kept=$cache/$key
-# The list of headers comes last, so that a kept object has one.
+# The list of headers is copied last, so that every kept object has one.
 if [ -f "$kept.d" ] && cp "$kept.o" "$object" 2>/dev/null; then
   cp "$kept.d" "${object%.o}.d"
   touch "$kept.o" "$kept.d" 2>/dev/null

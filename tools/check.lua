@@ -1,5 +1,5 @@
--- check.lua: the rules of the house that can be read off the files. Prints
--- one line a rule and "counts PASSED FAILED".
+-- check.lua: checks the house rules that the files alone show. Prints one line
+-- a rule and "counts PASSED FAILED".
 
 local passed, failed = 0, 0
 
@@ -67,7 +67,7 @@ rule("no tabs, no blanks at line ends", CODE, function(_, text, complain)
   end)
 end)
 
--- setup.sh has a function of that name: a purpose, which is always true.
+-- setup.sh has a function named `test`, for that purpose; it always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -81,7 +81,7 @@ rule("files of at most 1500 lines", CODE, function(_, text, complain)
 end)
 
 do
-  -- One file a call: with several luac5.4 ends in a double free.
+  -- One file per call: luac5.4 with several files ends in a double free.
   local long, count = {}, 0
   local p <close> = io.popen
     "ls spec/*.lua spec/*/*.lua | xargs -n 1 luac5.4 -l -p"
@@ -108,7 +108,7 @@ rule("C begins with a sentence that says what it is", list
     end
   end)
 
--- C without comments, directives and texts; lines stay.
+-- Returns C without comments, directives and strings; lines stay.
 local function bare(text)
   text = ("\n" .. text):gsub("/%*.-%*/", function(s)
     return s:gsub("[^\n]", "")
@@ -125,10 +125,10 @@ local function line_of(text, at)
   return n + 1
 end
 
--- These two wait to be taken apart.
+-- These two still have to be split.
 local MANY_FIELDS = {SimWarp = 63, SimCluster = 74}
 
--- The declarators of a struct's body; a struct inside is one.
+-- Counts the declarators of a struct's body; a nested struct is one.
 local function count_fields(body)
   local n = 0
   body = body:gsub("%b{}", ""):gsub("%b()", ""):gsub("%b[]", "")
@@ -158,8 +158,9 @@ rule("one declaration a line in headers", list "core/*/*.h",
   end)
 end)
 
--- The rooms of core/, lowest first, and those whose headers each may include
--- besides its own: arrows only point down. docs/hacking.md says what is where.
+-- The rooms of core/, lowest first, with the rooms whose headers each may
+-- include besides its own: includes only point down. docs/hacking.md describes
+-- the rooms.
 local ROOMS = {
   base = {},
   atoms = {"base"},
@@ -192,9 +193,9 @@ rule("rooms include only what lies below them", C, function(path, text,
   end)
 end)
 
--- The rooms of lua/ and those whose modules each may require besides its own.
--- A file at the top of lua/cute is of the room `cute`. The language names the
--- workshop once, in lua/cute/lang/signature.lua: `cutelua`, its table.
+-- The rooms of lua/, with the rooms whose modules each may require besides its
+-- own. A file at the top of lua/cute is in the room `cute`. The language names
+-- the workshop once, in lua/cute/lang/signature.lua: `cutelua`, its table.
 local LANGUAGE = {"lang", "arch", "cute", "nvgpu", "ops", "pipe"}
 local LUA_ROOMS = {
   lang = {"arch", "cute"},
@@ -204,7 +205,7 @@ local LUA_ROOMS = {
   cute = {"lang", "arch", "nvgpu", "pipe", "ops"},
   ops = {"lang", "cute", "kernels"},
   kernels = {"lang", "cute"},
-  -- The workshop: all may require the language.
+  -- The workshop: all its rooms may require the language.
   cutelua = {},
   text = {},
   bench = {"check", "program", "text"},
@@ -222,7 +223,7 @@ local LUA_ROOMS = {
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }
 
--- The room of a module's name; its package.
+-- Returns the room of a module's name, and its package.
 local function lua_room(module)
   local package = module:match "^[^.]+"
   if package == "kernels" then return package, package end
@@ -281,7 +282,7 @@ rule("lua.h only in core/bind and core/program", C, function(path, text,
   end)
 end)
 
--- A word of 2^60 and more is no integer to layouts but a tag.
+-- To layouts, a word of 2^60 or more is a tag, not an integer.
 rule("integers become Dims by dim_int", C, function(path, text, complain)
   if path:find "^core/layout/dim%.c" or path:find "^core/layout/tuple%.c" then
     return
@@ -295,7 +296,7 @@ rule("integers become Dims by dim_int", C, function(path, text, complain)
   end)
 end)
 
--- A new operation is found by -Wswitch-enum where there is no cast.
+-- -Wswitch-enum finds a new operation only in switches without a cast.
 rule("switches over operations are not cast", C, function(_, text, complain)
   each_line(text, function(line, n)
     if line:find "switch %(%(int%)[%w_.>%-]*op%)" then
@@ -381,14 +382,15 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      if (folder or ""):find "^spec/faults/" then return end  -- a kind each
+      -- one folder for each kind
+      if (folder or ""):find "^spec/faults/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")
       end
     end)
 end
 
--- The last change of the prose work sets ENFORCED in tools/prose.lua.
+-- ENFORCED in tools/prose.lua turns these rules on.
 do
   local prose = dofile "tools/prose.lua"
   if prose.ENFORCED then

@@ -1,18 +1,18 @@
--- circles.lua BUILD: what the objects of core/ in a build folder say of its
--- files. A circle of files is a strongly connected component of the graph
--- "file A uses a symbol that file B of the same room defines". Prints circles
--- above their room's limit with the symbols that tie them, and files that
--- export more than 40 names.
+-- circles.lua BUILD: checks the dependencies between files of core/ from the
+-- objects in a build folder. A circle of files is a strongly connected
+-- component of the graph "file A uses a symbol that file B of the same room
+-- defines". Prints circles above their room's limit with the symbols that tie
+-- them, and files that export more than 40 names.
 local build = arg[1]
 
--- Files of the largest circle that a room may have. Layouts contain layouts,
--- so layout's circle stands: composition, division and tuples call each other.
--- The simulator's waits for the split of its operations into files.
+-- The maximum number of files in a circle of a room. Layouts contain layouts,
+-- so layout's circle is exempt: composition, division and tuples call each
+-- other. The simulator is exempt until its operations are split into files.
 local MOST = 3
 local EXEMPT = {layout = true}
 local LARGER = {sim = 22}
 
--- layout.c has all that a layout is made of and taken apart into.
+-- layout.c has all functions that build and take apart a layout.
 local EXPORTS = 40
 local MORE_EXPORTS = {["core/layout/layout.c"] = 58}
 
@@ -35,7 +35,7 @@ local function read_rooms()
       objects[#objects + 1] = object
       rooms[room] = rooms[room] or {}
       rooms[room][file] = {defines = {}, uses = {}}
-    elseif path ~= "core/program/weblib.c" then  -- of another build
+    elseif path ~= "core/program/weblib.c" then  -- belongs to another build
       missing[#missing + 1] = object
     end
   end

@@ -1,7 +1,7 @@
-# Completion of cutelua for bash: commands and options are asked of the
-# program's own --help, which takes 5 ms.
+# Completion of cutelua for bash. Commands and options come from the program's
+# own --help, which takes 5 ms.
 
-# The options and commands that a --help names.
+# Print the options and commands that a --help lists.
 _cutelua_options() { sed -n 's/^  \(--\{0,1\}[a-z][a-z-]*\).*/\1/p'; }
 _cutelua_commands() { "$1" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'; }
 
@@ -19,7 +19,7 @@ _cutelua() {
   local commands; commands=$(_cutelua_commands "$exe")
   case " ${commands//$'\n'/ } " in
     *" $command "*) ;;
-    *) command=${command:+script} ;;  # a script's options are its own
+    *) command=${command:+script} ;;  # a script has options of its own
   esac
   case $command,$word in
     ,-*) words=$("$exe" --help 2>/dev/null | _cutelua_options) ;;

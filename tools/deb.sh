@@ -1,5 +1,6 @@
 #!/bin/sh
-# deb.sh BUILD: BUILD/cutelua_VERSION_ARCH.deb, of what `make install` installs.
+# deb.sh BUILD: builds BUILD/cutelua_VERSION_ARCH.deb from the files that `make
+# install` installs.
 set -e
 build=$1
 top=$(pwd)
@@ -13,7 +14,7 @@ mv "$root/usr/share/doc/cutelua/LICENSE" \
   "$root/usr/share/doc/cutelua/copyright"
 version=$(cat VERSION)
 arch=$(dpkg --print-architecture)
-# dpkg-shlibdeps reads a control file of a source package
+# dpkg-shlibdeps reads the control file of a source package
 printf 'Source: cutelua\n\nPackage: cutelua\nArchitecture: any\n' \
   >"$work/debian/control"
 needs=$(cd "$work" && dpkg-shlibdeps -O root/usr/bin/cutelua 2>/dev/null |

@@ -1,6 +1,6 @@
--- docs.lua: checks that documents name what exists. tools/check.lua calls
--- links, paths and targets; `cutelua tools/docs.lua` (make check) checks that
--- names such as `cute.copy` exist, which needs the program.
+-- docs.lua: checks that documents only name existing things. tools/check.lua
+-- calls the checks of links, paths and targets. `cutelua tools/docs.lua` (make
+-- check) checks names such as `cute.copy`, which needs the program.
 local docs = {}
 
 local function read(path)
@@ -8,7 +8,8 @@ local function read(path)
   return f and f:read "a"
 end
 
---- Returns the sorted paths of all documents that git tracks, or of all.
+--- Returns the sorted paths of the documents that git tracks, or of all of them
+-- without git.
 ---@return string[]
 function docs.files()
   local out = {}

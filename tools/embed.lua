@@ -1,9 +1,9 @@
--- embed.lua OUT FILE...: writes C that holds the files, packed by gzip; see
--- program.h.
--- lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y; docs/z.md
--- keeps its path.
--- embed.lua OUT core/emit/prelude.cu ...: the blocks of these files, a line
--- HELPER(ID, "function", "text") each.
+-- embed.lua OUT FILE...: writes C that contains the files, packed by gzip; see
+-- program.h. lua/cute/x.lua becomes module cute.x, kernels/y.lua kernels.y;
+-- docs/z.md keeps its path.
+--
+-- embed.lua OUT core/emit/prelude.cu ...: writes the blocks of these files,
+-- each as a line HELPER(ID, "function", "text").
 
 local function module_name(path)
   if path:find "%.md$" then return path, "=[" .. path .. "]" end
@@ -26,7 +26,8 @@ local function c_string(text)
   return #lines > 0 and table.concat(lines, "\n") or '  ""'
 end
 
--- Bytes as C, without a cast for each: strings of octal numbers.
+-- Returns bytes as C strings with octal escapes, which need no cast for each
+-- byte.
 local function c_bytes(bytes)
   local lines = {}
   for i = 1, #bytes, 19 do

@@ -1,7 +1,7 @@
 -- examples.lua PROGRAM FILE.md...: runs the examples of documents and writes
 -- their output back. `make docs` calls it, spec/program/docs_spec.lua compares.
--- A block after `<!-- file NAME -->` is saved under that name; a block after
--- `<!-- output: COMMAND -->` becomes what the shell prints for COMMAND, run
+-- A block after `<!-- file NAME -->` is saved under that name. A block after
+-- `<!-- output: COMMAND -->` becomes the shell's output for COMMAND, run
 -- without a GPU in a folder with the files so far.
 local examples = {}
 
@@ -22,7 +22,7 @@ local function output(folder, program, command)
   return p:read "a"
 end
 
---- Returns the text of a document with the outputs that its commands have now.
+--- Returns the text of a document with the current output of its commands.
 ---@param text string
 ---@param program string the path of cutelua
 ---@return string

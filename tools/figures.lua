@@ -1,12 +1,12 @@
 -- figures.lua PROGRAM: draws the pictures of README.md: docs/pipeline.svg and,
--- from what the program prints, docs/race.svg. `make docs` calls it.
+-- from the program's output, docs/race.svg. `make docs` calls it.
 local figures = {}
 
 local function escape(text)
   return (text:gsub("[&<>]", {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;"}))
 end
 
--- The head of a picture of a width and a height, with a style.
+-- Returns the start of an SVG with a size and a style.
 local function open_svg(width, height, style)
   return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
     .. 'viewBox="0 0 %d %d">\n<style>%s</style>'):format(width, height, width,

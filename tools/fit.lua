@@ -1,20 +1,19 @@
--- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: the rule of ops.gemm, fit
--- to what `cutelua tune` measured (docs/measured/gemm_choices.tsv).
+-- fit.lua [FILE] [--write] [--pack SET JOURNAL...]: fits the rule of ops.gemm
+-- to measurements of `cutelua tune` (docs/measured/gemm_choices.tsv).
 --
---     cutelua tools/fit.lua            its regret: how much longer its choice
---                                      takes than the best that was measured
---     cutelua tools/fit.lua --write    constants that make it least, and the
---                                      regret of products they have not seen
---     cutelua tools/fit.lua --pack SET J
---                                      FILE with what journals of the tuner
---                                      have, too: their new products are a set,
---                                      of which the regret is said by itself
+--     cutelua tools/fit.lua            prints the rule's regret: how much
+--                                      longer its choice takes than the best
+--     cutelua tools/fit.lua --write    writes the constants with the least
+--                                      regret, prints that of unseen products
+--     cutelua tools/fit.lua --pack SET JOURNAL
+--                                      adds the measurements of journals of the
+--                                      tuner to FILE; their new products form a
+--                                      set, whose regret is printed separately
 --
--- Constants of three models are fitted, those of
--- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
--- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts their numbers
--- where these files have them. The regret is among choices that were measured:
--- the rule's own, if it was.
+-- It fits the constants of three models, in kernels/gemm_sm90/constants.lua,
+-- kernels/gemm_skinny/model.lua and lua/cute/ops/blocks.lua, to all sets but
+-- "fresh". --write puts the numbers into these files. The regret is over
+-- measured choices: the rule's own choice counts if it was measured.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"
@@ -30,16 +29,16 @@ local worker = require "cutelua.tune.worker"
 local ROUNDS, FOLDS = 6, 5
 local UNSEEN = "fresh"  -- products that no constant is fitted to
 
--- Microseconds from launch to launch that host and card need: what is below
--- tells nothing.
+-- Microseconds that host and GPU need from launch to launch: shorter times say
+-- nothing.
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
--- What was measured
+-- Measurements
 ---------------------------------------------------------------------------
 
--- Microseconds of each choice of a journal's problem: of short looks, scaled to
--- those of the best that were measured long.
+-- Returns the microseconds of each choice for a journal's problem: short
+-- measurements, scaled to the long ones of the best choices.
 local function times_of(known)
   local ratios, times = {}, {}
   for name, t in pairs(known.final) do
@@ -63,9 +62,9 @@ end
 
 local unpack_times
 
-local KEPT = 3  -- of the best time: choices that take longer are not written
+local KEPT = 3  -- multiple of the best time: slower choices are not written
 
--- Choices that are written of a problem.
+-- Returns the choices of a problem that are written.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end
@@ -75,8 +74,9 @@ local function kept(times)
   return list
 end
 
--- Times of a problem that was measured before: what is new, as much faster or
--- slower as what both have; the new ones where they have little in common.
+-- Merges new times of a problem into the earlier ones, scaled by the median
+-- ratio of the choices that both have; returns the new ones if they have few in
+-- common.
 local function joined(old, new)
   local ratios = {}
   for name, t in pairs(new) do
@@ -90,8 +90,8 @@ local function joined(old, new)
   return old
 end
 
--- A line a problem: its set, "NUMBER=MICROSECONDS" of its choices, which are
--- numbered in front. What the file had of others stays.
+-- Writes a line for each problem: its set, and "NUMBER=MICROSECONDS" of its
+-- choices, whose numbers the head lists. Other problems of the file stay.
 local function pack(set, paths, file)
   local numbers, names = {}, {}
   local problems, sets, _, _, head = unpack_times(file)
@@ -123,8 +123,8 @@ local function pack(set, paths, file)
   end
 end
 
--- times[problem][choice]; sets[problem]; the card's architecture and
--- multiprocessors; its head. None of a file that is not there.
+-- Returns times[problem][choice]; sets[problem]; the GPU's architecture and
+-- SMs; the file's head. All are empty for a missing file.
 function unpack_times(file)
   local names, times, sets, arch, sms, head = {}, {}, {}, nil, nil, nil
   local f <close> = io.open(file, "rb")
@@ -146,10 +146,11 @@ function unpack_times(file)
 end
 
 ---------------------------------------------------------------------------
--- What the rule says
+-- Predictions of the rule
 ---------------------------------------------------------------------------
 
--- What a candidate of problem p takes by the rule as it is now, in ns.
+-- Returns a function that predicts a candidate's time for problem p by the
+-- current rule, in ns.
 local function predictor(p, c, sms)
   if c.family == "gemm_sm90" then
     local m, n, o = p.m, p.n, options.complete(c.options, true)
@@ -168,9 +169,9 @@ local function predictor(p, c, sms)
   return function() return ns end
 end
 
--- Problems with their candidates that were measured: {problem, set, best,
--- known = what the first choice of all takes, if it was measured, {t, ns =
--- function, w = how much it counts}...}.
+-- Returns problems with their measured candidates: {problem, set, best, known =
+-- the measured time of the rule's choice or nil, {t, ns = function, w = its
+-- weight}...}.
 local function problems_of(times, sets, arch, sms)
   local device, list = worker.device(arch, sms), {}
   for _, problem in ipairs(sorted(times)) do
@@ -195,7 +196,7 @@ local function problems_of(times, sets, arch, sms)
   return list
 end
 
--- How much longer than the best what the rule would choose takes.
+-- Returns the time of the rule's choice relative to the best.
 local function regret(x)
   local least, chosen = math.huge, nil
   for _, c in ipairs(x) do
@@ -205,15 +206,16 @@ local function regret(x)
   return chosen.t / x.best, chosen
 end
 
-local CLOSE = 0.02  -- times within it are as good as equal
+local CLOSE = 0.02  -- times within this share count as equal
 
-local WORST = 8  -- how much more large regrets count
-local TIMES = 0.3  -- what the distance of times does
+local WORST = 8  -- additional weight of large regrets
+local TIMES = 0.3  -- weight of the distance of times
 
-local ANCHOR = 0.1  -- what a factor that all of a problem have counts
+local ANCHOR = 0.1  -- weight of a factor common to all candidates of a problem
 
--- What is made least: the regret, smooth, and how far times are from those that
--- were measured: beside each other, and a little the times themselves.
+-- Returns the loss that is minimized: the smoothed regret, and the distance of
+-- predicted from measured times: mostly of their ratios, and slightly of the
+-- times themselves.
 local function loss(list)
   local sum, off = 0, 0
   for _, x in ipairs(list) do
@@ -242,7 +244,7 @@ end
 -- The fit
 ---------------------------------------------------------------------------
 
--- What is fitted: {table, field, file, pattern of what is in front of its
+-- Fitted constants: {table, field, file, pattern of the text before the
 -- number}.
 local SM90, BLOCKS, SKINNY = "kernels/gemm_sm90/constants.lua",
   "lua/cute/ops/blocks.lua", "kernels/gemm_skinny/model.lua"
@@ -284,11 +286,10 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
-local FAR = 0.0006  -- what it costs to leave where one began
+local FAR = 0.0006  -- penalty for leaving the start value
 
 -- Fits to a list of problems, from `start` on: one constant after the other, a
--- step up or down, smaller steps each round.
--- The same each time.
+-- step up or down, with smaller steps each round. The result is reproducible.
 local function fit(list, start)
   local state = 1
   local function random()
@@ -342,7 +343,8 @@ local function regrets_of(list, into)
   return into
 end
 
--- Each fifth of the problems by constants that were fitted to the others.
+-- Returns the regret of each fifth of the problems with constants that were
+-- fitted to the others.
 local function held_out(list, start)
   local out = {}
   for fold = 0, FOLDS - 1 do
@@ -356,7 +358,7 @@ local function held_out(list, start)
   return out
 end
 
--- A number as these files write one.
+-- Returns a number in the format of these files.
 local function text_of(v)
   if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
   return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))
@@ -373,7 +375,7 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            if comment ~= "" then  -- stays in its column
+            if comment ~= "" then  -- keeps the comment's column
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end
             return before .. number .. comma .. blanks .. comment
@@ -387,7 +389,7 @@ local function write()
   end
 end
 
--- The regret of the problems of each set, in their own words.
+-- Prints the regret of the problems of each set.
 local function say_sets(list)
   local sets = {}
   for _, x in ipairs(list) do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# gpu.sh BUILD: every spec through BUILD/cutelua, those that need a GPU too.
-# Where busted is not installed (or CUTE_KIT is set) it takes BUILD/kit, which
-# `make gpu-kit` fills: then the machine needs nothing but a shell, the driver
+# gpu.sh BUILD: runs every spec through BUILD/cutelua, including those that need
+# a GPU. If busted is not installed (or CUTE_KIT is set) it uses BUILD/kit,
+# which `make gpu-kit` fills; the machine then only needs a shell, the driver
 # and NVRTC.
 build=${1:-build}
 kit=$PWD/$build/kit

@@ -7,7 +7,8 @@ local function read(path)
   return f:read "a"
 end
 
--- The parts of an argument list, split at commas outside of quotes and parens.
+-- Returns the parts of an argument list, split at commas outside of quotes and
+-- parentheses.
 local function arguments(text)
   local out, depth, quoted, from = {}, 0, false, 1
   for i = 1, #text do
@@ -27,7 +28,7 @@ local function arguments(text)
 end
 
 -- Returns the rows of ops.h: {macro, name, operands, imm, rule, effect, who,
--- note}. A comment in front of a row or behind it is its note.
+-- note}. A comment before or after a row is its note.
 local function operations(text)
   local rows, before = {}, {}
   text = text:match "\n#endif\n\n(//.-)#undef SCALAR"
@@ -110,7 +111,7 @@ local function intrinsic_table()
   return out
 end
 
---- Returns the text of docs/ir.md with the tables that the headers have now.
+--- Returns the text of docs/ir.md with the current tables of the headers.
 function irdoc.page()
   local text = read "docs/ir.md"
   for name, lines in pairs {operations = operation_table(),

@@ -1,8 +1,8 @@
 #!/bin/sh
-# kit.sh BUILD: copies busted, with all that it needs, into BUILD/kit, so that
-# the specs run inside BUILD/cutelua on a machine that has neither busted nor
-# Lua: this folder and the sources are all that has to be taken there. (C
-# modules of Lua take Lua's API from the program that loads them.)
+# kit.sh BUILD: copies busted and its dependencies into BUILD/kit, so that the
+# specs run inside BUILD/cutelua on a machine that has neither busted nor Lua.
+# Only this folder and the sources have to be taken there. (C modules of Lua
+# take Lua's API from the program that loads them.)
 kit=$1/kit
 rm -rf "$kit"
 mkdir -p "$kit/bin"
@@ -22,6 +22,6 @@ for name in busted cliargs luassert mediator pl say system term lfs dkjson; do
   }
 done
 echo 'require "busted.runner" {standalone = false}' >"$kit/bin/busted"
-# What the specs call lua5.4 is the program too.
+# The specs call lua5.4, which is the program here.
 printf '#!/bin/sh\nexec "$CUTELUA" "$@"\n' >"$kit/bin/lua5.4"
 chmod +x "$kit"/bin/*

@@ -1,6 +1,6 @@
--- ladders.lua: puts what scripts/ladder.lua recorded in docs/measured/ into
--- docs/ladders.md, between its marks, and draws its charts.
--- Run through cutelua (`make ladders`).
+-- ladders.lua: copies the records of scripts/ladder.lua in docs/measured/ into
+-- docs/ladders.md, between its marks, and draws the charts. Runs through
+-- cutelua (`make ladders`).
 local chart = require "cutelua.bench.chart"
 
 local PAGE, FOLDER = "docs/ladders.md", "docs/measured/"
@@ -15,7 +15,7 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- Rows of a record; the comment of its first line.
+-- Returns the rows of a record, and the comment in its first line.
 local function load_record(name)
   local rows, about = {}, nil
   for line in read(FOLDER .. name):gmatch "[^\n]+" do
@@ -35,7 +35,7 @@ local function ratio(a, b)
   return x and y and ("%.2f"):format(x / y) or "-"
 end
 
--- What a record of results on a GPU says, by name.
+-- Fields of a record of results on a GPU, by name.
 local FIELDS = {
   gemm = {"name", "layout", "size", "cold", "hot", "rival_cold", "rival_hot",
           "error", "adds"},
@@ -62,8 +62,8 @@ local function add_table(out, head, rows)
   out[#out + 1] = ""
 end
 
--- Rows by size, the rungs of one size below each other, each with its gain
--- over the one before where they are steps of one climb.
+-- Returns rows grouped by size, the rungs of one size below each other. Each
+-- has its gain over the previous one if both are steps of one climb.
 local function by_size(rows)
   local order, place = {}, {}
   for i, r in ipairs(rows) do
@@ -106,7 +106,7 @@ local function gpu_table(out, rows, about, o)
   add_table(out, head, list)
 end
 
--- Bars of the ratio to the rival, hot, by rung and size.
+-- Draws bars of the ratio to the rival, hot, by rung and size.
 local function draw(path, rows, o)
   local bars = {}
   for i, r in ipairs(rows) do
@@ -116,7 +116,7 @@ local function draw(path, rows, o)
     rival = o.rival, unit = "of " .. o.rival .. ", hot"}))
 end
 
--- What the simulator counted, one record.
+-- Adds a table of the simulator's counters from one record.
 local function sim_table(out, name, words, head)
   local rows, about = load_record(name)
   out[#out + 1] = (words:gsub("@", about)) .. "\n"

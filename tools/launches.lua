@@ -1,18 +1,18 @@
--- launches.lua: writes what a lesson of cutelua.bench.harness launches, for
--- programs that launch it themselves (spec/bench/rivals.py).
+-- launches.lua: writes the launches of a lesson of cutelua.bench.harness, for
+-- programs that launch the kernels themselves (spec/bench/rivals.py).
 --
---   cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
+--  cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
 --
--- writes the compiled kernels to FOLDER and prints JSON: the operands, the
+-- Writes the compiled kernels to FOLDER and prints JSON: the operands, the
 -- launches with their arguments in the order of the kernel's parameters, the
--- bytes and operations that count.
+-- counted bytes and operations.
 local core = require "cute.core"
 local harness = require "cutelua.bench.harness"
 local lib = require "cutelua.bench.lessonlib"
 
 local job = {name = "launches"}
 
--- Lua values as JSON; a table with a first element, or none at all, is a list.
+-- Returns Lua values as JSON; a table that is empty or has element 1 is a list.
 local function json(x)
   if type(x) == "string" then
     return '"' .. x:gsub('[%c"\\]', function(c)
@@ -32,7 +32,7 @@ local function json(x)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
--- The arguments of a compiled kernel: {"x"}, an operand's memory, or
+-- Returns the arguments of a compiled kernel: {"x"} for an operand's memory, or
 -- {"f32", value}.
 local function arguments(l)
   local out = {}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# lualib.sh FOLDER CFLAGS...: builds FOLDER/liblua.a, with Lua's own assertions
-# and the checks of its C API, from the source of the Debian package that the
-# installed liblua5.4-dev was made of (source.sh).
+# lualib.sh FOLDER CFLAGS...: builds FOLDER/liblua.a with Lua's own assertions
+# and the checks of its C API, from the source of the Debian package of the
+# installed liblua5.4-dev (source.sh).
 set -e
 dir=$1
 shift

@@ -1,5 +1,5 @@
--- manpage.lua: the man page, from what the program says of itself; run by the
--- program. Writes roff to standard output.
+-- manpage.lua: writes the man page, from the program's own help, as roff to
+-- standard output; the program runs it.
 local environment = require "cutelua.doc.environment"
 local program = require "cutelua.program.main"
 
@@ -10,7 +10,7 @@ local function roff(text)
     :gsub("^%.", "\\&."):gsub("'", "\\(aq"))
 end
 
--- What `cutelua WORDS --help` prints.
+-- Returns what `cutelua WORDS --help` prints.
 local function help(words)
   local p <close> = assert(io.popen(("'%s' %s --help"):format(exe, words)))
   return (p:read "a":gsub("%s+$", ""))
@@ -21,7 +21,7 @@ local function put(...)
   for _, line in ipairs {...} do out[#out + 1] = line end
 end
 local function verbatim(text) put(".nf", roff(text), ".fi") end
--- Markdown's code spans in bold.
+-- Returns text with Markdown's code spans in bold.
 local function words(text)
   return (roff(text):gsub("`([^`]+)`", "\\fB%1\\fR"))
 end

@@ -1,6 +1,6 @@
 -- memerr.lua PROGRAM [SCRIPT]: runs a script with allocation 1, 2, 3, ...
--- failing (a build with CUTE_MEMERR) until it gets through. Each run must
--- end by itself: with an error or well, never by a signal.
+-- failing (a build with CUTE_MEMERR) until it succeeds. Each run must end by
+-- itself, with an error or successfully, never by a signal.
 local program, script = arg[1], arg[2] or "spec/memerr.lua"
 
 local function run(n)
@@ -21,7 +21,7 @@ while through < 3 and n < 1 << 24 do
     bad = bad + 1
   end
   through = code == 0 and through + 1 or 0
-  -- every one at first, then ever wider steps that keep odd and even mixed
+  -- every one at first, then growing steps that keep odd and even mixed
   n = n + 1 + n // 150
 end
 print(("%s: gets through with %d allocations; %d bad ends"):format(script, n,

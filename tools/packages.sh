@@ -1,6 +1,6 @@
 #!/bin/sh
-# packages.sh BUILD: installs the Debian package, then the rock, in a root that
-# debootstrap makes, and tries what a user would. As root.
+# packages.sh BUILD: installs the Debian package, then the rock, in a root made
+# by debootstrap, and tries what a user would. Must run as root.
 set -e
 build=$(cd "$1" && pwd)
 deb=$(ls "$build"/cutelua_*.deb)

@@ -1,6 +1,6 @@
--- pages.lua FOLDER FILE.md...: writes the documents as pages of HTML that link
--- to one another. README.md becomes index.html, docs/README.md contents.html.
--- tutorial.lua writes tutorial.html. `make docs` runs it by the program.
+-- pages.lua FOLDER FILE.md...: writes the documents as HTML pages that link to
+-- one another. README.md becomes index.html, docs/README.md contents.html.
+-- tutorial.lua writes tutorial.html. `make docs` runs it with the program.
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local markdown = require "cutelua.text.markdown"
@@ -55,7 +55,7 @@ nav[#nav + 1] = '<a href="reference.html">reference</a>'
 nav[#nav + 1] = ('<a href="%s">the workshop itself</a>'):format(
   e(link.address()))
 
--- A picture inside of its page.
+-- Returns a picture as a data URL.
 local function inside(path)
   return "data:image/svg+xml," .. read(path):gsub("[^%w]", function(c)
     return ("%%%02X"):format(c:byte())
@@ -71,7 +71,7 @@ local function resolve(room, file)
   return path
 end
 
--- Returns the function from a document's links to addresses: those of other
+-- Returns a function that maps a document's links to addresses of other
 -- documents' pages, or of files in the tree.
 local function address(path)
   local room = path:match "^(.*/)" or ""

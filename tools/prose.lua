@@ -1,10 +1,10 @@
 -- prose.lua: measures the English of documents, comments and messages.
---   prose.lua sentences [WORDS] [FILE...]  sentences of documents above WORDS
---   prose.lua openings [FILE...]           comments that open with a pronoun
---   prose.lua sample SEED                  a sample for a reader to judge
--- Without FILEs it reads every tracked file that it applies to.
--- tools/check.lua loads it as a module for the rules of `make rules`.
--- ENFORCED: tools/check.lua fails above WORDS and PERCENT.
+--  prose.lua sentences [WORDS] [FILE...]  sentences of documents above WORDS
+--  prose.lua openings [FILE...]           comments that open with a pronoun
+--  prose.lua sample SEED                  a sample for a reader to judge
+-- Without FILEs it reads every tracked file that it applies to. tools/check.lua
+-- loads it as a module for the rules of `make rules`. ENFORCED: tools/check.lua
+-- fails above WORDS and PERCENT.
 local prose = {WORDS = 35, PERCENT = 3, ENFORCED = true}
 
 local function read(path)
@@ -13,7 +13,7 @@ local function read(path)
 end
 
 -- Returns the sorted files whose path matches one of the patterns: the tracked
--- ones, or all where git has no repository.
+-- ones, or all files without a git repository.
 local function tracked(patterns)
   local out = {}
   local p <close> = io.popen("git ls-files 2>/dev/null || "

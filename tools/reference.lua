@@ -1,7 +1,7 @@
--- reference.lua FOLDER: the reference of all public names from their comments,
--- as pages of markdown by topic and as one page of HTML with a search box; all
--- atoms with their layouts, commands with their options, variables of the
--- environment. `make docs` runs it by the program.
+-- reference.lua FOLDER: writes the reference of all public names from their
+-- comments, as Markdown pages by topic and as one page of HTML with a search
+-- box. It includes all atoms with their layouts, commands with their options,
+-- environment variables. `make docs` runs it with the program.
 local comments = require "cutelua.doc.comments"
 local cute = require "cute"
 local doc = require "cutelua.doc"
@@ -12,7 +12,7 @@ local names = require "cutelua.doc.names"
 local reference = {}
 
 ---------------------------------------------------------------------------
--- What there is: sections of {title =, items =, text =}
+-- Contents: sections of {title =, items =, text =}
 ---------------------------------------------------------------------------
 
 local function file_of(title)
@@ -20,10 +20,11 @@ local function file_of(title)
   return name
 end
 
--- A name such as "tensor:fill" as an anchor.
+-- Returns a name such as "tensor:fill" as an anchor.
 local function anchor(name) return (name:gsub("[^%w_.]", "-")) end
 
--- What `cutelua --help` prints, and `cutelua COMMAND --help` of all commands.
+-- Returns the output of `cutelua --help`, and of `cutelua COMMAND --help` for
+-- all commands.
 local function commands(program)
   local out = {}
   local function add(command)
@@ -40,7 +41,8 @@ local function commands(program)
   return out
 end
 
--- Atoms that differ in numbers alone are a family: {name =, count =, atoms =}.
+-- Returns families of atoms, whose names differ only in numbers: {name =, count
+-- =, atoms =}.
 local function families(kind)
   local list, by_key = {}, {}
   local i = 0
@@ -78,7 +80,7 @@ local function field(x, name)
   return ok and v ~= nil and tostring(v) or nil
 end
 
--- Rows {name, target, {label, layout}...} of an atom.
+-- Returns the row {name, target, {label, layout}...} of an atom.
 local function atom_row(kind, name)
   local row = {name, target_of(name)}
   local ok, atom
@@ -103,7 +105,7 @@ local function atom_row(kind, name)
   return row
 end
 
---- The atoms: {title =, families = {name =, count =, rows =}}.
+--- Returns the atoms: {title =, families = {name =, count =, rows =}}.
 function reference.atoms()
   local out = {}
   for _, kind in ipairs {"mma", "copy"} do
@@ -120,8 +122,8 @@ function reference.atoms()
   return out
 end
 
---- Sections in their order: {title =, items =}, classes behind the topic that
--- they belong to.
+--- Returns the sections in order: {title =, items =}; classes follow the topic
+-- that they belong to.
 function reference.sections()
   local by_topic, list = {}, {}
   for _, title in ipairs(names.topics()) do
@@ -217,7 +219,7 @@ local function md_commands(list)
   return table.concat(out, "\n")
 end
 
---- Writes reference.md and a page for each group of topics behind it.
+--- Writes reference.md and a page for each group of topics that it links to.
 function reference.markdown(folder, data)
   local pages, order = {}, {}
   local index = {"# Reference\n\nAll public names, from the comments of the "
@@ -317,8 +319,8 @@ article p { margin: 4px 0; max-width: 76ch; } article pre { margin: 6px 0;
 article:target { background: var(--lit); }
 ]]
 
--- What is typed hides the rest: all words have to be in an entry's text, best
--- first in its name.
+-- The search box hides entries that lack a word of the query; entries with it
+-- in their name come first.
 local SCRIPT = [[
 (function () {
   var box = document.getElementById("search");
@@ -389,7 +391,7 @@ local function html_more(out, data)
   end
 end
 
---- The reference as one page.
+--- Returns the reference as one page.
 ---@return string
 function reference.html(data)
   local out = {'<input id="search" type="search" placeholder="search: a name, '
@@ -418,7 +420,7 @@ function reference.html(data)
                     script = SCRIPT, body = table.concat(out, "\n")}
 end
 
---- Writes all of it.
+--- Writes the complete reference.
 ---@param folder string
 ---@param program string whose commands are told
 function reference.write(folder, program)

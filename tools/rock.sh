@@ -1,6 +1,7 @@
 #!/bin/sh
-# rock.sh FOLDER [ROCKS]: `luarocks make` into a tree there, then stock lua5.4
-# uses what was installed. Needs no network. Leaves a binary rock in ROCKS.
+# rock.sh FOLDER [ROCKS]: runs `luarocks make` into a tree in FOLDER and tests
+# the installation with stock lua5.4. Needs no network. Leaves a binary rock in
+# ROCKS.
 set -e
 tree=$1
 rocks=$2
@@ -8,7 +9,7 @@ rm -rf "$tree"
 mkdir -p "$tree"
 top=$(pwd)
 tree=$(cd "$tree" && pwd)
-# the build happens in a copy, as the first one of all
+# builds in a copy, as a first build would
 copy=$tree/source
 mkdir -p "$copy"
 cp -r core lua kernels tools Makefile VERSION ./*.rockspec "$copy"

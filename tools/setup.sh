@@ -1,17 +1,17 @@
 #!/bin/sh
-# setup.sh build|test|fuzz|check...: installs the Debian packages that are missing
-# for that purpose, and touches nothing where all is there.
+# setup.sh build|test|fuzz|check...: installs the Debian packages that are
+# missing for that purpose, and changes nothing if all are there.
 cc=${CC:-cc}
 missing=
 wished=
 
-need() {  # PACKAGE COMMAND...: the package is missing when the command fails
+need() {  # PACKAGE COMMAND...: the package is missing if the command fails
   package=$1
   shift
   case "$missing " in *" $package "*) return ;; esac
   "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
-wish() {  # the same of a package without which something is left out
+wish() {  # the same for an optional package
   package=$1
   shift
   "$@" >/dev/null 2>&1 || wished="$wished $package"
@@ -44,7 +44,7 @@ test() {
   need python3 have python3
   # emitted kernels are compiled for the host and compared with the simulator
   need g++ have "${CXX:-c++}"
-  wish chromium browser  # opens the pages that are made
+  wish chromium browser  # opens the generated pages
 }
 asan() {
   need dpkg-dev have dpkg-source
@@ -57,7 +57,7 @@ rules() {
   need lua5.4 have lua5.4
   need lua-check have luacheck
 }
-# Emscripten with its clang and node: 110 MB to fetch, 870 MB installed; the
+# Emscripten with its clang and node: 110 MB to download, 870 MB installed; the
 # page's editor: 0.8 MB, 5 MB; Lua and zlib from source.sh: 10 MB.
 web() {
   need emscripten have emcc
@@ -79,8 +79,8 @@ check() {
   need luarocks have luarocks
 }
 
-# PACKAGE...: what apt will fetch, and how much room that takes: (to fetch:
-# 110 MB; installed: 870 MB). Nothing where apt's lists are not here yet.
+# PACKAGE...: prints the size of the download and of the installation: (to
+# fetch: 110 MB; installed: 870 MB). Prints nothing if apt's lists are missing.
 size() {
   LC_ALL=C $apt install --no-install-recommends --assume-no "$@" 2>/dev/null |
     sed -n 's/^Need to get \(.*\) of archives\.$/ (to fetch: \1;/p
@@ -113,7 +113,7 @@ if [ -n "$missing" ]; then
   install $missing || exit 1
 fi
 [ -n "$wished" ] || exit 0
-# Nobody is asked for a password, and no network is waited for.
+# Never asks for a password, and does not wait for a network.
 apt="${sudo:+sudo -n} env DEBIAN_FRONTEND=noninteractive timeout 300 apt-get \
   -o Acquire::Retries=0 -o Acquire::http::Timeout=10"
 # shellcheck disable=SC2086

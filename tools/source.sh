@@ -1,8 +1,8 @@
 #!/bin/sh
-# source.sh FOLDER SOURCE PACKAGE: FOLDER/SOURCE-VERSION, the source of the
-# Debian package that the installed PACKAGE was made of. Lists and downloads
-# stay in FOLDER: the system's apt settings are read, not changed. Fails where
-# the source cannot be had (no apt, no network).
+# source.sh FOLDER SOURCE PACKAGE: fetches FOLDER/SOURCE-VERSION, the source of
+# the Debian package that the installed PACKAGE was built from. Lists and
+# downloads stay in FOLDER: the system's apt settings are read, not changed.
+# Fails if the source is not available (no apt, no network).
 set -e
 mkdir -p "$1/apt/lists/partial" "$1/apt/archives/partial"
 dir=$(cd "$1" && pwd)

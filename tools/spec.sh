@@ -1,7 +1,7 @@
 #!/bin/sh
 # spec.sh INTERPRETER TAGS SPEC: runs one spec file under busted; suite.sh calls
-# it. A process that dies counts as one failure. What the spec writes on
-# standard error is shown if it fails.
+# it. A process that dies counts as one failure. The spec's standard error is
+# shown if it fails.
 lua=$1 tags=$2 spec=$3
 out=$CUTE_OUT/$(basename "$spec").$$
 CUTE_SUMMARY=$out.counts
@@ -20,7 +20,7 @@ run() {
 }
 run
 code=$?
-# Now and then the leak checker dies itself, at the end of a process.
+# Sometimes the leak checker itself dies at the end of a process.
 if grep -q "LeakSanitizer has encountered a fatal error" "$out.err"; then
   run
   code=$?
@@ -35,7 +35,7 @@ if [ -s "$out.counts" ]; then
   sed -n '2,$p' "$out.counts" >>"$CUTE_OUT/pending"
 fi
 echo "$passed $failed" >>"$CUTE_COUNTS"
-# Seconds of CPU, of the children too: how long the file takes whatever else
+# Seconds of CPU, including child processes: the cost of the file, whatever else
 # the machine does.
 times >"$out.times"
 seconds=$(awk 'NR == 2 {

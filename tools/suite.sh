@@ -29,13 +29,13 @@ counts=$work/counts
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli program/program program/repl"
-# Rooms whose subject is C, and the kernel language, which is half in C.
+# Rooms whose subject is C, and the kernel language, half of which is C.
 asan_rooms="arch atoms base bind emit gpu ir lang layout sim tensor"
 make=${MAKE:-make}
 long=
 [ -n "$SPECS" ] || long=,long
 
-# count NAME COMMAND...: the command is one test.
+# count NAME COMMAND...: counts the command as one test.
 count() {
   name=$1
   shift
@@ -49,8 +49,8 @@ count() {
   fi
 }
 
-# Numbers the spec files that end; the argument is how many there are. On a
-# terminal, the line of a file that passes is replaced by the next.
+# Numbers the spec files as they end; the argument is their total. On a
+# terminal, the line of a passing file is replaced by the next.
 progress() {
   total=$1 n=0 clear='' end='\n'
   [ ! -t 1 ] || clear='\033[K' end='\r'
@@ -66,8 +66,8 @@ progress() {
   done
 }
 
-# slowest BUILD: the names on standard input, the slowest of the last run first,
-# so that all processors end together. Unknown files come before all others.
+# slowest BUILD: sorts the names on standard input, the slowest of the last run
+# first, so that all processors finish together. Unknown files come first.
 slowest() {
   ls spec/seconds.txt "$1/seconds.txt" 2>/dev/null | xargs cat |
     awk 'NR == FNR { t[$2] = $1; next }
@@ -75,7 +75,7 @@ slowest() {
     sort -k1,1rn -k2 | cut -d' ' -f2
 }
 
-# busted BUILD INTERPRETER TAGS SPEC...: each spec file in its own process.
+# busted BUILD INTERPRETER TAGS SPEC...: runs each spec file in its own process.
 busted() {
   dir=$1 lua=$2 tags=$3
   shift 3
@@ -117,8 +117,7 @@ run_web() {
   busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}
 }
 
-# (Its racecheck ends by itself on kernels with cp.async; races are the
-# simulator's business.)
+# (Its racecheck crashes on kernels with cp.async; the simulator finds races.)
 run_sanitizer() {
   tool=$(command -v compute-sanitizer ||
     ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null) || {
@@ -148,12 +147,12 @@ run_program() {
 }
 
 run_asan() {
-  # Lua itself is not under test: what we give it wrong, its assertions tell.
+  # Lua itself is not under test: its assertions report our misuse of its API.
   frames="-g -fno-omit-frame-pointer"
   flags="-O1 $frames -fsanitize=address"
-  # Sums of tiles were a third of the time: lane by lane, to see whether one
-  # of them overflows, which are bounded, and with vectors kept in memory, to
-  # see whether they are used after their block.
+  # Two checks on sums of tiles took a third of the time and are off: signed
+  # overflow, because the sums are bounded; and use after scope, which keeps
+  # vectors in memory.
   tiles="-O2 -fno-sanitize=signed-integer-overflow,pointer-overflow"
   tiles="$tiles -fno-sanitize-address-use-after-scope"
   lua=$PWD/$build-asan/lua/liblua.a
@@ -179,7 +178,7 @@ run_asan() {
     list=spec/program/smoke_spec.lua
     for s in $program_specs; do list="$list spec/${s}_spec.lua"; done
     for room in $asan_rooms; do list="$list $(ls spec/"$room"/*_spec.lua)"; done
-    list=$(printf '%s\n' $list | sort -u)  # lang/report is in both
+    list=$(printf '%s\n' $list | sort -u)  # lang/report is in both lists
   fi
   busted "$build-asan" "$build-asan/cutelua" gpu,noasan$long $list
   unset ASAN_OPTIONS UBSAN_OPTIONS CUTE_SANITIZED

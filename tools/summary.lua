@@ -1,8 +1,9 @@
--- A busted output handler: failures in full. Writes "PASSED FAILED PENDING" to
--- the file that CUTE_SUMMARY names, then a line for each pending test that
--- says what it needs. Its argument is the list of excluded tags.
+-- A busted output handler that shows failures in full. It writes "PASSED FAILED
+-- PENDING" to the file that CUTE_SUMMARY names, then a line with the
+-- requirement of each pending test. Its argument is the list of excluded tags.
 
--- What a pending test needs: "NVRTC" of "needs NVRTC" and "(needs NVRTC)".
+-- Returns what a pending test needs: "NVRTC" from "needs NVRTC" and "(needs
+-- NVRTC)".
 local function need(text)
   return tostring(text):match "needs ([^()\n]+)" or "something else"
 end
@@ -13,7 +14,8 @@ return function(options)
   local tags = "," .. (options.arguments or {})[1] .. ","
   local needs = {}
 
-  -- Filters are subscribed before the suite starts and would hide these.
+  -- Other filters are subscribed before the suite starts and would hide these
+  -- events.
   busted.subscribe({"suite", "start"}, function()
     for _, kind in ipairs {"describe", "it"} do
       busted.subscribe({"register", kind}, function(name)

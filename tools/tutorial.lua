@@ -1,6 +1,5 @@
--- tutorial.lua FOLDER: the lessons of `cutelua learn` as pages of markdown with
--- pictures beside them, and as one page of HTML. `make docs` runs it by the
--- program.
+-- tutorial.lua FOLDER: writes the lessons of `cutelua learn` as Markdown pages
+-- with pictures, and as one page of HTML. `make docs` runs it with the program.
 local html = require "cutelua.text.html"
 local learn = require "cutelua.learn"
 local link = require "cutelua.page.link"
@@ -14,7 +13,7 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- Where a block of a lesson can be tried.
+-- Returns a link to the workshop that opens a block of a lesson.
 local function try(lesson, index, said)
   return ('<a class="try" href="%s#lesson=%s/%d">%s</a>'):format(
     e(link.address()), e(lesson.name), index, said)

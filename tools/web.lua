@@ -1,12 +1,12 @@
--- web.lua OUT WASM FILE...: writes to the folder OUT what of the workshop's
--- page comes from Lua; the program itself runs this, under node (web.mk).
---   view.css, view.js  what draws kernels and pictures, as in other pages
---   shelf-data.js      SHELF: texts of scripts and kernels, arguments that a
---                      script takes, names of lessons
---   parts.js           workshopParts: what a page of file:// cannot fetch
---   workshop.html      the page with all of it inside
--- FILE... are scripts/, kernels/ and the files of the page; WASM is the
--- program as base64 of gzip.
+-- web.lua OUT WASM FILE...: writes the parts of the workshop's page that come
+-- from Lua to the folder OUT; the program itself runs it, under node (web.mk).
+--  view.css, view.js  code that draws kernels and pictures, as in other pages
+--  shelf-data.js      SHELF: texts of scripts and kernels, arguments that a
+--                     script takes, names of lessons
+--  parts.js           workshopParts: parts that a file:// page cannot fetch
+--  workshop.html      the page with all of them inside
+-- FILE... are scripts/, kernels/ and the files of the page; WASM is the program
+-- as base64 of gzip.
 local drawing = require "cutelua.draw.html"
 local html = require "cutelua.text.html"
 local learn = require "cutelua.learn"
@@ -32,7 +32,7 @@ local function constant(name, value)
   return ("var %s = %s;\n"):format(name, html.json(value))
 end
 
--- What the comment at the head of a file says first.
+-- Returns the first sentence of the comment at the head of a file.
 local function about(text)
   local words = {}
   for line in text:gmatch "([^\n]*)\n" do
@@ -44,8 +44,8 @@ local function about(text)
   return all:match "^(.-%.) " or all
 end
 
--- Extents that a lesson takes, those that it has without arguments on the
--- simulator: "--rows 16 --n 1000".
+-- Returns the extents that a lesson takes, with its defaults on the simulator:
+-- "--rows 16 --n 1000".
 local LESSONS = {
   {"cutelua.bench.lesson", "gemm", function(spec)
     local n = spec.sim_size or 256
@@ -107,14 +107,14 @@ local function file(name)
   return page[name] or error("web/index.html names " .. name)
 end
 
--- A script as it can stand in a page.
+-- Escapes a script for inclusion in a page.
 local function inside(text)
   return (text:gsub("</([sS][cC][rR][iI][pP][tT])", "<\\/%1")
     :gsub("<!%-%-", "<\\!--"))
 end
 
--- The page with its files in it; parts.js goes before the first script. What
--- it may run stands in it.
+-- Returns the page with its files inside; parts.js goes before the first
+-- script, and its content policy allows inline scripts.
 local function whole(text)
   local first = true
   text = text:gsub("script%-src 'self'", "script-src 'unsafe-inline'")

@@ -1,24 +1,24 @@
-# web.mk, called by `make web`: the program as WebAssembly, by emscripten, with
-# Lua and zlib from the sources of Debian's packages, and the workshop's page.
-# Objects lie in $(BUILD)/wasm, sources in its source/, what is served in
-# $(BUILD)/web. With THREADS=-threads it is the program whose simulator has
-# threads, in a folder of objects of its own.
+# web.mk, called by `make web`: builds the program as WebAssembly, by
+# emscripten, with Lua and zlib from the sources of Debian's packages, and the
+# workshop's page. Objects go to $(BUILD)/wasm, sources to its source/, the
+# served files to $(BUILD)/web. THREADS=-threads builds the program whose
+# simulator has threads, with its own folder of objects.
 WEB     := $(BUILD)/web
 SOURCE  := $(BUILD)/wasm/source
 PROGRAM_JS := $(WEB)/cutelua$(THREADS).js
 ALL     := $(BUILD)
 override BUILD := $(ALL)/wasm$(THREADS)
 override CC := emcc
-# A visit fetches the program: the documents stay behind.
+# A visitor downloads the program, so the documents are left out.
 override DOCS :=
 override CFLAGS := -O3 -msimd128 $(if $(THREADS),-pthread)
-# A thread cannot be made while the program runs: they wait for it.
+# Threads cannot be created while the program runs: a pool waits for it.
 POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth \
              -sPTHREAD_POOL_SIZE='(Module.threads||2)-1||1')
 LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)
 Z_INC = $(wildcard $(SOURCE)/zlib-*)
 DEFS = -I$(Z_INC)
-# What every object depends on besides its own source and arguments.
+# Inputs of every object besides its own source and arguments.
 export CUTE_INPUTS := $(shell { $(CC) --version; cat core/*/*.h core/*/*.cu \
   $(addsuffix /*.h,$(LUA_INC) $(Z_INC)); } 2>/dev/null | sha256sum)
 override CC := sh tools/cached.sh $(CC)
@@ -26,11 +26,11 @@ export NODE_PATH ?= /usr/share/nodejs
 
 web-program: $(PROGRAM_JS)
 include Makefile
-# Code that can be anywhere is slower code here.
+# Position-independent code is slower here.
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
-# First of all: what files there are is asked when make reads this file.
+# This comes first: make lists the existing files when it reads this file.
 web-source: $(SOURCE)/stamp
 $(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev

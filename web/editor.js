@@ -1,19 +1,21 @@
-// The editor: CodeMirror with Lua's colours, what the program knows of names,
-// errors and reports at their lines, and a column of counters.
+// The editor: CodeMirror with Lua's colours, completion and descriptions of
+// names from the program, errors and reports at their lines, and a column of
+// counters.
 //
 //     editor = cuteEditor(element, {ask, run, name, changed, pointed, chosen,
 //                                   say})
 //
-// ask(name, fields) is the engine's; run() runs; name() says which script it
-// has; changed(was it typed?) follows an edit; pointed(line) and chosen(line)
-// follow pointer and caret: lines as they were when the script ran; say(text)
-// stands below the editor.
-// cuteEditor.small(element, text, host) is one for a step of a lesson,
+// ask(name, fields) is the engine's; run() runs; name() returns the name of the
+// script; changed(whether the user typed it) follows an edit; pointed(line) and
+// chosen(line) follow pointer and caret, with lines as they were when the
+// script ran; say(text) shows text below the editor.
+//
+// cuteEditor.small(element, text, host) makes an editor for a step of a lesson,
 // cuteEditor.prompt(element, host) the prompt's line.
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
-  var MOST_NOTES = 200;  // that stand at lines
+  var MOST_NOTES = 200;  // notes shown at lines
 
   function options(text) {
     return {value: text || "", mode: "lua", theme: "cute", tabSize: 2,
@@ -22,7 +24,7 @@ var cuteEditor = (function () {
       autocorrect: false, autocapitalize: false};
   }
 
-  // An editor; it is one for screen readers, too.
+  // Makes an editor that also works with screen readers.
   function codeMirror(root, more) {
     var cm = CodeMirror(root, more);
     cm.getInputField().setAttribute("role", "textbox");
@@ -30,8 +32,8 @@ var cuteEditor = (function () {
     return cm;
   }
 
-  // Tab indents once something was typed or chosen; it moves the focus on when
-  // that has just come, and behind Escape.
+  // Tab indents after the user typed or selected something. It moves the focus
+  // on if the editor has just received it, and after Escape.
   function tabs(cm) {
     var armed = false;
     cm.on("blur", function () { armed = false; });
@@ -59,7 +61,7 @@ var cuteEditor = (function () {
 
   // ---- names ----
 
-  // The dotted name around a place, "cute.make_layout"; "" where there is none.
+  // Returns the dotted name around a position, "cute.make_layout", or "".
   function nameAt(cm, at) {
     var token = cm.getTokenAt({line: at.line, ch: at.ch + 1});
     if (/comment|string/.test(token.type || "")) return "";
@@ -141,14 +143,14 @@ var cuteEditor = (function () {
       return data;
     };
   }
-  // none(): nothing can follow what was asked about.
+  // none(): called if nothing can complete the text.
   function completes(cm, ask, none) {
     var hint = hints(ask, none);
     function complete(single) {
       cm.showHint({hint: hint, completeSingle: single,
         closeCharacters: /[\s()[\]{};>,"']/,
         extraKeys: {Tab: function (_, h) { h.pick(); },
-          // Behind a word that is complete Enter is what it is without a list.
+          // After a complete word, Enter does the same as without a list.
           Enter: function (_, h) {
             if (!h.data.complete()) return h.pick();
             h.close();
@@ -220,7 +222,7 @@ var cuteEditor = (function () {
         made = [];
       });
     }
-    // All but the first are folded to their first line.
+    // Makes a widget of a note; all notes but the first are folded to one line.
     function widget(line, note, folded) {
       var lines = note.text.split("\n"), first = lines.shift();
       if (note.hint) lines.push(note.hint);
@@ -275,7 +277,7 @@ var cuteEditor = (function () {
     return {show: show, clear: clear};
   }
 
-  // cells: {line: {text, part of the most, bad, colour}}
+  // cells: {line: {text, share of the maximum, bad, colour}}
   function heat(cm) {
     var lines = [];
     return function (cells) {
@@ -296,7 +298,7 @@ var cuteEditor = (function () {
     };
   }
 
-  // Lines as they were when the script ran, whatever was typed since.
+  // Maps lines to those of the script that ran, whatever was typed since.
   function lineNumbers(cm) {
     var was = new Map();
     return {
@@ -353,11 +355,11 @@ var cuteEditor = (function () {
       over = -1;
     });
     cm.on("cursorActivity", function () {
-      if (!quiet) setTimeout(function () {  // a click brings the focus later
+      if (!quiet) setTimeout(function () {  // a click moves the focus later
         if (cm.hasFocus()) host.chosen(numbers.was(cm.getCursor().line));
       });
     });
-    // Brings a line with its report into view, or does so when there is one.
+    // Scrolls a line into view, now or once the editor is visible.
     var unseen = 0;
     function reveal(line) {
       unseen = cm.getWrapperElement().offsetParent ? 0 : line;
@@ -409,7 +411,7 @@ var cuteEditor = (function () {
       }};
   }
 
-  // As high as its text; errors under their line.
+  // An editor as high as its text, with errors under their lines.
   editor.small = function (root, text, host) {
     var cm = codeMirror(root, Object.assign(options(text), {
       viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],
@@ -430,9 +432,9 @@ var cuteEditor = (function () {
       focus: function () { cm.focus(); },
       refresh: function () { cm.refresh(); }};
   };
-  // A few lines without numbers. run() is Enter's, Shift-Enter goes on in the
-  // next line; older(by) is the text asked before or behind it, if any; none()
-  // is told where nothing can follow.
+  // A few lines without numbers. Enter calls run(), Shift-Enter starts another
+  // line. older(by) returns the earlier or later input, if any; none() is
+  // called if nothing can complete the text.
   editor.prompt = function (root, host) {
     var cm = codeMirror(root, Object.assign(options(), {lineNumbers: false,
       viewportMargin: Infinity, placeholder: 'cute.draw "(8,8):(8,1)"',

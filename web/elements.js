@@ -1,9 +1,9 @@
-// What all scripts of the page find elements with, and make them.
+// Functions that all scripts of the page use to find and make elements.
 "use strict";
 
 function el(id) { return document.getElementById(id); }
 
-// An element with a class and a text, if any.
+// Makes an element with a class and a text, if any.
 function make(tag, name, text) {
   const e = document.createElement(tag);
   if (name) e.className = name;

@@ -1,34 +1,35 @@
-// The page's end of the workshop's Worker: starts it, asks it, stops it.
+// The page's side of the workshop's Worker: starts it, sends requests, stops
+// it.
 //
 //   const engine = new Engine({seconds: 60, onstate: state => ...});
 //   await engine.ready;       // {version, lua, threads, memory: bytes}
 //   const answer = await engine.ask("run", {name, text, words: []},
 //                                   (text, fd) => ...);
-//   await engine.stop();      // what runs is answered {stopped: true}; what
-//                             // takes too long that and {late: true}
+//   await engine.stop();      // the running request gets {stopped: true}; one
+//                             // that takes too long also {late: true}
 //
-// What can be asked says lua/cutelua/workshop/init.lua. A second Worker stands by:
-// it takes the place of one that is stopped, and of one whose memory grew large
-// when the next script begins; and it answers syntax, complete and about while
-// the first is busy.
+// lua/cutelua/workshop/init.lua describes the requests. A second Worker is in
+// reserve. It replaces a stopped one, and one whose memory has grown large when
+// the next script begins; and it answers syntax, complete and about while the
+// first is busy.
 "use strict";
 
-// Asks that take long, of which one runs at a time.
+// Long requests, of which only one runs at a time.
 const RUNS = new Set(["run", "prompt", "block", "exercise"]);
-// Those of them that begin in globals of their own.
+// The ones among them that begin with fresh globals.
 const FRESH = new Set(["run", "block", "exercise"]);
-// Those that need nothing of a run.
+// Requests that need no results of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
 
-// Threads of the simulator, at most: each is a Worker that waits.
+// The maximum number of simulator threads: each is a waiting Worker.
 const MOST_THREADS = 8;
 
-// Bytes of a Worker that need not be given back: memory only grows.
+// Bytes that a Worker may keep: WebAssembly memory never shrinks.
 const LARGE = 512 << 20;
 
 // ---- where the program comes from ----
 
-// On file:// nothing can be fetched, but a script may be loaded.
+// A file:// page cannot fetch anything, but it may load a script.
 function loadParts(base) {
   return new Promise((done, fail) => {
     const script = document.createElement("script");
@@ -52,7 +53,7 @@ async function fetched(url) {
   return response.arrayBuffer();
 }
 
-// {worker: URL of its text, start: what it is told first}
+// Returns {worker: URL of its text, start: its first message}.
 async function load(options) {
   const base = new URL(options.base || "", location.href).href
     .replace(/[^/]*$/, "");
@@ -83,12 +84,12 @@ async function load(options) {
 
 // ---- a Worker ----
 
-// One Worker and what it is doing. job: {id, ask, fields, onOutput, resolve}.
+// One Worker and its current job: {id, ask, fields, onOutput, resolve}.
 class Hand {
   constructor(source, ondead) {
     this.job = null;
     this.queue = [];
-    this.heap = 0;      // bytes, behind the last answer
+    this.heap = 0;      // bytes after the last answer
     this.ondead = ondead;
     this.worker = new Worker(source.worker);
     this.ready = new Promise((done, fail) => {
@@ -147,7 +148,7 @@ class Hand {
     this.worker.postMessage({id: job.id, ask: job.ask, ...job.fields});
   }
 
-  // Ends the Worker; what it was asked is answered so.
+  // Ends the Worker; its current request gets this answer.
   end(answer) {
     this.worker.terminate();
     const jobs = this.job ? [this.job, ...this.queue] : this.queue;
@@ -163,13 +164,13 @@ class Hand {
 // ---- the engine ----
 
 class Engine {
-  // options: seconds that a run may take, base: URL of the files' folder,
-  // parts: {program, worker, wasm} where these are in the page, onstate: told
-  // "starting", "ready", "busy", "failed" (then `reason` says why).
+  // options: seconds that a run may take; base: URL of the files' folder;
+  // parts: {program, worker, wasm} if the page includes them; onstate: called
+  // with "starting", "ready", "busy", "failed" (then `reason` has the cause).
   constructor(options = {}) {
     this.options = options;
     this.seconds = options.seconds || 60;
-    this.files = new Map();  // what was put
+    this.files = new Map();  // files that were put
     this.count = 0;
     this.tell("starting");
     this.ready = load(options).then(source => {
@@ -193,7 +194,7 @@ class Engine {
     if (this.options.onstate) this.options.onstate(state);
   }
 
-  // A Worker that has all files.
+  // Starts a Worker and gives it all files.
   start() {
     const hand = new Hand(this.source, () => {
       if (this.hand === hand) this.replace({ok: false, error: {message:
@@ -211,7 +212,7 @@ class Engine {
     return job;
   }
 
-  // The spare Worker takes the place of the one that is ended.
+  // Ends the current Worker and puts the reserve in its place.
   replace(answer) {
     const old = this.hand;
     this.hand = this.spare || this.start();
@@ -228,7 +229,7 @@ class Engine {
     return hand.ready;
   }
 
-  // Gives large memory back: what follows needs files, and nothing else.
+  // Frees large memory: the next request only needs the files.
   async renew() {
     const old = this.hand, job = this.job("files", {});
     this.renewing = true;
@@ -245,9 +246,9 @@ class Engine {
       this.tell(this.hand.job || this.hand.queue.length ? "busy" : "ready");
   }
 
-  // Asks the Worker; its answer, in which ok = false and error say what is
-  // wrong. What it prints meanwhile goes to onOutput(text, fd). It may take
-  // `seconds`, or as long as all may.
+  // Sends a request and returns the answer; on failure it has ok = false and
+  // error. Output meanwhile goes to onOutput(text, fd). The time limit is
+  // `seconds`, or the default of all requests.
   async ask(name, fields = {}, onOutput, seconds) {
     try {
       await this.ready;
@@ -290,7 +291,7 @@ class Engine {
     this.replace({ok: false, stopped: true, late: true, error: {message}});
   }
 
-  // Candidates behind `at` characters of a text: {from, list}.
+  // Returns candidates for the text up to character `at`: {from, list}.
   async complete({text = "", at = text.length}) {
     const answer = await this.send("complete", {text: text.slice(0, at)});
     answer.from = at - (answer.word || "").length;
@@ -310,7 +311,7 @@ class Engine {
     return answer;
   }
 
-  // Ends what runs; done when the next ask can begin.
+  // Ends the running request; resolves when the next one can begin.
   async stop() {
     await this.ready;
     if (!this.hand.job) return;

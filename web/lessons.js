@@ -1,18 +1,18 @@
 // The tutorial in the page: a lesson's text, its steps as small editors that
-// run, exercises that are checked.
+// run, exercises with checks.
 //
 //     cuteLessons.open(element, name, host)
 //
 // host is the workshop's: engine; run({ask, ...}, onOutput) -> Promise of an
-// answer that the results show too; editor(element, text, {label, run});
-// progress {get(name), set(name, value)}; go(name, step), say(text); step, the
-// number of a block, where the lesson is to begin.
+// answer that the results also show; editor(element, text, {label, run});
+// progress {get(name), set(name, value)}; go(name, step); say(text); step, the
+// number of the block where the lesson begins.
 //
-// What is remembered of a lesson: texts, by block, that were changed; good,
-// those of them that ran; solved, by exercise; hints, how many were shown.
+// Stored for each lesson: texts, the changed texts by block; good, the ones
+// that ran; solved, by exercise; hints, the number shown.
 "use strict";
 var cuteLessons = (function () {
-  var MOST = 100000;  // characters of what a step printed
+  var MOST = 100000;  // characters of a step's output that are kept
 
   function button(text, press, name) {
     var b = make("button", name, text);
@@ -24,7 +24,7 @@ var cuteLessons = (function () {
     return Object.assign({texts: {}, good: {}, solved: {}, hints: {}},
       progress.get(name));
   }
-  // How many exercises of a lesson of SHELF are solved.
+  // Returns how many exercises of a lesson of SHELF are solved.
   function solved(progress, lesson) {
     var known = remembered(progress, lesson.name).solved;
     return lesson.exercises.filter(function (e) { return known[e]; }).length;
@@ -70,7 +70,7 @@ var cuteLessons = (function () {
     });
     return list;
   }
-  // A step of the lesson: an editor, its buttons, what came of it.
+  // A step of the lesson: an editor, its buttons, its results.
   function Step(all, index, title) {
     var block = all.lesson.blocks[index - 1], self = this;
     this.all = all;
@@ -108,7 +108,7 @@ var cuteLessons = (function () {
   Step.prototype.say = function (text, kind) {
     this.out.append(make("div", "lesson-said " + (kind || ""), text));
   };
-  // What its run printed; `fd` 2 is what it was warned of.
+  // Appends output of its run; `fd` 2 is for warnings.
   Step.prototype.print = function (text, fd) {
     var last = this.out.lastElementChild, kind = fd == 2 ? "warn" : "plain";
     if (!last || last.dataset.kind != kind) {
@@ -130,7 +130,7 @@ var cuteLessons = (function () {
       cutePicture(e.lastChild, data);
     });
   };
-  // A sentence, and what is said below it.
+  // Shows a sentence, and the details below it.
   Step.prototype.told = function (text) {
     var at = text.indexOf("\n"), box = make("div", "lesson-error",
       at < 0 ? text : text.slice(0, at));
@@ -145,7 +145,7 @@ var cuteLessons = (function () {
     this.told(error.text || error.message);
     if (error.hint && !error.text) this.say(error.hint, "dim");
   };
-  // Runs it: an ask, with its fields; what came of it is drawn by `came`.
+  // Runs a request with these fields; `came` draws the answer.
   Step.prototype.ask = async function (fields, came) {
     var self = this;
     this.out.textContent = "";
@@ -196,7 +196,7 @@ var cuteLessons = (function () {
     return this.ask(this.fields(), function (answer) {
       this.came(text, answer); });
   };
-  // Its picture is there when somebody comes to it.
+  // Draws its picture before the reader gets there.
   Snippet.prototype.show = async function () {
     var answer = await this.all.host.engine.ask("block", Object.assign(
       {lesson: this.all.lesson.name, text: this.block.text}, this.fields()));
@@ -275,7 +275,7 @@ var cuteLessons = (function () {
     var error = answer.error || {};
     var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
-    if (answer.line) {  // what is said of that line, or all of it
+    if (answer.line) {  // the message of that line, or all of it
       var there = text.split("\n").find(function (l) {
         return l.trim().indexOf(".lua:" + answer.line + ": ") > 0; });
       this.editor.fail(answer.line, there ? there.replace(/^\s*\S+: /, "")
@@ -309,7 +309,7 @@ var cuteLessons = (function () {
         body.append(said);
         return;
       }
-      // An editor has to be in the page when it is made.
+      // An editor must be in the page when it is created.
       var place = make("div");
       body.append(place);
       var step = b.kind == "exercise"
@@ -324,7 +324,7 @@ var cuteLessons = (function () {
     return {all: all, pictures: pictures};
   }
 
-  // Resolves when the lesson is there, its pictures too.
+  // Resolves when the lesson is complete, including its pictures.
   async function open(root, name, host) {
     var number = ++opened;
     root.replaceChildren(make("p", "dim", "opening the lesson"));

@@ -1,19 +1,21 @@
-// What runs and prompts gave: what they printed, the kernels beside the editor,
+// Results of runs and prompts: their output, the kernels beside the editor,
 // pictures and timelines.
 //
 //     results = cuteResults({ask, name, editor, say, go, room, prompt})
 //
-// ask(name, fields) is the engine's; name() says which script the editor has;
-// editor is cuteEditor's; say(text) is for the line at the foot, go(line) goes
-// to a line of the script, room(name) to another pane, prompt(text) asks that.
-// begin(title), out(text, fd) and done(answer) tell of a run, after both with
-// `quiet` no other view is shown, nor another line; asked(text) and
-// answered(answer) of the prompt; pointed(line) and chosen(line) of the editor.
+// ask(name, fields) is the engine's; name() returns the script in the editor;
+// editor is cuteEditor's; say(text) sets the line at the foot; go(line) goes to
+// a line of the script, room(name) to another pane; prompt(text) runs that
+// text.
+//
+// begin(title), out(text, fd) and done(answer) report a run; with `quiet` the
+// view and the line at the foot stay. asked(text) and answered(answer) report
+// the prompt, pointed(line) and chosen(line) the editor.
 "use strict";
 var cuteResults = (function () {
   var MOST = 400000;  // characters of output that are kept
-  var BLOCK = 8000;   // of a block of it
-  var DRAWN = 30;     // ms after which what came is drawn
+  var BLOCK = 8000;   // characters of one block of output
+  var DRAWN = 30;     // ms after which new output is drawn
   var LISTED = 100;   // faults that an opened fold shows
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
@@ -30,8 +32,8 @@ var cuteResults = (function () {
     var waiting = [], length = 0, timer = null;  // [text, fd], not yet drawn
     function size(e) { return e.textContent.length; }
     function printed(e) { return /^(said|warned)$/.test(e.className); }
-    // The oldest go when there is too much: of what was printed lines, or a
-    // part of one that is that long.
+    // Removes the oldest output beyond the limit: whole lines, or part of a
+    // line that is longer than the limit.
     function trim() {
       var note = log.querySelector(".dropped");
       while (kept > MOST && log.childNodes.length > (note ? 1 : 0)) {
@@ -54,7 +56,7 @@ var cuteResults = (function () {
       note.textContent = dropped + " characters of output in front were "
         + "dropped";
     }
-    // Blocks of some lines are laid out alone.
+    // The browser lays out blocks of some lines separately.
     function append(text, fd) {
       var kind = fd == 2 ? "warned" : "said";
       for (var at = 0; at < text.length;) {
@@ -67,19 +69,20 @@ var cuteResults = (function () {
         at = cut;
       }
     }
-    // Draws what waits, of which no more than MOST is left.
+    // Draws the waiting output, of which at most MOST characters are left.
     function draw() {
       waiting.forEach(function (piece) { append(piece[0], piece[1]); });
       waiting = [];
       length = 0;
       trim();
     }
-    // To the end: how high blocks are is known when they come into view.
+    // Scrolls to the end repeatedly: the height of a block is only known once
+    // it comes into view.
     function toEnd(times) {
       log.scrollTop = log.scrollHeight;
       if (times > 1) requestAnimationFrame(function () { toEnd(times - 1); });
     }
-    // Soon draws all that comes until then.
+    // Draws shortly, together with all output until then.
     function soon() {
       if (timer) return;
       timer = setTimeout(function () {
@@ -103,7 +106,7 @@ var cuteResults = (function () {
         block = null;
         soon();
       },
-      // Printed text, which is drawn with what comes soon behind it.
+      // Adds output, which is drawn together with what follows shortly.
       text: function (text, fd) {
         waiting.push([text, fd]);
         length += text.length;
@@ -179,7 +182,7 @@ var cuteResults = (function () {
       b.onclick = function () { host.go(line); };
       return b;
     }
-    // A fold of a list, which is drawn when it is opened first.
+    // Makes a fold of a list, which is drawn when it is first opened.
     function fold(title, list) {
       var d = make("details");
       d.appendChild(make("summary", "", title));
@@ -201,8 +204,8 @@ var cuteResults = (function () {
         + " more may follow from it", n.rest));
       return li;
     }
-    // notes: of a kernel at fault, which say more than the error; the first is
-    // the one to look at.
+    // notes: the faulty kernel's, which have more details than the error; the
+    // first is the most important.
     function failure(error, notes) {
       var e = make("div", "error"), faults = error.kind == "kernel-fault"
         && notes && notes.length;
@@ -223,12 +226,12 @@ var cuteResults = (function () {
 
     // ---- the kernels ----
 
-    // What was reported of the script, of all kernels, each once.
+    // Returns the reports on the script of all kernels, each once.
     function notesOf(a) {
       var out = [], known = {};
       function ours(at) {
         return at && mine(a.page.files[at[0] - 1].name); }
-      // The text without the place in front.
+      // Removes the position at the start of the text.
       function bare(text, at) {
         return text.replace(host.name() + ":" + at[1] + ": ", ""); }
       function add(note) {
@@ -256,7 +259,7 @@ var cuteResults = (function () {
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
     }
-    // No page has NVRTC.
+    // NVRTC is never available in a page.
     function tidy(k) {
       k.missing = k.missing.filter(function (m) {
         return m.indexOf("[no-nvrtc]") < 0; });
@@ -278,7 +281,7 @@ var cuteResults = (function () {
       var box = root.appendChild(make("div"));
       view = cutePage(box, p, {beside: true, view: "cu", kernel: at,
         shown: function (k, i) {
-          if (!answer || answer.page != p) return;  // something ran meanwhile
+          if (!answer || answer.page != p) return;  // another run has started
           at = i;
           heat(k);
         },
@@ -309,7 +312,7 @@ var cuteResults = (function () {
       show("kernel", true);
       view.lines();
     };
-    // The chosen counter at the lines of the script.
+    // Shows the chosen counter at the lines of the script.
     function heat(k) {
       var select = el("heat");
       var both = k ? cutePage.columns(k) : [[], {}];
@@ -382,7 +385,7 @@ var cuteResults = (function () {
       el("drawn").textContent = "";
       count("drawn", 0);
     }
-    // Whose timeline it is, and others' at a choice.
+    // Returns the name of the timeline's kernel, or a menu of several.
     function kernels(p) {
       if (p.kernels.length == 1) return make("h2", "", p.kernels[0].name);
       var select = make("select");
@@ -481,7 +484,7 @@ var cuteResults = (function () {
         else if (!quiet && shown() != "kernel") show("output");
       },
       out: log.text,
-      // The answer of a run, drawn; what is said of it in a line.
+      // Draws the answer of a run, and summarizes it in one line.
       done: function (a, quiet) {
         answer = a;
         if (a.stopped) {
@@ -511,7 +514,7 @@ var cuteResults = (function () {
         host.say(text);
         return notes;
       },
-      // What was asked at the prompt, and its answer.
+      // Adds the prompt's input, and its answer.
       asked: function (text) {
         log.add(make("pre", "asked", text.split("\n").map(function (s, i) {
           return (i ? ">> " : "> ") + s; }).join("\n")));
@@ -520,7 +523,7 @@ var cuteResults = (function () {
       answered: function (a) {
         if (a.stopped) log.add(make("div", "stopped", a.message || "stopped"));
         if (a.error) log.add(failure(a.error));
-        if (a.page) {  // its numbers are those of pictures and costs now
+        if (a.page) {  // pictures and costs now refer to its numbers
           answer = a;
           at = 0;
           times = {};
@@ -533,7 +536,7 @@ var cuteResults = (function () {
       },
       note: function (text) { log.add(make("div", "dim", text)); },
       add: function (e) { log.add(e); },
-      // A line of the editor is pointed at, or chosen.
+      // Highlights for a line of the editor under the pointer, or a chosen one.
       pointed: function (line) {
         if (view && shown() == "kernel") view.light(host.name(), line);
       },

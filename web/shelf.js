@@ -1,20 +1,20 @@
-// The shelf: lessons, scripts and kernels of the program, what was typed, and
-// files that came onto the page or that a script wrote.
+// The shelf: lessons, scripts and kernels of the program, the user's scripts,
+// and files that were dropped onto the page or written by a script.
 //
 //     shelf = cuteShelf(element, {open, lesson, fresh, forget, take, solved,
 //                                 store})
 //
-// open({name, text}), lesson(name), fresh(), forget(name) and take([File]) are
-// what its buttons do; solved(lesson of SHELF) says how many exercises are;
-// store is cuteShelf.store(). It gives {own, lessons}, which draw anew what is
-// remembered, current(name), tensor({name, dtype, shape, global}) and
-// wrote([{name, bytes}]), which add to what is there.
+// Its buttons call open({name, text}), lesson(name), fresh(), forget(name) and
+// take([File]); solved(lesson of SHELF) returns the number of solved exercises;
+// store is cuteShelf.store(). It returns {own, lessons}, which redraw what is
+// stored, current(name), tensor({name, dtype, shape, global}) and wrote([{name,
+// bytes}]), which add files.
 "use strict";
 var cuteShelf = (function () {
   var PREFIX = "workshop.";
 
-  // What is remembered in this browser. Where it remembers nothing the page
-  // does until it is closed, and `broken` is a sentence.
+  // Storage in this browser. If the browser stores nothing, values last until
+  // the page closes, and `broken` is a sentence about it.
   function store() {
     var kept = {}, s = {broken: null};
     s.get = function (key, otherwise) {
@@ -46,7 +46,7 @@ var cuteShelf = (function () {
       + " KB" : (n / (1 << 20)).toFixed(1) + " MB";
   }
 
-  // A file for the user.
+  // Downloads a file to the user's computer.
   function download(name, bytes, type) {
     var url = URL.createObjectURL(new Blob([bytes], {type: type
       || "application/octet-stream"}));
@@ -59,8 +59,8 @@ var cuteShelf = (function () {
     setTimeout(function () { URL.revokeObjectURL(url); }, 10000);
   }
 
-  // The words of a line as a shell has them: blanks divide, quotes keep
-  // together. {words} or {error}.
+  // Splits a line into words as a shell does: at blanks, except within quotes.
+  // Returns {words} or {error}.
   function words(line) {
     var out = [], word = null, quote = null;
     for (var i = 0; i < line.length; i++) {
@@ -80,7 +80,7 @@ var cuteShelf = (function () {
     if (word !== null) out.push(word);
     return {words: out};
   }
-  // A seed: 0 to 2^53; {} where none is said.
+  // Parses a seed, 0 to 2^53; {} if the field is empty.
   function seed(text) {
     text = text.trim();
     if (!text) return {};
@@ -119,7 +119,7 @@ var cuteShelf = (function () {
     }
 
     var lessons = group("Lessons", "lessons", true);
-    // Lessons, and how many of their exercises are solved.
+    // Draws the lessons with their numbers of solved exercises.
     function drawLessons() {
       lessons.textContent = "";
       SHELF.lessons.forEach(function (l) {
@@ -238,19 +238,19 @@ var cuteShelf = (function () {
       },
       wrote: function (list) { wrote = list; drawFiles(); }};
   }
-  // A script of the shelf is known by its file's name, a kernel by its path.
+  // A script of the shelf goes by its file's name, a kernel by its path.
   function nameOf(s) { return s.path.replace(/^scripts\//, ""); }
   function shelved(name) {
     return SHELF.scripts.concat(SHELF.kernels).filter(function (s) {
       return nameOf(s) == name || nameOf(s) == name + ".lua"; })[0];
   }
-  // The scripts that a kernel of the shelf is for.
+  // Returns the scripts that use a kernel of the shelf.
   function users(name) {
     var word = "kernels." + name.replace(/^kernels\/|\.lua$/g, "");
     return SHELF.scripts.filter(function (s) {
       return s.text.indexOf('"' + word + '"') >= 0; }).map(nameOf);
   }
-  // What to write into the empty field of arguments of a script.
+  // Returns the placeholder of a script's empty field of arguments.
   function hint(name, text) {
     var own = shelved(name), found = [];
     if (!/\barg\b|\.\.\./.test(text.replace(/--.*/g, "")))

@@ -1,39 +1,40 @@
-// The workshop's Worker: the program as WebAssembly, which answers what the
-// page asks (lua/cutelua/workshop/init.lua says what that is), with its files in
-// memory. web/engine.js is the page's end.
+// The workshop's Worker: the program as WebAssembly, with its files in memory,
+// answers the page's requests (lua/cutelua/workshop/init.lua describes them).
+// web/engine.js is the page's side.
 //
-// The page says {start: {program: URL or null where it is in this text, module,
-// base, threads}} and then {id, ask: NAME, ...}; the Worker {ready: true, version, lua,
-// threads, memory}, or {failed: message}; {id, out: text, fd: 1 or 2} while
-// something runs, and {id, answer: {...}, heap: bytes that the program has};
-// with dead: true the program is no more. Of the asks, `put` and `files` are the
-// Worker's own.
+// The page sends {start: {program: URL or null if it is in this text, module,
+// base, threads}} and then {id, ask: NAME, ...}. The Worker sends {ready: true,
+// version, lua, threads, memory}, or {failed: message}; {id, out: text, fd: 1
+// or 2} during a run; and {id, answer: {...}, heap: bytes of the program's
+// memory}. With dead: true the program has ended. The Worker itself handles the
+// requests `put` and `files`.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms: lines behind such a pause are told one by one;
-const LINES = 64;        // more of them together, after as long each
-const MOST = 1 << 20;    // bytes of output that an ask may have
-const ROOM = 1 << 16;    // of them that are decoded at once
-const FOLDER = "/work";  // what `put` writes and the script finds
+const PAUSE = 50;        // ms: a line after such a pause is sent at once;
+const LINES = 64;        // this many together, after the same delay each
+const MOST = 1 << 20;    // bytes of output of one request
+const ROOM = 1 << 16;    // bytes that are decoded at once
+const FOLDER = "/work";  // folder of files that were put, for the script
 
 let program = null;      // the Module
-let output = null;       // of what runs
+let output = null;       // of the running request
 
 // ---- output ----
 
-// What an ask writes, as text, in bundles; what is too much is counted.
+// Sends a request's output as text, in bundles; counts what exceeds the limit.
 class Output {
   constructor(id) {
     this.id = id;
     this.left = MOST;
     this.dropped = 0;
     this.decoders = [];
-    this.fd = 1;                        // of the bytes that wait
+    this.fd = 1;                        // of the waiting bytes
     this.bytes = new Uint8Array(ROOM);
     this.used = 0;
     this.pieces = [];                   // [fd, text], not yet posted
     this.lines = 0;                     // posted since a pause
-    this.last = this.posted = -PAUSE;   // when something was written, posted
+    // times of the last output and of the last post
+    this.last = this.posted = -PAUSE;
   }
 
   write(fd, bytes) {
@@ -72,7 +73,7 @@ class Output {
     else if (text) this.pieces.push([fd, text]);
   }
 
-  // A sentence of the Worker's own.
+  // Sends a sentence of the Worker's own.
   tell(text) {
     this.decode();
     this.add(2, text);
@@ -97,7 +98,7 @@ class Output {
   }
 }
 
-// Instead of terminals: standard output and error in whole pieces.
+// Replaces the terminals: standard output and error in whole pieces.
 function replaceStreams(fs) {
   for (const fd of [1, 2]) {
     const stream = fs.streams[fd];
@@ -149,7 +150,7 @@ async function start({program: url, module, base, threads}) {
     threads, memory: program.ccall("web_memory", "number", [], [])});
 }
 
-// What the program answers.
+// Returns the program's answer.
 function asked(request) {
   const bytes = new TextEncoder().encode(JSON.stringify(request));
   const at = program._malloc(bytes.length + 1);
@@ -170,9 +171,9 @@ function wrong(message) {
 
 // ---- files ----
 
-const mine = new Map();  // files that were put, and when they were written
+const mine = new Map();  // files that were put, with their times of writing
 
-// A file's name within FOLDER; null where it is none.
+// Returns a file's path within FOLDER, or null if it is outside.
 function inside(name) {
   const parts = String(name).split("/").filter(p => p !== "" && p !== ".");
   return parts.length && !parts.includes("..") ? parts.join("/") : null;
@@ -196,7 +197,8 @@ function put({name, bytes, written}) {
   return /\.npy$/i.test(path) ? asked({ask: "npy", name: path}) : {ok: true};
 }
 
-// What scripts wrote: all files that were not put, or were written since.
+// Returns the files that scripts wrote: those that were not put, or changed
+// since.
 function files() {
   const fs = program.FS, found = [];
   const walk = folder => {
@@ -216,7 +218,7 @@ function files() {
 
 const OWN = {put, files};
 
-// What is left to say where the program itself went down.
+// Returns the message for a crash of the program itself.
 function ended(e) {
   if (e instanceof RangeError)
     return "this went deeper than the browser's stack: fewer calls in calls";

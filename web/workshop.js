@@ -2,8 +2,8 @@
 "use strict";
 var workshop = (function () {
   var FIRST = "start.lua";
-  var LIVE_MS = 600;  // without a key before a run while typing, which takes
-  var LIVE_S = 2;     // no longer than that
+  var LIVE_MS = 600;  // pause after a key before a run while typing
+  var LIVE_S = 2;     // seconds that such a run may take
   var LIMITS = [[10, "10 s"], [60, "60 s"], [300, "5 min"], [86400, "a day"]];
   var FRESH = 'local cute = require "cute"\n\n';
   var KEYS = [["Ctrl-Enter", "runs the script"], ["Ctrl-.", "stops it"],
@@ -27,7 +27,7 @@ var workshop = (function () {
   var drafts = store.get("drafts", {});
 
   function shelved(name) { return cuteShelf.shelved(name); }
-  // As reports name it: Lua cuts what is longer than 40 bytes.
+  // The script's name as in reports: Lua cuts names longer than 40 bytes.
   function baseName() {
     var name = current.name.replace(/[\x00-\x1f\x7f]|^.*\//g, "");
     var left = 39, size = new TextEncoder();
@@ -88,8 +88,8 @@ var workshop = (function () {
     el("stop").disabled = !on;
     el("run").disabled = on || state == "failed";
   }
-  // Something that runs, whose output and answer the results show; of a lesson
-  // the step shows them, too: onout takes what is printed.
+  // Runs a request whose output and answer the results show. For a lesson the
+  // step shows them, too: onout receives the output.
   async function during(title, name, fields, onout) {
     if (running) return {ok: false, error: {message: "something runs"}};
     busy(true);
@@ -113,7 +113,7 @@ var workshop = (function () {
     after(answer);
     return answer;
   }
-  // What a run leaves.
+  // Updates the page after a run.
   async function after(answer) {
     editor.check();
     if (answer.stopped) return;
@@ -122,7 +122,7 @@ var workshop = (function () {
     if (got && got.files) shelf.wrote(got.files);
     if (answer.seconds < 1) results.costs();
   }
-  // A kernel does nothing by itself: the scripts that launch it.
+  // A kernel's file does nothing by itself: names the scripts that launch it.
   function silent(answer) {
     var users = cuteShelf.users(current.name);
     if (!/^kernels\//.test(current.name) || !el("lesson").hidden || answer.page
@@ -135,7 +135,8 @@ var workshop = (function () {
     });
     results.add(note);
   }
-  // What to run: {title, fields}, or {error, at: the field it is in}.
+  // Returns the run to start: {title, fields}, or {error, at: the field it is
+  // in}.
   function request() {
     var w = cuteShelf.words(el("words").value);
     var s = cuteShelf.seed(el("seed").value);
@@ -167,10 +168,10 @@ var workshop = (function () {
 
   // ---- a run while typing ----
 
-  var trying = null;  // a promise of the one that goes
-  var slow = false;   // does the script take longer than LIVE_S?
+  var trying = null;  // promise of the current one
+  var slow = false;   // the script takes longer than LIVE_S
   var later;
-  // Ends the one that goes or waits.
+  // Ends the current or waiting one.
   async function quiet() {
     clearTimeout(later);
     if (!trying) return;
@@ -191,7 +192,7 @@ var workshop = (function () {
     await trying;
     trying = null;
   }
-  // Shows a run that ended, and nothing of one that was ended.
+  // Runs once; shows the results unless the run was stopped.
   async function once(r) {
     var said = [], answer, wrong = await ask("syntax", {text: r.fields.text,
       name: r.fields.name}).catch(failed);
@@ -216,7 +217,7 @@ var workshop = (function () {
   // ---- the prompt ----
 
   var history = store.get("history", []), at = history.length, line;
-  // What was asked before, or behind it; nothing follows the last.
+  // Shows the previous or next input; nothing follows the last.
   function older(by) {
     var to = at + by;
     if (to < 0 || to > history.length) return undefined;
@@ -233,7 +234,7 @@ var workshop = (function () {
       if (said) said.push([t, fd]);
       else results.out(t, fd);
     }
-    // What it prints stands behind what was asked.
+    // Its output appears below the input.
     var shown = setTimeout(begin, 30);
     function begin() {
       if (!said) return;
@@ -268,8 +269,8 @@ var workshop = (function () {
     while (numbered() in drafts || shelved(numbered())) n++;
     return numbered();
   }
-  // entry: {name, text, words?, seed?}; what was typed under that name before
-  // comes first, except where `link`: then it gets a name of its own.
+  // entry: {name, text, words?, seed?}. The user's version of that name takes
+  // precedence, except with `link`: then the script gets a name of its own.
   function open(entry, link) {
     clearTimeout(keeping);
     if (current.text !== undefined) keep();
@@ -461,7 +462,7 @@ var workshop = (function () {
     }, true);
   }
 
-  // What the address asks for; false: nothing.
+  // Follows the address; returns false if it has no request.
   async function follow() {
     var hash = location.hash, found = /^#(\w+)=(.*)$/.exec(hash), said;
     if (!found) return false;
@@ -536,7 +537,7 @@ var workshop = (function () {
     goRoom(next[0]);
     next[1]().focus();
   }
-  // What part of the width the source has, in percent.
+  // Applies the source's share of the width, in percent.
   function splits() {
     var bar = el("split"), part = store.get("part", 53.5);
     function set(p) {

@@ -1,6 +1,6 @@
--- Accesses to memory, all of them: each operation, type, memory, order and hint
--- that a trace takes runs on the simulator of a target if, and only if, it has
--- CUDA C there, which compiles.
+-- All memory accesses: an operation, type, memory, order and hint that a trace
+-- accepts runs on the simulator of a target exactly if the target has CUDA C
+-- for it, and that CUDA C compiles.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -12,7 +12,7 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
-local MORE = {{sem = "acq_rel", scope = "sys"}}  -- of one type
+local MORE = {{sem = "acq_rel", scope = "sys"}}  -- for f32 only
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "
@@ -29,7 +29,7 @@ local function with(opts, more)
   return more
 end
 
--- {name, function(pointer, value, opts) that may give a value}, ...
+-- {name, function(pointer, value, opts) that may return a value}, ...
 local ACCESSES = {
   {"load", function(p, _, o) return arch.load(p, nil, o) end},
   {"store", function(p, v, o) arch.store(p, v, o) end},
@@ -51,7 +51,7 @@ local function element(pointer)
   return cute.make_tensor(pointer, cute.make_layout(1))
 end
 
--- One access each, of elements of x.
+-- Traces one access to elements of x.
 local function access(x, one)
   local p = x.iterator
   if one.space ~= "global" then
@@ -63,7 +63,8 @@ local function access(x, one)
   if got then element(x.iterator + 5)[0] = got end
 end
 
--- All that a trace takes; of those of one type: a call and how it is made.
+-- Calls f for every access to one type that a trace accepts, with a function
+-- that makes it and its description.
 local function each(dtype, f)
   for _, space in ipairs(SPACES) do
     for _, a in ipairs(ACCESSES) do
@@ -82,7 +83,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: {dtype, those that have CUDA C}
+  local taken = {}  -- by target: {dtype, accesses that have CUDA C}
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

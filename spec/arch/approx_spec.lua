@@ -1,5 +1,5 @@
--- Approximate functions: the simulator's bits are an H200's. What the card
--- answered is kept as sums over many inputs, one over all 2^32 of them.
+-- Approximate functions: the simulator gives an H200's bits. The GPU's results
+-- are recorded as sums over many inputs, one of them over all 2^32.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -7,8 +7,8 @@ local T = require "spec.values"
 local softmax = require "kernels.softmax"
 local arch = cute.arch
 
--- Of each instruction, a sum over 2^17 words and the sum over all 2^32, of
--- the card (mix, below).
+-- For each instruction, the GPU's sum over 2^17 words and the sum over all 2^32
+-- (mix, below).
 local SUMS = {
   {"ex2.approx.f32", "7a3c550fa809099e", "b7a2a06dad9e0e76"},
   {"ex2.approx.ftz.f32", "5667f4cc8ad26628", "1d1556d350d539a8"},
@@ -37,7 +37,7 @@ local function mix(z)
   return z ~ z >> 31
 end
 
--- f(x) of u32 words, whichever its operand is.
+-- Returns f(x) of u32 words, for any operand type.
 local function of_words(instruction)
   if instruction:find "x2$" then
     return function(x) return arch.approx(instruction, x) end
@@ -47,7 +47,8 @@ local function of_words(instruction)
   end
 end
 
--- The sum of mix(x << 32 | f(x)) over x = stride * i below threads * count.
+-- Returns the sum of mix(x << 32 | f(x)) over x = stride * i below threads *
+-- count.
 local function sum_of(instruction, threads, count, stride, device)
   local f = of_words(instruction)
   local sum = cute.zeros({1}, cute.u64)
@@ -71,11 +72,11 @@ local function sample(device)
 end
 
 describe("approximate functions", function()
-  it("are those of an H200 in the simulator", function()
+  it("give an H200's bits in the simulator", function()
     sample "sim:sm_90a"
   end)
 
-  it("are those of an H200 on this card #gpu", function()
+  it("give an H200's bits on this GPU #gpu", function()
     sample "gpu"
     for _, row in ipairs(SUMS) do
       assert.equal(row[3], sum_of(row[1], 1 << 20, 1 << 12, 1, "gpu"), row[1])
@@ -83,7 +84,7 @@ describe("approximate functions", function()
   end)
 end)
 
--- Bytes of the softmax of m rows of normally distributed numbers.
+-- Returns the bytes of the softmax of m rows of normally distributed numbers.
 local function softmax_of(dtype, m, n, device)
   local x, y = core.buffer(dtype, m * n), core.buffer(dtype, m * n)
   x:fill_normal(n)
@@ -107,14 +108,14 @@ describe("softmax", function()
 end)
 
 ---------------------------------------------------------------------------
--- What is known without a card
+-- Properties that need no GPU
 ---------------------------------------------------------------------------
 
 local NAN, INF = 0x7fffffff, 0x7f800000
 local SIGN = 0x80000000
 
--- PTX's tables: -inf, -subnormal, -0, +0, +subnormal, +inf, NaN; a subnormal
--- that .ftz does not flush is asked for below.
+-- PTX's tables: -inf, -subnormal, -0, +0, +subnormal, +inf, NaN; a later test
+-- covers subnormals that .ftz does not flush.
 local SPECIALS = {
   ["ex2.approx.ftz.f32"] = {0, 0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000,
                             INF, NAN},
@@ -130,8 +131,8 @@ local SPECIALS = {
 }
 local SPECIAL_IN = {SIGN | INF, SIGN | 77, SIGN, 0, 77, INF, 0x7fc00001}
 
--- The function, an input of every size, and the relative error that PTX grants
--- (lg2, sin, cos: absolute).
+-- The function, inputs of every magnitude, and the relative error that PTX
+-- guarantees (lg2, sin, cos: absolute).
 local function magnitudes(u)
   return 2.0 ^ (u * 200 - 100)
 end
@@ -153,7 +154,7 @@ local BOUNDS = {
 }
 
 describe("approximate functions", function()
-  it("of special values are what PTX says", function()
+  it("of special values follow PTX", function()
     for name, want in pairs(SPECIALS) do
       local got = T.map({SPECIAL_IN}, function(x)
         return {of_words(name)(x)}
@@ -210,7 +211,7 @@ describe("approximate functions", function()
                        "f32", "f32")[1][1], cute.div_full(x, 3))
   end)
 
-  it("are what CUDA's exp2f and rsqrtf are", function()
+  it("agree with CUDA's exp2f and rsqrtf", function()
     local x = {}
     for i = 1, 512 do x[i] = support.f32(i * 0.0371) end
     local y = T.map({x}, function(v)
@@ -221,7 +222,7 @@ describe("approximate functions", function()
     assert.same(y[4], y[3])
   end)
 
-  it("are of f32, and those that there are", function()
+  it("take f32, and only existing ones", function()
     local function of_f64()
       T.map({{1.0}}, function(x) return {cute.ex2_approx(x)} end, "f64", "f64")
     end

@@ -1,4 +1,4 @@
--- Bits, products, floats and arithmetic by the Python DSL's names: compared
+-- Bits, products, floats and arithmetic by the Python DSL's names, compared
 -- with plain Lua on edge values and random ones.
 local core = require "cute.core"
 local cute = require "cute"
@@ -9,8 +9,8 @@ local raises, f32 = support.raises, support.f32
 
 local function single(f) return function(a) return f(a) end end
 
--- f(x, y) on all pairs of u32 words; each result is compared as want(x, y)
--- of unsigned Lua integers gives it, cut to 32 bits.
+-- Compares f(x, y) on all pairs of u32 words with want(x, y) of unsigned Lua
+-- integers, truncated to 32 bits.
 local function words(f, want, cast)
   local x, y = T.pairs32()
   local got = T.map({x, y}, function(a, b)
@@ -48,7 +48,7 @@ local function reverse(x)
   return r
 end
 
--- What PTX says of bfe, bit by bit.
+-- Returns bfe by PTX's definition, bit by bit.
 local function field(a, pos, len, signed)
   pos, len = pos & 255, len & 255
   local top = 0
@@ -84,7 +84,7 @@ describe("bits", function()
     words(single(arch.brev), reverse, "i32")
   end)
 
-  it("are taken out and put in as PTX says", function()
+  it("are extracted and inserted as in PTX", function()
     for _, at in ipairs {{0, 0}, {0, 32}, {3, 7}, {31, 1}, {20, 20}, {31, 9},
         {32, 4}, {40, 3}, {255, 255}, {256, 8}} do
       words(function(a) return arch.bfe(a, at[1], at[2]) end,
@@ -162,7 +162,7 @@ describe("bits", function()
     end
   end)
 
-  it("are folded when they are known, with what is known of them", function()
+  it("are folded if they are known, with their bounds", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.popc(core.cvt(0xff00, cute.i32))
       assert.same({lo = 0, hi = 32, div = 1}, core.fact(arch.clz(o[1])))
@@ -254,7 +254,7 @@ describe("floats", function()
     end
   end
 
-  it("have a smaller and a larger one, by several rules", function()
+  it("have a minimum and a maximum, by several rules", function()
     local x, y = {}, {}
     for _, a in ipairs(VALUES) do
       for _, b in ipairs(VALUES) do
@@ -313,7 +313,7 @@ describe("floats", function()
     end)
   end)
 
-  it("round as they are told", function()
+  it("round in the given direction", function()
     local x, y = {}, {}
     for i = 1, 200 do
       x[i] = f32((T.random() / 2.0 ^ 30 - 1) * 2.0 ^ (i % 40 - 20))
@@ -331,6 +331,7 @@ describe("floats", function()
     end, "f32", "f32")
     for i = 1, #x do
       -- exact enough in double for these ranges: the three neighbours enclose
+      -- it
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],
@@ -348,7 +349,7 @@ describe("floats", function()
 end)
 
 describe("floats", function()
-  it("convert to what tensor cores read", function()
+  it("convert to tensor-core types", function()
     local x = {}
     for i = 1, 300 do x[i] = f32((T.random() - 2.0 ^ 31) / 1000) end
     x[301], x[302] = 1 + 2.0 ^ -11, -(1 + 3 * 2.0 ^ -11)  -- ties

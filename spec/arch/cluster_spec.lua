@@ -1,10 +1,10 @@
--- Launches in clusters: what blocks are told of theirs, what becomes constant,
--- what is refused.
+-- Launches in clusters: the special registers of blocks, which of them become
+-- constants, and rejected launches.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local arch = cute.arch
 
--- For each block of the grid: rank, size, cluster_idx, cluster_dim,
+-- Returns for each block of the grid: rank, size, cluster_idx, cluster_dim,
 -- block_in_cluster_idx, block_in_cluster_dim.
 local function told()
   local list = {arch.block_idx_in_cluster(), arch.cluster_size()}
@@ -51,8 +51,8 @@ local function check(device)
 end
 
 describe("clusters", function()
-  it("tell each block where it is", function() check "sim:sm_90a" end)
-  it("tell each block where it is #gpu", function() check "gpu" end)
+  it("give each block its position", function() check "sim:sm_90a" end)
+  it("give each block its position #gpu", function() check "gpu" end)
 
   it("have extents that are constants of the program", function()
     local text = tell(cute.zeros({8, 14}, cute.i32)):trace {
@@ -65,7 +65,7 @@ describe("clusters", function()
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)
-    -- st.async is an illegal instruction where a launch has no clusters
+    -- st.async is an illegal instruction in a launch without clusters
     text = cute.kernel("k", function()
       arch.store_async_dsmem(arch.alloc_smem(cute.i32, 1), 1,
                              arch.alloc_smem(cute.i64, 1), 0)
@@ -73,7 +73,7 @@ describe("clusters", function()
     assert.truthy(text:find("__cluster_dims__(1, 1, 1)", 1, true), text)
   end)
 
-  it("are bounds of what is computed of a block's place", function()
+  it("bound values computed from a block's position", function()
     local k = cute.kernel("k", function(o)
       o[0] = arch.block_idx_in_cluster() % 2
     end)
@@ -82,7 +82,7 @@ describe("clusters", function()
     assert.truthy(k(o):trace {block = 32, cluster = 4}.ir:find " mod ")
   end)
 
-  it("are refused where they do not fit, with the values", function()
+  it("are rejected if they do not fit, with the values", function()
     local function launch(opts)
       opts.block, opts.device = 32, opts.device or "sim:sm_90a"
       return function() tell(cute.zeros({8, 14}, cute.i32)):launch(opts) end

@@ -1,4 +1,4 @@
--- What the kernel language names of the IR's small tables (core/ir/kinds.h):
+-- Names in the kernel language for the IR's small tables (core/ir/kinds.h):
 -- special registers, atomics, fences, hints.
 local core = require "cute.core"
 local cute = require "cute"

@@ -1,12 +1,12 @@
--- mbarriers, barriers of clusters, fences of proxies, registers and kernels
--- that overlap: each as the dump has it, as text, compiled for sm_90a and
--- refused where it is not; what sm_80 has of mbarriers.
+-- mbarriers, cluster barriers, proxy fences, register counts and overlapping
+-- kernels: the dump and the text of each, compilation for sm_90a, rejection on
+-- other targets; the mbarriers that sm_80 has.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
 local arch = cute.arch
 
--- What a call is in the dump, and the line of the text that does it.
+-- The dump of a call, and the line of the text that carries it out.
 local CASES = {
   {function(bar) arch.mbarrier_init(bar, 7) end,
    "mbarrier.init bar[2], 7", "mbar_init(bar_addr + 16u, 7);",
@@ -204,7 +204,8 @@ describe("on Hopper", function()
     end)
   end
 
-  -- What is emitted for older targets than sm_90; refused: what they lack.
+  -- Returns the text emitted for older targets than sm_90; rejects what they
+  -- lack.
   local function older(f)
     return cute.kernel("k", function(o)
       local tid = arch.thread_idx()
@@ -274,7 +275,7 @@ describe("on Hopper", function()
 end)
 
 describe("on Hopper", function()
-  it("says what is wrong, with the values", function()
+  it("reports errors, with the values", function()
     local function bad(message, f)
       raises(message, trace, f)
     end
@@ -338,7 +339,7 @@ describe("on Hopper", function()
     assert.is_nil(made.log:find "setmaxnreg")
   end)
 
-  it("waits where a condition holds", function()
+  it("waits while a condition holds", function()
     local text = trace(function(bar, tid)
       local done = arch.mbarrier_conditional_try_wait(tid:lt(32), bar, 0)
       cute.when(~done, function() arch.mbarrier_wait(bar, 0) end)

@@ -1,5 +1,5 @@
--- Atomics, loads and stores with hints: what the simulator computes and
--- refuses, and that NVRTC takes their text.
+-- Atomics, loads and stores with hints: the simulator's results and rejections,
+-- and that NVRTC accepts their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -17,7 +17,7 @@ describe("atomics", function()
     {"atomic_xor", function(a, b) return a ~ b end},
   }
 
-  it("of global and shared memory give what was there", function()
+  it("of global and shared memory return the old value", function()
     for _, type in ipairs {"i32", "u32", "i64"} do
       for _, op in ipairs(OPS) do
         local x, v = random_words(128, 255)
@@ -56,7 +56,7 @@ describe("atomics", function()
       arch.atomic_fmax(out.iterator + 1, y)
       arch.atomic_fmin(out.iterator + 2, y)
       arch.atomic_exch(out.iterator + 3, 5.0)
-      -- a sum by compare and swap
+      -- a sum by compare-and-swap
       local p = out.iterator + 4
       local seen = cute.var(arch.load(p, nil, {sem = "relaxed"}))
       local done = cute.var(0)
@@ -100,7 +100,7 @@ describe("atomics", function()
                                         {block = 64})).kind:find "race$")
   end)
 
-  it("say what they do not take", function()
+  it("report unsupported operands", function()
     local o, f = cute.zeros({4}, "i32"), cute.zeros({4}, "f32")
     raises("no sem 'strong'", launch, function(a)
       arch.atomic_add(a.iterator, 1, {sem = "strong"})
@@ -135,7 +135,7 @@ describe("loads and stores", function()
             "evict_no_allocate"}):to(cute.i32)
         + arch.load(p)
       arch.store(out.iterator + t, y, {cop = "wt"})
-      -- one warp tells the other
+      -- one warp signals the other
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
       cute.when(t:eq(0), function() s[0] = core.cvt(0, cute.i32) end)
       arch.sync_threads()

@@ -1,6 +1,6 @@
 -- Narrow numbers packed in registers: pairs of 16-bit floats against f32
--- arithmetic and one rounding in plain Lua, integers of 4 and 8 bits as floats
--- for all their values.
+-- arithmetic and one rounding in plain Lua, 4- and 8-bit integers as floats for
+-- all their values.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -25,7 +25,7 @@ local function decode(f, u)
   return sign * (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- To nearest even; a NaN is 0x7fff.
+-- Rounds to nearest even; a NaN is 0x7fff.
 local function encode(f, x)
   if x ~= x then return 0x7fff end
   local sign = (x < 0 or 1 / x < 0) and 0x8000 or 0
@@ -43,8 +43,8 @@ local function encode(f, x)
   return sign | math.min(u, infinity)
 end
 
--- a * b + c with one rounding: the product is exact in a double, and its sum
--- with c rounded to odd.
+-- Returns a * b + c with one rounding: the product is exact in a double, and
+-- its sum with c is rounded to odd.
 local function fma(a, b, c)
   local p = a * b
   local s = p + c
@@ -65,7 +65,8 @@ local WANT = {
   fma = fma,
 }
 
--- Words whose halves are edges of either format, then random ones.
+-- Returns words whose halves are edge values of either format, then random
+-- ones.
 local function words(n, salt)
   local edges = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3ff, 0x400, 0x3f80, 0x3c00,
                  0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0x7bff, 0x7c00, 0xfc00,
@@ -131,7 +132,7 @@ describe("pairs of 16-bit floats", function()
     assert.same({1.5, 1.5, 1.5}, got[6])
   end)
 
-  it("of f32 are of sm_100 and newer", function()
+  it("of f32 require sm_100 or newer", function()
     local x = cute.zeros({64}, cute.f32)
     local call = cute.kernel("k", function(y)
       local t = arch.thread_idx()
@@ -159,7 +160,7 @@ end)
 local QUARTERS = {e4m3 = {mantissa = 3, bias = 7, most = 0x7e},
                   e5m2 = {mantissa = 2, bias = 15, most = 0x7b}}
 
--- The value of a code without its sign; nil: a NaN.
+-- Returns the value of a code without its sign; nil: a NaN.
 local function quarter(f, code)
   if code > f.most then
     return f.mantissa == 2 and code == 0x7c and math.huge or nil
@@ -169,7 +170,7 @@ local function quarter(f, code)
   return (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- To nearest even of all finite codes.
+-- Rounds to nearest even among all finite codes.
 local function nearest(f, x)
   if x ~= x then return 0x7f end
   local sign = (x < 0 or 1 / x < 0) and 0x80 or 0
@@ -211,7 +212,7 @@ describe("pairs of 8-bit floats", function()
         halves[i] = (i - 1) | (i * 40503 + 77 & 0xffff) << 16
         floats[i] = T.random() & 0xffffffff
       end
-      for i = 1, 2048 do  -- around what two codes lie apart
+      for i = 1, 2048 do  -- near the midpoints of neighbouring codes
         local x = quarter(f, i % f.most) or 1
         x = (x + quarter(f, i % f.most + 1)) / 2
         local bits = string.unpack("<I4", string.pack("<f", x))
@@ -248,7 +249,8 @@ end)
 
 local function signed(x, n) return x >= 1 << (n - 1) and x - (1 << n) or x end
 
--- Every value of n bits at every place of a word, the others random.
+-- Returns every value of n bits at every position of a word, with random other
+-- bits.
 local function all_values(n)
   local list = {}
   for at = 0, 32 - n, n do
@@ -337,7 +339,7 @@ describe("integers as floats", function()
     assert.equal(4, operations(arch.cvt_u8x4_to_f16x4))
   end)
 
-  it("refuse what is not there", function()
+  it("reject unsupported types", function()
     local function refuses(want, f)
       raises(want, T.map, {{1}}, function(x) return {f(x)} end, "u32", "u32")
     end

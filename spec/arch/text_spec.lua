@@ -1,5 +1,5 @@
--- printf and inline PTX: what the simulator computes and refuses, and that
--- NVRTC takes their text.
+-- printf and inline PTX: the simulator's results and rejections, and that NVRTC
+-- accepts their text.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local arch = cute.arch
@@ -18,7 +18,7 @@ describe("printf", function()
     out[t] = t
   end
 
-  it("writes what threads say, in their order", function()
+  it("writes the threads' output, in their order", function()
     local o = cute.zeros({64}, "i32")
     local want = {}
     for b = 0, 1 do
@@ -42,7 +42,7 @@ describe("printf", function()
     assert.same({table.concat(want)}, written)
   end)
 
-  it("prints a value by its type where the conversion does not fit",
+  it("prints a value by its type if the conversion does not fit",
     function()
     local o = cute.zeros({1}, "i32")
     local program
@@ -100,7 +100,7 @@ describe("printf", function()
 end)
 
 describe("inline PTX", function()
-  it("is refused by the simulator, and taken by NVRTC", function()
+  it("is rejected by the simulator, and accepted by NVRTC", function()
     local o = cute.zeros({32, 4}, "i32")
     raises("the simulator cannot execute inline PTX", launch, T.inline_ptx, {o})
     local program = cute.kernel("k", T.inline_ptx)(o):trace {block = 32}

@@ -1,5 +1,5 @@
--- Warp-wide operations and what is asked of the machine: what the simulator
--- computes and refuses, and that NVRTC takes their text.
+-- Warp-wide operations and special registers: the simulator's results and
+-- rejections, and that NVRTC accepts their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -110,7 +110,7 @@ describe("lanes", function()
     end
   end)
 
-  it("give each other what is known of all", function()
+  it("know which values all of them share", function()
     ok(launch(function()
       local t = arch.thread_idx()
       local x = t * 8 + 16
@@ -127,7 +127,7 @@ describe("lanes", function()
 end)
 
 describe("lanes", function()
-  it("reduce floats, and agree on one", function()
+  it("reduce floats, and vote", function()
     local x, v = random_words(32, 1023)
     local o = cute.zeros({32, 6}, "f32")
     ok(launch(function(a, out)
@@ -216,7 +216,7 @@ describe("lanes", function()
       launch, function(x) x[0] = arch.shuffle_sync_up(x[0]) end, {o})
   end)
 
-  it("are all to come where a mask names them", function()
+  it("must all take part if a mask names them", function()
     local o = cute.zeros({32}, "i32")
     local r = first_fault(launch(function(out)
       local t = arch.lane_idx()
@@ -239,8 +239,8 @@ describe("lanes", function()
   end)
 end)
 
-describe("the machine", function()
-  it("answers, anew where it changes", function()
+describe("special registers", function()
+  it("are read again if they change", function()
     local o = cute.zeros({32, 12}, "i32")
     ok(launch(function(out)
       local t = arch.thread_idx()
@@ -261,7 +261,7 @@ describe("the machine", function()
     assert.same({400, 512, 1536, 400}, {o(0, 5), o(0, 6), o(0, 7), o(0, 9)})
   end)
 
-  it("is of a version", function()
+  it("require a version", function()
     if not require "cute.jit".version() then
       return pending "needs NVRTC"
     end

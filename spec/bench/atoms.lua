@@ -1,5 +1,5 @@
--- Atoms: loading cute with all tables, a kernel with an atom of each kind from
--- the trace to CUDA C, the simulator's tensor cores within a kernel.
+-- Measures atoms: loading cute with all tables, a kernel with an atom of each
+-- kind from trace to CUDA C, and the simulator's tensor cores in a kernel.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
@@ -40,7 +40,7 @@ local function multiply(name)
   end
 end
 
--- An atom of each kind, in one kernel.
+-- One kernel with an atom of each kind.
 local function all_kinds(mA, mB)
   local tid = cute.arch.thread_idx()
   for _, name in ipairs(MMAS) do multiply(name) end
@@ -88,7 +88,8 @@ if arg[1] == "trace" then
   return
 end
 
--- Multiply-adds a second of one instruction in a kernel's loop, one core.
+-- Returns multiply-adds per second of one instruction in a kernel's loop, on
+-- one core.
 local function rate(name)
   local N = 20000
   local mma = cute.make_tiled_mma(name)

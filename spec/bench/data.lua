@@ -1,4 +1,4 @@
--- On a GPU: what graphs, the pool of memory and copies cost.
+-- Measures on a GPU what graphs, the memory pool and copies cost.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
@@ -8,14 +8,15 @@ if not device then return end
 local dev = device.dev
 local arch = cute.arch
 
--- Of calls of f, n of them queued at a time: microseconds of the host's time.
+-- Returns microseconds of host time per call of f, with n calls queued at a
+-- time.
 local function host_us(f, n)
   return measure.host_us(device, function()
     for _ = 1, n do f() end
   end, n)
 end
 
--- Those on the GPU's clock.
+-- Returns microseconds by the GPU's clock.
 local function gpu_us(f, n)
   local from, to, list = cute.event(), cute.event(), {}
   for i = 1, 21 do

@@ -1,6 +1,6 @@
--- The debugger on scripts/gemm3stage.lua at 256^3: seconds of a step back, by
--- line and by instruction, from places all over the run, and of a question when
--- an element changed.
+-- Measures the debugger on scripts/gemm3stage.lua at 256^3: seconds of a step
+-- back, by line and by instruction, from positions all over the run, and of a
+-- query for the last change of an element.
 local core = require "cute.core"
 local cute = require "cute"
 local random = require "spec.random"

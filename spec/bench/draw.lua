@@ -1,4 +1,4 @@
--- How long pictures take: `cutelua spec/bench/draw.lua`.
+-- Measures how long drawings take: `cutelua spec/bench/draw.lua`.
 local cute = require "cute"
 local measure = require "spec.measure"
 

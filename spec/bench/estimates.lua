@@ -1,8 +1,8 @@
--- The model of time beside a card: `cutelua spec/bench/estimates.lua [card]
--- [sim]`. Each row prints the microseconds of both. The last lines are the
--- median of their ratios, the share within 15 %, and pairs of rows in the wrong
--- order, though their times on the card differ by more than 20 %. With `sim`
--- the times that were measured before stand for the card.
+-- Compares the cost model with a GPU: `cutelua spec/bench/estimates.lua [card]
+-- [sim]`. Each row prints both times in microseconds. The last lines are the
+-- median ratio, the share within 15 %, and the pairs of rows in the wrong order
+-- although their GPU times differ by more than 20 %. With `sim` earlier
+-- measurements replace the GPU.
 local estimates = require "spec.estimates"
 
 local card, sim = arg[1] or "h100", arg[2] == "sim"

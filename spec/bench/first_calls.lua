@@ -1,7 +1,7 @@
--- What a first call costs where nothing is compiled yet, but for the driver's
--- loading of it; no GPU is needed. Of cute.ops.gemm for an H200: choosing and
--- tracing, printing, NVRTC; of each kernel of the library, by its lesson with
--- its default options: NVRTC. Seconds of the processor.
+-- Measures first calls with nothing compiled, except for the driver's loading;
+-- needs no GPU. For cute.ops.gemm on an H200: configuration and tracing,
+-- printing, NVRTC. For each kernel of the library, by its lesson with default
+-- options: NVRTC. All in seconds of CPU time.
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local measure = require "spec.measure"
@@ -14,7 +14,7 @@ local ops = cute.ops
 -- Products
 ---------------------------------------------------------------------------
 
--- Operands that have no memory to speak of.
+-- Returns an operand with almost no memory.
 local function new(dtype, shape, stride)
   return cute.make_tensor(cute.empty({1}, dtype).iterator,
                           cute.make_layout(shape, stride or cute.LayoutRight))
@@ -22,7 +22,8 @@ end
 
 local CASES = {}
 
--- Extents, types of A and B, and of D; o(M, N, K): further options.
+-- Adds a case: extents, types of A and B, type of D; o(M, N, K) returns further
+-- options.
 local function case(name, M, N, K, dtype, d, o)
   CASES[#CASES + 1] = {name = name, make = function()
     local options = o and o(M, N, K) or {}
@@ -106,7 +107,7 @@ local LESSONS = {"argmax", "attention", "attention_backward",
   "histogram", "layernorm", "reduce", "rmsnorm", "rmsnorm_backward", "rope",
   "scan", "selective_scan", "softmax", "softmax_backward", "topk", "transpose"}
 
--- Prints what a lesson's kernels cost NVRTC.
+-- Prints NVRTC's time for a lesson's kernels.
 local function lesson(name)
   local jit, total, text = require "cute.jit", 0, 0
   local compile = jit.compile
@@ -127,7 +128,7 @@ if arg and arg[1] == "lesson" then return lesson(arg[2]) end
 
 ---------------------------------------------------------------------------
 
--- The numbers of a child's last line.
+-- Returns the numbers in a child's last line.
 local function numbers(...)
   local out = measure.child({ITSELF, ...}, {CUTELUA_CACHE = "0"})
   local list = {}

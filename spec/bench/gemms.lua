@@ -1,10 +1,10 @@
--- What the GEMMs of spec/gemms.lua take on a GPU, in microseconds, as lines of
+-- Measures the GEMMs of spec/gemms.lua on a GPU, in microseconds, as lines of
 -- docs/measured/gemm_ways.tsv:
 --
---     cutelua spec/bench/gemms.lua [--m 2048] [--n 2048] [--k 2048]
---             [--rounds 3]
+--    cutelua spec/bench/gemms.lua [--m 2048] [--n 2048] [--k 2048]
+--            [--rounds 3]
 --
--- Those whose result is not cuBLAS's are left out, which is told.
+-- Variants whose result differs from cuBLAS's are reported and left out.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -20,7 +20,7 @@ local options = card.options {m = "2048", n = "2048", k = "2048", rounds = "3",
                               warm = "15", hot = "15"}
 local m, n, k = tonumber(options.m), tonumber(options.n), tonumber(options.k)
 
--- A tensor with this layout in memory of its own; random with a seed.
+-- Returns a tensor with this layout in its own memory; random with a seed.
 local function tensor(layout, seed)
   local count = cute.cosize(layout)
   local memory = card.matrix(dev, "bf16", count, seed)
@@ -28,7 +28,7 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- What is multiplied, by the elements between rows beyond K; D of cuBLAS.
+-- Operands, by the extra elements between rows; D of cuBLAS.
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

@@ -1,5 +1,5 @@
--- On a GPU: what a prepared launch costs the host, and scripts/gemm3stage.lua
--- against cuBLAS (the script's own table).
+-- Measures on a GPU the host's cost of a prepared launch, and
+-- scripts/gemm3stage.lua against cuBLAS (the script's own table).
 local cute = require "cute"
 local measure = require "spec.measure"
 
@@ -48,7 +48,7 @@ t:add("kernel(...):launch {...}, all looked up again", host_us(function(n)
 end, 20), "us")
 t:print()
 
--- Tensor maps are arguments of 128 bytes, packed when a launch is made ready.
+-- Tensor maps are arguments of 128 bytes, packed when a launch is prepared.
 if device.sm == 90 then
   local gemm_sm90 = require "kernels.gemm_sm90"
   local function matrix(rows)

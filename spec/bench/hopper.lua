@@ -1,10 +1,10 @@
--- Hopper GEMMs on a GPU: D = A B^T in bf16, beside cuBLAS, the best of
--- cublasLt and texts written by hand, in one process:
+-- Measures Hopper GEMMs on a GPU: D = A B^T in bf16, against cuBLAS, the best
+-- of cublasLt and handwritten CUDA texts, in one process:
 --
---     cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
+--    cutelua spec/bench/hopper.lua [--only 4096x4096x4096] [--rounds 5]
 --
--- Texts are read from $CUTELUA_REFERENCE_DIR (../shared/reference when unset):
--- gemm_sm90_*.cu, whose first line says how they are launched.
+-- The texts are gemm_sm90_*.cu in $CUTELUA_REFERENCE_DIR (default
+-- ../shared/reference); the first line of each says how to launch it.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -19,8 +19,8 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
--- M, N, K; the text for it; with programmatic dependent launch our choices,
--- where others than gemm_sm90.choose's are better, and the text.
+-- M, N, K; the text for the size. With programmatic dependent launch: the
+-- configuration, if it beats gemm_sm90.choose's, and the text.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,
@@ -45,7 +45,8 @@ local SHAPES = {
 local FOLDER = os.getenv "CUTELUA_REFERENCE_DIR" or "../shared/reference"
 local SWIZZLE_128, L2_128 = 3, 2
 
--- A map of rows of `inner` elements, copied in boxes of 64 by `rows`.
+-- Returns a tensor map for rows of `inner` elements, copied in boxes of 64 by
+-- `rows`.
 local function map(buffer, inner, outer, rows)
   local words = core.encode_tensor_map {
     type = 9, rank = 2, address = buffer.address, extent = {inner, outer},
@@ -125,7 +126,7 @@ local function compete(shape)
   for _, c in ipairs(list) do
     c.launch:launch()
     dev:sync()
-    -- sums of k products of N(0,1) in f32, in any order
+    -- tolerance of sums of k products of N(0,1) in f32, in any order
     c.error, c.wrong = card.difference(dev, D[c.name], D.cuBLAS, 0.0079,
                                        4e-6 * math.sqrt(k) * 8)
     c.most = 3e-3

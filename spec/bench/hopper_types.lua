@@ -1,12 +1,12 @@
--- Hopper GEMMs of other types than bf16 on a GPU, beside cuBLAS and the best of
--- cublasLt, in one process:
+-- Measures Hopper GEMMs of other types than bf16 on a GPU, against cuBLAS and
+-- the best of cublasLt, in one process:
 --
---     cutelua spec/bench/hopper_types.lua [--only e4m3] [--sizes 2048,4096]
+--    cutelua spec/bench/hopper_types.lua [--only e4m3] [--sizes 2048,4096]
 --
 -- Every result is first compared with cuBLAS's product in double precision.
--- 8-bit floats come twice: cublasLt's fast accumulation leaves sums to the
--- tensor cores, as ours does where it promotes none; without it (as cublasLt
--- does if not told) both add them in f32.
+-- 8-bit floats have two rows. With fast accumulation, cublasLt leaves the sums
+-- to the tensor cores, as our kernel does if it promotes none. Without it
+-- (cublasLt's default) both add the sums in f32.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -20,7 +20,7 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60", hot = "50",
                               sizes = "2048,4096,8192"}
 
--- Types of A and B, of D; what ours is to have, what cublasLt is told.
+-- Types of A and B, of D; options of our kernel and of cublasLt.
 local KINDS = {
   {"e4m3", "e4m3", "bf16", ours = {promote = 1}},
   {"e4m3 fast", "e4m3", "bf16", lt = {fast_accum = true}},
@@ -36,13 +36,13 @@ local KINDS = {
   {"i8, M", "i8", "i32", m_major = true, at = 4096},
 }
 
--- Half of the last place of D's type, and what the norm may be off.
+-- Half of the last place of D's type, and the tolerance of the norm.
 local PLACE = {bf16 = 2^-8, f16 = 2^-11, f32 = 2^-23, i32 = 0}
 local MOST = {bf16 = 2e-3, f16 = 3e-4, f32 = 3e-5, i32 = 0x1p-60}
 
--- What an element may be off beside, and the norm: sums of n products of
--- N(0,1) are cut at 24 bits behind the point, of 8-bit floats at 13 (and begin
--- anew every 128 unless they are fast).
+-- Returns the absolute tolerance of an element, and that of the norm. Sums of n
+-- products of N(0,1) are truncated at 24 fractional bits, sums of 8-bit floats
+-- at 13 (and restart every 128 unless they are fast).
 local function bounds(kind, n, fast)
   if kind[2] == "i8" then return 0, MOST.i32 end
   if kind[2] ~= "e4m3" then

@@ -1,10 +1,12 @@
--- From an edit to a kernel that runs: tracing, NVRTC, the disk cache.
+-- Measures the way from an edit to a running kernel: tracing, NVRTC, the disk
+-- cache.
 --
--- The kernels are that of scripts/gemm3stage.lua and, with several choices,
--- that of kernels/gemm_sm90.lua. "First" is the first time in a fresh process,
--- each number a process of its own; "again" is in a process that did it before,
--- with the kernel made anew each time. "cpu" is processor time: on a quiet
--- machine the same, on a busy one the better measure.
+-- The kernels are that of scripts/gemm3stage.lua and, with several
+-- configurations, that of kernels/gemm_sm90.lua. "First" is the first time in a
+-- fresh process, with a process for each number; "again" is in a process that
+-- did it before, with a newly made kernel each time. "cpu" is processor time:
+-- on a quiet machine it equals wall time, on a busy one it is the better
+-- measure.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -28,14 +30,14 @@ end
 
 local A, B, C = tensors(256)
 
--- What f gives, and behind it its milliseconds: wall clock, processor.
+-- Returns f's result, and its milliseconds: wall clock, processor.
 local function timed(f)
   local wall, cpu = core.clock(), os.clock()
   local value = f()
   return value, (core.clock() - wall) * 1e3, (os.clock() - cpu) * 1e3
 end
 
--- A kernel that was never traced to verified IR and text.
+-- Traces a new kernel to verified IR and text.
 local function trace(arch)
   local script = load_script(SCRIPT)
   return timed(function()
@@ -55,7 +57,7 @@ local HOPPER = {
   {"128x128, K in halves", tile = {128, 128, 64}, stages = 5, split = 2,
    epi_stages = 1}}
 
--- The same of Hopper's kernel with choices number i.
+-- The same for the Hopper kernel with configuration number i.
 local function trace_hopper(i)
   local choices = {}
   for k, v in pairs(HOPPER[i]) do if k ~= 1 then choices[k] = v end end
@@ -102,7 +104,7 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- From the call to the bytes of the CUBIN.
+-- From the call to the bytes of the cubin.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()
@@ -117,9 +119,9 @@ if child[arg[1]] then
   return
 end
 
--- Rows of wall and processor time of contestants {what, bar, f}, n turns each,
--- one after the other so that a busy machine is busy for all. Gives back the
--- medians of their processor time.
+-- Adds rows of wall and processor time for contestants {what, bar, f}. They
+-- take n turns each, alternating, so that a busy machine affects all. Returns
+-- the medians of their processor time.
 local function rows(t, n, contestants)
   local wall, cpu, medians = {}, {}, {}
   for i = 1, n do
@@ -152,7 +154,8 @@ rows(t, 15, {{"first", 20, in_child({}, "trace")},
              {"again", 20, function() return select(2, trace()) end}})
 t:print()
 
--- A row for each of Hopper's choices: f(i) gives a contestant's function.
+-- Adds a row for each of the Hopper configurations: f(i) returns a contestant's
+-- function.
 local function hopper_rows(turns, bar, what, f)
   local list = {}
   for i, choices in ipairs(HOPPER) do

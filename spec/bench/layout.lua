@@ -1,6 +1,6 @@
--- Time per call of the layout algebra from Lua, argument checks and the new
--- userdata included. `lua5.4 spec/bench/layout.lua [seconds per case]`; the
--- cases are those of the rivals' figures.
+-- Measures the layout algebra from Lua, per call, including argument checks and
+-- the new userdata: `lua5.4 spec/bench/layout.lua [seconds per case]`. The
+-- cases are the same as for the other libraries' figures.
 local cute = require "cute"
 local clock = require "cute.core".clock
 
@@ -69,7 +69,8 @@ local cases = {
   end},
 }
 
--- Best of five of ns per call, each over a fifth of the budget.
+-- Returns the best of five measurements in ns per call, each with a fifth of
+-- the budget.
 local function measure(f)
   local n = 1000
   while true do
@@ -93,7 +94,7 @@ for _, c in ipairs(cases) do
   print(("%-28s %9.0f %9s"):format(c[1], ns, c[2] > 0 and c[2] or ""))
 end
 
--- Bytes of memory that a layout takes, Lua's header included.
+-- Returns the bytes of memory that a layout takes, including Lua's header.
 local function bytes(leaves)
   local shape, n = {}, 200
   for i = 1, leaves do shape[i] = 2 end

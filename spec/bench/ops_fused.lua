@@ -1,18 +1,18 @@
--- ops.gemm with what follows a product on a GPU, beside cuBLAS and cublasLt, in
--- one process: products of bf16 as networks have them.
+-- Measures ops.gemm with epilogues on a GPU, against cuBLAS and cublasLt, in
+-- one process; products of bf16 as in neural networks:
 --
---     cutelua spec/bench/ops_fused.lua [--only 4096x4096x4096] [--rounds 5]
---       [--row gelu]
+--    cutelua spec/bench/ops_fused.lua [--only 4096x4096x4096] [--rounds 5]
+--      [--row gelu]
 --
--- What cublasLt fuses (bias, relu, gelu) is compared with its own, the fastest
--- of its heuristics; beta C with cuBLAS's; what it does not fuse with cuBLAS
--- and one elementwise kernel behind it, or one for each operation. Operands go
--- round in sets that do not fit into L2 together; those of one row are measured
--- in turn.
+-- Epilogues that cublasLt fuses (bias, relu, gelu) are compared with its
+-- fastest heuristic; beta C with cuBLAS's. Other epilogues are compared with
+-- cuBLAS followed by one elementwise kernel, or by one for each operation.
+-- Operands rotate among sets that do not fit into L2 together; the contestants
+-- of one row alternate.
 --
--- `most` is the ratio that would be if what follows cost nothing: theirs beside
--- the product alone, the faster of ours and cuBLAS's; `share` what of it ours
--- has.
+-- `most` is the ratio if the epilogue were free: their time over the product
+-- alone, the faster of ours and cuBLAS's; `share` is the part of it that our
+-- kernel reaches.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -42,7 +42,7 @@ local L2 = 50 << 20
 
 local buffer = core.param_memory
 
--- Sets of operands: A, B, bias, residual, two results, sums of cuBLAS.
+-- Returns sets of operands: A, B, bias, residual, two results, cuBLAS's sums.
 local function sets_of(m, n, k)
   local bytes = 2 * (m * k + n * k + 2 * m * n)
   local list = {}
@@ -61,7 +61,7 @@ local function sets_of(m, n, k)
   return list
 end
 
--- A launch of each set's in turn.
+-- Returns a launch that takes the sets in turn.
 local function in_turn(sets, f)
   local runs, at = {}, 0
   for i, s in ipairs(sets) do runs[i] = f(s) end
@@ -75,7 +75,7 @@ end
 -- Rows
 ---------------------------------------------------------------------------
 
--- What is asked of cuBLAS for a set: D = A B^T and more.
+-- Returns the arguments of cuBLAS for a set: D = A B^T and more.
 local function product(s, more)
   local t = {m = s.A.shape[1], n = s.B.shape[1], k = s.A.shape[2],
              A = buffer(s.A), B = buffer(s.B), D = buffer(s.D)}
@@ -88,7 +88,7 @@ local function cublas(s, more)
   return function() x:launch() end
 end
 
--- cublasLt's fastest, which is the same for all sets.
+-- Returns cublasLt's fastest heuristic, the same for all sets.
 local function fastest(more)
   local best
   return function(s)
@@ -112,7 +112,7 @@ local function f32(x) return x:to(cute.f32) end
 local function add(x, y) return f32(x) + f32(y) end
 local function silu(x) return ops.silu(f32(x)) end
 
--- cuBLAS, and a kernel behind it.
+-- Returns cuBLAS followed by a kernel.
 local function behind(s, ...)
   local run, call = cublas(s), table.pack(...)
   return function()
@@ -139,8 +139,8 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- {name, whose result it is compared with, {of a set: a function that launches
--- it; where it leaves that}, {ours}}.
+-- {name, library to compare with, {function of a set that returns its launch;
+-- the field with its result}, {ours}}.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},
@@ -201,8 +201,8 @@ local ROWS = {
     end, "half"}, {swiglu, "other"}},
 }
 
--- Sums are rounded to bf16 before the elementwise kernel, and go through other
--- approximations of gelu: compared within both.
+-- The unfused path rounds sums to bf16 before the elementwise kernel and uses
+-- another approximation of gelu; the tolerance covers both.
 local function error_of(s, row)
   local theirs, mine = row[3][2], row[4][2]
   return card.difference(dev, buffer(s[mine]), buffer(s[theirs]), 0.03,
@@ -213,7 +213,7 @@ local function compete(shape, sets, row)
   local name, rival = row[1], row[2]
   local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
   for _, s in ipairs(sets) do
-    if row[3].adds then  -- to the same
+    if row[3].adds then  -- accumulates into one tensor
       buffer(s.D):memset(0)
       buffer(s.E):memset(0)
     end
@@ -254,7 +254,7 @@ for _, shape in ipairs(SHAPES) do
       end
     end
   end
-  collectgarbage()  -- their sets
+  collectgarbage()  -- frees the row's sets
   gpu.trim()
 end
 print("after: " .. card.state())

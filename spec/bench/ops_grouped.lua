@@ -1,12 +1,12 @@
--- cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each, beside a
--- loop of cuBLAS's products in a stream, the same loop as a graph, what they
--- would take at the rate of one big product of that N and K (ideal), and one
--- product of all rows, which has no groups at all:
+-- Measures cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each. It
+-- is compared with a loop of cuBLAS's products in a stream, the same loop as a
+-- graph, the time at the rate of one big product of that N and K (ideal), and
+-- one product of all rows without groups:
 --
---     cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
---       [--least 128] [--most 4096]
+--    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
+--      [--least 128] [--most 4096]
 --
--- Behind each: clock and power while it runs for 0.6 s.
+-- Each line ends with clock and power during 0.6 s of the run.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -25,7 +25,7 @@ local EXPERTS = math.tointeger(options.experts)
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
 local BIG = 16384  -- rows of a big product
 
--- Rows of each expert: the same in every run.
+-- Returns the rows of each expert, the same in every run.
 local function sizes()
   local list, state, total = {}, 12345, 0
   local least, most = tonumber(options.least), tonumber(options.most)
@@ -43,8 +43,8 @@ local function rows_of(t, first, rows)
     cute.make_layout({rows, n}, {n, 1}))
 end
 
--- Operands of all experts together, and of each: {A, B, D, offsets, sizes,
--- parts = {a, b, d buffers}}.
+-- Returns the operands of all experts together, and of each: {A, B, D, offsets,
+-- sizes, parts = {a, b, d buffers}}.
 local function operands(N, K)
   local list, M = sizes()
   local function empty(...)
@@ -69,7 +69,8 @@ local function operands(N, K)
   return x
 end
 
--- The largest error in the norm of an expert, and elements that are wrong.
+-- Returns the largest error in the norm of an expert, and the number of wrong
+-- elements.
 local function compare(x, K)
   local worst, wrong, at = 0, 0, 0
   for e, p in ipairs(x.parts) do
@@ -84,7 +85,7 @@ local function compare(x, K)
   return worst, wrong
 end
 
--- Products of many rows: the rate that an expert's could have.
+-- Measures products of many rows: the rate that an expert's product could have.
 local function pair(label, M, N, K)
   local A = card.matrix(dev, "bf16", M * K, 5)
   local B = card.matrix(dev, "bf16", N * K, 6)
@@ -110,7 +111,7 @@ local function report(label, r, list)
   end
 end
 
--- ways(x, N, K): what competes, {name =, run = a function that fills x.D}.
+-- ways(x, N, K): the contestants, {name =, run = a function that fills x.D}.
 local function compete(N, K, ways)
   local x = operands(N, K)
   local flops = 2.0 * x.M * N * K

@@ -1,6 +1,6 @@
--- On a GPU: what calls of cute.ops cost the host, and what dependent launches
--- gain. `cutelua spec/bench/ops_host.lua first NAME` is the first call of one
--- configuration, in a process of its own.
+-- Measures on a GPU what calls of cute.ops cost the host, and what dependent
+-- launches gain. `cutelua spec/bench/ops_host.lua first NAME` measures the
+-- first call of one configuration, in a process of its own.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
@@ -12,8 +12,8 @@ local there = {device = "gpu"}
 
 local function new(dtype, ...) return cute.zeros({...}, dtype, there) end
 
--- Configurations: a function that makes one's call, how many launches it is,
--- and the same of a size whose first call is of interest.
+-- Configurations: a function that returns a call, its number of launches, and
+-- the same at a size whose first call matters.
 local CASES = {}
 
 local function case(name, launches, make, small, large)
@@ -104,8 +104,8 @@ end
 -- The host
 ---------------------------------------------------------------------------
 
--- Microseconds a call, the mean of 10^5, the collector's work in it; in batches
--- that the GPU's queue takes without making the host wait.
+-- Returns microseconds per call, the mean of 10^5 calls including garbage
+-- collection. Batches fit in the GPU's queue, so that the host never waits.
 local function host_us(f)
   for _ = 1, 2000 do f() end
   collectgarbage()
@@ -159,7 +159,7 @@ t:print()
 -- Dependent launches
 ---------------------------------------------------------------------------
 
--- n calls, one behind the other, as a graph: microseconds of the GPU's each.
+-- Runs n consecutive calls as a graph; returns GPU microseconds per call.
 local function in_graph(n, f)
   f()
   local g = cute.graph(function()
@@ -176,7 +176,7 @@ local function in_graph(n, f)
   return list  -- without the first
 end
 
--- D = A B^T, and then D is A.
+-- D = A B^T, and then D is the next A.
 local function chain(c, place)
   local M, N, dtype = table.unpack(c)
   local X = {new(dtype, M, N), new(dtype, M, N)}

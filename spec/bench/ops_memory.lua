@@ -1,15 +1,15 @@
--- Operations on whole tensors (ops.elementwise, convert, transpose, reduce) on
--- a GPU, beside the driver's copy of as many bytes, in one process:
+-- Measures operations on whole tensors (ops.elementwise, convert, transpose,
+-- reduce) on a GPU, against the driver's copy of as many bytes, in one process:
 --
---     cutelua spec/bench/ops_memory.lua [--only turn] [--mib 1024] [--rounds 5]
+--    cutelua spec/bench/ops_memory.lua [--only turn] [--mib 1024] [--rounds 5]
 --
--- Each line is TB/s of the bytes that must move (medians), the median of the
--- rounds' ratios to the copy, and their spread (quartiles); `mib` is what an
--- operation reads and writes, halved. A case whose copy is slower than 0.97 of
--- the fastest copy so far is measured once more: now and then the memory of a
--- card is slow for some tenths of a second, for everybody. Results are compared
--- with the simulator's on small problems by the specs. At the end the host's
--- time of calls that are known, beside a launch that is ready.
+-- Each line has TB/s of the bytes that must move (medians), the median of the
+-- rounds' ratios to the copy, and their spread (quartiles); `mib` is half of
+-- the bytes that an operation reads and writes. A case whose copy is slower
+-- than 0.97 of the fastest copy so far is measured again: sometimes a GPU's
+-- memory is slow for some tenths of a second, for all kernels. The specs
+-- compare results with the simulator's on small problems. The last lines
+-- compare the host's time of repeated calls with a prepared launch.
 local card = require "spec.card"
 local cute = require "cute"
 local gpu = require "cute.gpu"
@@ -22,7 +22,7 @@ local options = card.options {rounds = "5", only = "", mib = "1024",
                               warm = "20", hot = "20", host = "200"}
 local BYTES = tonumber(options.mib) * (1 << 20) // 1 | 0
 
--- Normal numbers of a type, on the GPU.
+-- Returns normal numbers of a type, on the GPU.
 local function numbers(shape, dtype, seed)
   local n = cute.product(shape)
   local b = card.matrix(device.dev, dtype, n, seed)
@@ -31,8 +31,8 @@ local function numbers(shape, dtype, seed)
                                                        cute.LayoutRight))
 end
 
--- Extents of a matrix with so many bytes, about, with so many columns; a
--- multiple of 8 rows, where there are as many.
+-- Returns the extents of a matrix of about so many bytes with so many columns;
+-- its rows are a multiple of 8 if there are at least 8.
 local function matrix(bytes, bits, columns)
   local rows = bytes * 8 // bits // columns
   return {rows > 8 and rows // 8 * 8 or rows, columns}
@@ -125,7 +125,7 @@ for _, d in ipairs {"f32", "bf16"} do
   end
 end
 
--- What the driver takes for a copy that reads half of the bytes and writes
+-- Returns the driver's time for a copy that reads half of the bytes and writes
 -- half.
 local function driver(bytes)
   local from = assert(device.dev:buffer("u8", bytes // 2))
@@ -137,7 +137,7 @@ local function driver(bytes)
   end
 end
 
--- Milliseconds of both, and the copy's over ours, of all rounds.
+-- Returns milliseconds of both, and the copy's time over ours, of all rounds.
 local function rounds(ours, copy)
   local a, b, ratio = {}, {}, {}
   for i = 1, tonumber(options.rounds) do
@@ -153,7 +153,7 @@ local function rounds(ours, copy)
   return gpu.stats(a), gpu.stats(b), gpu.stats(ratio)
 end
 
-local fastest = math.huge  -- milliseconds of the copy, for each byte
+local fastest = math.huge  -- milliseconds of the copy, per byte
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
 print(("%-34s %8s %8s %8s %8s"):format("", "TB/s", "copy", "ratio", "spread"))
 for _, c in ipairs(CASES) do
@@ -178,7 +178,7 @@ for _, c in ipairs(CASES) do
   end
 end
 
--- The host's time of calls that are known.
+-- The host's time of repeated calls.
 local calls = tonumber(options.host)
 if calls > 0 then
   local X = cute.zeros({64, 64}, cute.bf16, {device = "gpu"})

@@ -1,13 +1,13 @@
--- ops.gemm of matrices that TMA and wgmma do not take as they lie: what is
--- moved for Hopper's kernel, what goes to mma.sync, and cuBLAS, in turn, hot:
+-- Measures ops.gemm of matrices whose layout TMA and wgmma do not accept:
+-- repacked for the Hopper kernel, by mma.sync, and cuBLAS, alternating, hot:
 --
---     cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
---       [--hot 20] [--part 1/12]
+--    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
+--      [--hot 20] [--part 1/12]
 --
--- Both are the best of their kind by the rule, as graphs of several calls;
--- `choice` says which one it takes. Results are compared with cuBLAS's, or with
--- each other, first. A part is only compiled and launched: many processes can
--- do that before one that measures.
+-- Both of ours are the best of their kind by the rule, as graphs of several
+-- calls; `choice` says which one the rule takes. Results are first compared
+-- with cuBLAS's, or with each other. A part only compiles and launches: many
+-- processes can do that before one that measures.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
@@ -21,12 +21,12 @@ local dev = device.dev
 local options = card.options {only = "", rounds = "5", warm = "20", hot = "20",
                               part = ""}
 
-local CALLS = 4  -- of a graph
+local CALLS = 4  -- calls in a graph
 
 local CASES = {}
 
--- Types of A and B, and of D; "tn": which modes are contiguous, as BLAS has it;
--- more: batches, epilogue, off = elements in front of A and B.
+-- Types of A and B, and of D; "tn": which modes are contiguous, in BLAS's
+-- notation; more: batches, epilogue, off = elements before A and B.
 local function case(types, layouts, m, n, k, more)
   local x = more or {}
   x.ab, x.d = types:match "(%w+) (%w+)"

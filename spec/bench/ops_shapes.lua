@@ -1,24 +1,26 @@
--- ops.gemm beside the better of cuBLAS and the best of cublasLt: square and odd
--- shapes, and the projections of two open model families at eight batches of
--- tokens, hot:
+-- Measures ops.gemm against the better of cuBLAS and the best of cublasLt, hot:
+-- square and odd shapes, and the projections of two open model families at
+-- eight batches of tokens:
 --
---     cutelua spec/bench/ops_shapes.lua [--hidden 4096,8192,0] [--m 1,8]
---       [--type bf16|f16|e4m3] [--record FILE] [--rounds 5] [--warm 60]
---       [--hot 50] [--constant yes]
+--    cutelua spec/bench/ops_shapes.lua [--hidden 4096,8192,0] [--m 1,8]
+--      [--type bf16|f16|e4m3] [--record FILE] [--rounds 5] [--warm 60]
+--      [--hot 50] [--constant yes]
 --
--- hidden 0 is the odd shapes. 8-bit floats, with D of bf16, have cublasLt alone
--- to compare with; sums of both go on in f32. Operands that L2 could hold for
--- the next launch take turns with others; those of less than 16 MiB stay there.
--- Products that meet no power limit get a quarter of --warm and --hot. `bound`
--- is the share of what reading B once takes at the bandwidth of a copy of this
--- run; of eight rows and fewer `read` and `blas` are the shares, of ours and of
--- the better of theirs, of what the fastest of kernels takes that only read B,
--- launched as ours is.
+-- hidden 0 means the odd shapes. 8-bit floats, with D of bf16, are compared
+-- with cublasLt only; both accumulate in f32. Operands that L2 could keep for
+-- the next launch alternate with others; operands of less than 16 MiB stay in
+-- L2. Products that meet no power limit get a quarter of --warm and --hot.
 --
--- With --constant another table, of another contract than cuBLAS's: ops.gemm
--- with constant = "B", which reads weights before the launch in front is done,
--- beside itself without, and kernels that only read, waiting first and not;
--- launches of a graph, weights from memory always.
+-- `bound` is the share of the time of reading B once at the bandwidth of a copy
+-- in this run. For eight rows and fewer, `read` and `blas` are the shares, of
+-- ours and of the better of theirs, of the time of the fastest kernel that only
+-- reads B, launched as ours is.
+--
+-- --constant prints another table, with another contract than cuBLAS's:
+-- ops.gemm with constant = "B", which reads weights before the preceding launch
+-- ends. It is compared with ops.gemm without the option, and with kernels that
+-- only read, with and without waiting first; all launches are of a graph, with
+-- weights from memory.
 local card = require "spec.card"
 local choose = require "cute.ops.choose"
 local cute = require "cute"
@@ -56,7 +58,7 @@ local FAMILIES = {
 }
 local TOKENS = {1, 8, 16, 64, 128, 512, 2048, 8192}
 
--- Numbers of a list in words; those of `all` where there are none.
+-- Parses a list of numbers; returns `all` for an empty text.
 local function numbers(text, all)
   local list = {}
   for word in text:gmatch "%d+" do list[#list + 1] = math.tointeger(word) end
@@ -78,7 +80,7 @@ local function shapes()
   return list
 end
 
--- Bytes a second that a copy reads and writes.
+-- Returns the bytes per second that a copy reads and writes.
 local function bandwidth()
   local bytes = 1 << 30
   local from, to = dev:buffer("u8", bytes), dev:buffer("u8", bytes)
@@ -92,8 +94,8 @@ end
 
 ---------------------------------------------------------------------------
 
--- Contestants on sets of operands, each with a D of its own; `last` has the
--- last set.
+-- Returns contestants on sets of operands, each with its own D; `last` is the
+-- set of the last launch.
 local function contestants(s, sets)
   local D, list, last = {}, {}, {}
   local function result(name)
@@ -147,10 +149,10 @@ local function contestants(s, sets)
   return list, D
 end
 
--- What is wrong with a result, in words.
+-- Describes what is wrong with a result.
 local function wrong(D, k, name)
-  -- sums of k products of N(0,1) in f32, in any order, and cut off; those of
-  -- 8-bit floats at 13 bits behind the point for 128 of K
+  -- tolerance of sums of k products of N(0,1) in f32, in any order, and
+  -- truncated; of 8-bit floats at 13 fractional bits for 128 of K
   local e, n = card.difference(dev, D[name], D.cuBLAS or D.cublasLt, 0.0079,
     AB == "e4m3" and k / 32 * 2^-12 * 5 * math.sqrt(128) or 1e-6 * k)
   if e ~= e or e >= 4e-3 or n > 0 then
@@ -158,7 +160,7 @@ local function wrong(D, k, name)
   end
 end
 
--- Times of a shape; s.wrong says why there are none.
+-- Returns the times of a shape; s.wrong says why there are none.
 local function compete(s)
   local sets = {}
   for i = 1, operands.sets(BYTES * (s.m + s.n) * s.k) do
@@ -205,9 +207,9 @@ end
 -- constant = "B"
 ---------------------------------------------------------------------------
 
-local FAR, LAUNCHES = 160 << 20, 32  -- bytes that L2 forgets; of a graph
+local FAR, LAUNCHES = 160 << 20, 32  -- bytes that evict L2; launches of a graph
 
--- A graph of launches in turn, timed as one of them.
+-- Returns a graph of alternating launches, timed as one of them.
 local function graph(launches)
   local count = tiles.count(LAUNCHES, #launches) * #launches
   return {each = count, launch = cute.graph(function()
@@ -215,7 +217,7 @@ local function graph(launches)
   end)}
 end
 
--- ops.gemm with these weights in turn, and its choice.
+-- Returns ops.gemm with these weights in turn, and its configuration.
 local function product(s, A, weights, d, constant)
   local p, _, call = gemm.offers(A, weights[1].B, {out = d,
                                                    constant = constant})
@@ -284,7 +286,7 @@ local function constant(s, copied)
   for _, b in ipairs(buffers) do b:close() end
 end
 
--- Of a list: the geometric mean and the least of its ratios, in words.
+-- Describes a list: the geometric mean and the least of its ratios.
 local function summary(label, list)
   if #list == 0 then return end
   local sum, least = 0, list[1]

@@ -1,14 +1,14 @@
--- Products of few rows on a GPU: ops.gemm with weights of bf16, or of 4 or 8
--- bits in groups of 128, beside cuBLAS and the best of cublasLt, both with
--- weights of bf16, and the fastest of kernels that only read ours, in one
--- process:
+-- Measures products of few rows on a GPU: ops.gemm with weights of bf16, or of
+-- 4 or 8 bits in groups of 128. They are compared with cuBLAS and the best of
+-- cublasLt, both with bf16 weights, and with the fastest kernel that only reads
+-- our weights, in one process:
 --
---     cutelua spec/bench/ops_skinny.lua [--weights bf16,int4,i8] [--rounds 5]
---       [--only 16x4096x4096] [--rows 1,8,16] [--layers 4096x4096,1024x4096]
+--    cutelua spec/bench/ops_skinny.lua [--weights bf16,int4,i8] [--rounds 5]
+--      [--only 16x4096x4096] [--rows 1,8,16] [--layers 4096x4096,1024x4096]
 --
--- Launches are those of a CUDA graph, microseconds each. Weights take turns, so
--- that they come from memory (mem), or are the same each time, which small ones
--- find in L2.
+-- Times are microseconds per launch of a CUDA graph. Weights alternate, so that
+-- they come from memory (mem), or are the same each time, so that small ones
+-- come from L2.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -31,8 +31,8 @@ local LAYERS = {
   {28672, 8192, "gate up"}, {8192, 28672, "down"},
 }
 
-local IN_L2, FAR = 40e6, 170e6  -- bytes that stay, that do not
-local LAUNCHES = 16             -- of a graph, at least
+local IN_L2, FAR = 40e6, 170e6  -- bytes that stay in L2; bytes that do not
+local LAUNCHES = 16             -- launches in a graph, at least
 
 ---------------------------------------------------------------------------
 -- Weights
@@ -41,7 +41,7 @@ local LAUNCHES = 16             -- of a graph, at least
 local GROUP = 128
 
 -- Random words; and weights times their factors, (N,K/128) with N contiguous:
--- of 4 bits as pack leaves them, or bytes.
+-- 4-bit ones as packed by ops, or bytes.
 local TEXT = [[
 typedef unsigned long long u64;
 #define EACH(T, i, n) (T i = (T)blockIdx.x * blockDim.x + threadIdx.x; i < n; \
@@ -72,7 +72,7 @@ local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
 local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
 
 -- By name: bits of a weight; make(n, k, seed): {buffer, B = for ops.gemm};
--- deviation of weights, less their factors; are there factors?
+-- deviation of the unscaled weights; whether there are factors.
 local KINDS = {
   bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
     local b = card.matrix(dev, "bf16", n * k, seed << 40)
@@ -96,7 +96,7 @@ local KINDS = {
 -- Contestants
 ---------------------------------------------------------------------------
 
--- Launches of each of these functions in turn, one graph.
+-- Returns one graph that launches these functions in turn.
 local function graph(launches, count)
   return cute.graph(function()
     for i = 1, count do launches[(i - 1) % #launches + 1]() end
@@ -105,8 +105,8 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- A problem: m, n, k, kind, `own` weights and those of cuBLAS in turn, buffers
--- a and d, options of ops.
+-- Returns a problem: m, n, k, kind, `own` weights and cuBLAS's weights to
+-- alternate, buffers a and d, options of ops.
 local function problem(m, layer, kind)
   local n, k = table.unpack(layer)
   local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},
@@ -135,8 +135,8 @@ local function close(p)
   for _, b in ipairs {p.a, p.d, p.factors} do b:close() end
 end
 
--- What runs: {name, f(i), which launches it with weights i, their count,
--- reads = true where nothing is multiplied}.
+-- Returns the contestants: {name, f(i), which launches with weights i, their
+-- count, reads = true if nothing is multiplied}.
 local function makers(p)
   local A = card.tensor(p.a, p.m, p.k)
   local function spec(i)
@@ -167,7 +167,8 @@ local HEAD = "%-16s %-8s %-4s %-4s %8s %8s %8s %8s   %7s %7s %7s  %s"
 local LINE =
   "%-16s %-8s %-4s %-4s %8.2f %8.2f %8.2f %8.2f   %7.2f %7.2f %7.0f  %s"
 
--- Of all makers the microseconds of a launch, weights in turn or the same.
+-- Returns microseconds per launch of all contestants, with alternating weights
+-- or the same.
 local function times(list, same)
   local runs, counts = {}, {}
   for i, c in ipairs(list) do
@@ -187,14 +188,15 @@ local function times(list, same)
   return best
 end
 
--- Is a result that of double precision with weights B? Sums of k products in
--- f32, in any order, rounded to bf16.
+-- Reports whether a result matches the double-precision one with weights B:
+-- sums of k products in f32, in any order, rounded to bf16.
 local function right(p, c, B, deviation)
   local want = card.product(dev, {m = p.m, n = p.n, k = p.k, A = p.a, B = B})
   p.d:memset(0xff)
   c[2](1)()
   dev:sync()
-  -- Each 16 of K are added to sums that are cut off at 2^-23 of themselves.
+  -- Each step of 16 along K is added to a sum that is truncated at 2^-23 of its
+  -- value.
   local cut = math.max(32e-6, p.k / 16 * 2.0^-23)
   local error, wrong = card.difference(dev, p.d, want, 0.0079,
     cut * math.sqrt(p.k) * deviation)
@@ -207,7 +209,7 @@ local function right(p, c, B, deviation)
   return good
 end
 
--- The weights of ops as cuBLAS can multiply them.
+-- Returns the weights of ops in a form that cuBLAS can multiply.
 local function plain_weights(p)
   if not p.kind.factors then return p.own[1].buffer end
   local x = assert(dev:buffer("f64", p.n * p.k))
@@ -241,7 +243,7 @@ local function compete(m, layer, weights)
   close(p)
 end
 
--- Is a name among those of a list in words, or is that empty?
+-- Reports whether a comma-separated list contains a name, or is empty.
 local function wanted(list, name)
   return list == "" or ("," .. list .. ","):find("," .. name .. ",", 1, true)
 end

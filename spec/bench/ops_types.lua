@@ -1,15 +1,15 @@
--- ops.gemm by types of 64 and 32 bits and of bytes: every candidate of the rule
--- beside cuBLAS, in turn, hot:
+-- Measures ops.gemm with types of 64, 32 and 8 bits: every candidate of the
+-- rule against cuBLAS, alternating, hot:
 --
---     cutelua spec/bench/ops_types.lua [--types "f64 f32 tf32 i8"]
---       [--within 1.3] [--rounds 5] [--warm 20] [--hot 20] [--part 1/12]
+--    cutelua spec/bench/ops_types.lua [--types "f64 f32 tf32 i8"]
+--      [--within 1.3] [--rounds 5] [--warm 20] [--hot 20] [--part 1/12]
 --
--- `ops` is what the rule takes, `best` the fastest of those that should take
--- `within` times as long as that at most, `regret` what the rule loses to it,
--- `ratio` cuBLAS's time by that of `ops`. Launches of a graph. Results are
--- compared with cuBLAS's, or where it has none with those of the rule. A part
--- is only compiled and launched: many processes can do that before one that
--- measures.
+-- `ops` is the candidate that the rule takes. `best` is the fastest of the
+-- candidates whose estimate is at most `within` times as long. `regret` is the
+-- rule's loss against it, `ratio` cuBLAS's time over that of `ops`. Times are
+-- per launch of a graph. Results are compared with cuBLAS's or, if it has none,
+-- with those of the rule. A part only compiles and launches: many processes can
+-- do that before one that measures.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -23,8 +23,8 @@ local dev = device.dev
 local options = card.options {types = "f64 f32 tf32 i8", within = "1.3",
   rounds = "5", warm = "20", hot = "20", part = ""}
 
--- Elements of A and B, and of D; by how much two sums of one element may
--- differ, for each element of K.
+-- Elements of A and B, and of D; how much two sums of one element may differ,
+-- per element of K.
 local TYPES = {f64 = {"f64", "f64", 1e-13}, f32 = {"f32", "f32", 1e-6},
                tf32 = {"f32", "f32", 4e-6}, i8 = {"i8", "i32", 0}}
 
@@ -54,7 +54,7 @@ local function matrix(dtype, rows, columns, across, seed)
     across and {1, rows} or {columns, 1})), core.param_memory(t)
 end
 
--- cuBLAS's product, if it has that: of bytes whole groups of 16.
+-- Returns cuBLAS's product if it supports it: bytes only in multiples of 16.
 local function blas(x, a, b)
   if x.type == "i8" and (x.m % 16 ~= 0 or x.k % 16 ~= 0) then return nil end
   local d = card.matrix(dev, TYPES[x.type][2], x.m * x.n)

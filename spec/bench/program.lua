@@ -1,4 +1,4 @@
--- How large the program is, and how long it takes to start.
+-- Measures the size of the program and its start time.
 local measure = require "spec.measure"
 
 local function starts(words, n)

@@ -1,4 +1,4 @@
--- How long a TAB takes, and a value to be shown.
+-- Measures completion by TAB, and the display of a value.
 local core = require "cute.core"
 local measure = require "spec.measure"
 
@@ -8,7 +8,8 @@ local TEXTS = {"cut", "cute.make_", "L:co", "cute.arch.th", "cute.ops.",
   "k(t):launch {", "cute.make_mma_atom 'SM", "cute.make_mma_atom 'SM90_64x",
   "require 'cute.", "f('"}
 
--- In a process of its own, as at the prompt: the first answer and the second.
+-- Measures the first and the second answer in a separate process, as at the
+-- prompt.
 local function times(text)
   local code = ([[
     cute, core = require "cute", require "cute.core"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Lessons beside PyTorch, torch.compile and cuDNN, on a GPU, in one process.
+"""Measures lessons against PyTorch, torch.compile and cuDNN, in one process.
 
     python3 spec/bench/rivals.py [--cutelua build/cutelua] [NAME...]
     python3 spec/bench/rivals.py --list
-    python3 spec/bench/rivals.py --budget 10     # all of them, in minutes
+    python3 spec/bench/rivals.py --budget 10     # minutes for all of them
 
 The kernels of a lesson (tools/launches.lua writes them) are launched through
 the driver on PyTorch's stream, with PyTorch's tensors. Results are compared
-first; then each contestant warms itself up, is measured, and makes room for
-the next, round by round. A claim is a ratio of one such run.
+first. Then the contestants warm up and are measured in turn, round by round. A
+published ratio comes from one such run.
 
-A lesson is entered below by @entry: a function of its operands, by name, that
-gives its rivals by name. Each is a function without arguments that returns the
-lesson's results in their order (one, or a tuple; None where it has no such
-result). The first one is the oracle; by the name None it is not measured. An
-entry may write to its operands, but for the results, before it returns.
+@entry adds a lesson below: a function of its operands, by name, that returns
+its rivals by name. Each rival is a function without arguments that returns the
+lesson's results in order (one, or a tuple; None for a result that it lacks).
+The first rival is the oracle; under the name None it is not measured. An entry
+may write to its operands, except the results, before it returns.
 """
 import argparse
 import ctypes
@@ -38,8 +38,8 @@ FLUSH_BYTES = 256 << 20
 def entry(script, sizes, dtypes=("bf16",), tolerance=None, copy=True,
           graph=False, **options):
     """sizes: extents of the lesson; tolerance: of the relative error in the
-    norm; graph: launches are replayed from CUDA graphs, for what takes less
-    time than Python takes to launch it; options: further ones of the lesson,
+    norm; graph: launches are replayed from CUDA graphs, for kernels that take
+    less time than a launch from Python; options: further ones of the lesson,
     the same for all sizes."""
     def add(f):
         ENTRIES.append(types.SimpleNamespace(
@@ -51,7 +51,7 @@ def entry(script, sizes, dtypes=("bf16",), tolerance=None, copy=True,
 
 
 def compiled(f):
-    """torch.compile's version of f, made anew for each problem."""
+    """Returns torch.compile's version of f, compiled again for each problem."""
     torch._dynamo.reset()
     return torch.compile(f, dynamic=False)
 
@@ -81,7 +81,7 @@ def attention(t):
        tolerance=2e-2)
 def attention_backward(t):
     q, k, v, o, dout = (x.transpose(1, 2) for x in (t.q, t.k, t.v, t.o, t.dout))
-    # what the forward gives: o and lse are operands here
+    # results of the forward kernel: o and lse are operands here
     out, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v)[:2]
     o.copy_(out)
     t.lse.copy_(lse.reshape(t.lse.shape))
@@ -89,7 +89,7 @@ def attention_backward(t):
 
     def by(backend):
         def f():
-            if not kept:  # the forward, once
+            if not kept:  # runs the forward kernel once
                 with torch.enable_grad(), sdpa_kernel(backend):
                     kept.append(F.scaled_dot_product_attention(*args))
             return tuple(x.transpose(1, 2) for x in torch.autograd.grad(
@@ -144,7 +144,7 @@ def softmax_backward(t):
 @entry("scripts/conv2d.lua", [(n, 56, 56, 128, 128) for n in (32, 64, 128)] +
        [(32, 28, 28, 256, 256), (32, 14, 14, 512, 512)], ("bf16", "f16"))
 def conv2d(t):
-    # channels last, as they lie
+    # channels last, as in memory
     x, f = (a.permute(0, 3, 1, 2) for a in (t.x, t.f))
     torch.backends.cudnn.benchmark = True
 
@@ -225,14 +225,14 @@ def scan(t):
     def f(x):
         return torch.cumsum(x, -1)
     g = compiled(f)
-    # PyTorch sums bf16 in bf16: no oracle
+    # PyTorch sums bf16 in bf16, so it is no oracle
     return {None: lambda: f(t.x.double()).to(t.x.dtype),
             "PyTorch": lambda: f(t.x), "torch.compile": lambda: g(t.x)}
 
 
 @entry("scripts/topk.lua", [(1 << 16, 1024), (1 << 14, 8192)], ("bf16", "f32"))
 def topk(t):
-    # of equal elements any may be named: places are not compared
+    # indices are not compared: any of several equal elements is right
     return {"PyTorch": lambda: (torch.topk(t.x, t.y.shape[-1], -1)[0], None)}
 
 
@@ -246,7 +246,7 @@ def argmax(t):
 
 @entry("scripts/histogram.lua", [(1 << 28,)], ("u8",))
 def histogram(t):
-    # histc counts in its operand's type, in which bytes overflow
+    # histc counts in its operand's type, and bytes would overflow
     return {"bincount": lambda: torch.bincount(t.x, minlength=256),
             "histc of f32": lambda: torch.histc(t.x.float(), 256, 0, 256)}
 
@@ -428,8 +428,8 @@ def error(got, want):
 
 
 def check(e, dtype, run, tensors, made, rivals):
-    """The largest error of our results against the oracle's; a rival's that
-    differs from it more than ours may is told."""
+    """Returns the largest error of our results against the oracle's; reports a
+    rival whose results differ more than ours may."""
     names = [o["name"] for o in made["operands"]
              if o["out"] and not o["scratch"]]
     was = {n: tensors[n].clone() for n in names}
@@ -438,7 +438,7 @@ def check(e, dtype, run, tensors, made, rivals):
     for name, f in list(rivals.items()):
         try:
             out = f()
-        except Exception as why:  # whatever a rival raises: the others go on
+        except Exception as why:  # a rival may raise anything; the others continue
             print(f"  {e.name}: {name}: {(str(why) or repr(why)).splitlines()[0]}")
             del rivals[name]
             continue
@@ -473,7 +473,7 @@ def ms(f, n):
 
 
 def replayed(f, n=20):
-    """f n times, as a graph."""
+    """Returns f, n times, as a graph."""
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
@@ -588,7 +588,7 @@ def main():
     if o.list:
         return listing(o)
     o.root, o.device = root, torch.device("cuda")
-    torch.zeros(1, device=o.device)  # the context that all share
+    torch.zeros(1, device=o.device)  # the context that all of them share
     o.cuda = ctypes.CDLL("libcuda.so.1")
     major, minor = torch.cuda.get_device_capability()
     o.arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")

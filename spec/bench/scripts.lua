@@ -1,6 +1,6 @@
--- Every script of the two ladders at 256^3 (copies: 256 x 256): tracing,
--- NVRTC, the simulator on one core, and on a GPU from the call to the result
--- with nothing cached. A process for each number.
+-- Measures every script of the two ladders at 256^3 (copies: 256 x 256):
+-- tracing, NVRTC, the simulator on one core, and on a GPU from the call to the
+-- result with nothing cached. Each number comes from its own process.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
@@ -17,8 +17,8 @@ local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
 
 -- ---- what children do ----
 
--- A script's kernel with its arguments: A, B of a copy, A, B, C of a GEMM;
--- and launch options but for the device.
+-- Returns a script's kernel with its arguments (A, B of a copy; A, B, C of a
+-- GEMM) and launch options without the device.
 local function copy_of(script)
   local spec = assert(lib.script_spec(script, "cutelua.bench.copylesson",
                                       "run"))
@@ -71,7 +71,7 @@ local function host(script)
         report.seconds)
 end
 
--- ms from the call to the result, behind the context and the data
+-- ms from the call to the result, after context and data are set up
 local function gpu(script)
   local kernel, t, opts = load(script)
   local device = assert(cute.device "gpu")

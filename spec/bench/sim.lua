@@ -1,5 +1,5 @@
--- The simulator on scripts/gemm3stage.lua's kernel, all checks on: time,
--- memory, growth; and mma.sync alone.
+-- Measures the simulator on scripts/gemm3stage.lua's kernel with all checks on:
+-- time, memory, growth; and mma.sync alone.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lessonlib"
@@ -28,8 +28,8 @@ local function gemm(size, threads)
     block = script.block, device = SIM, threads = threads})
 end
 
--- One launch in a process of its own: seconds, and the bytes that the process
--- ever had above its three matrices, Lua and the program included.
+-- Runs one launch in its own process. Returns seconds, and the peak bytes
+-- beyond its three matrices, including Lua and the program.
 local function child(size, threads)
   size, threads = tonumber(size), tonumber(threads)
   local run = gemm(size, threads)
@@ -38,7 +38,7 @@ local function child(size, threads)
   print(core.clock() - start, high_water() - 3 * 2 * size * size)
 end
 
--- Multiply-adds a second of m16n8k16 on registers alone, one core.
+-- Returns multiply-adds per second of m16n8k16 on registers only, on one core.
 local function mma_rate()
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
   local A = cute.ones({16, 16}, cute.bf16)

@@ -1,13 +1,13 @@
--- The workshop in a Chromium: how soon its page is ready, how long scripts run
--- there, with one thread (files) and with what a served page may have. Needs
--- `make web`, node and a Chromium.
+-- Measures the workshop in a Chromium: time until the page is ready, and time
+-- of scripts, with one thread (files) and with the threads of a served page.
+-- Needs `make web`, node and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local measure = require "spec.measure"
 
 local LOADS, RUNS = 5, 5
 
--- A script, its arguments, the seconds that it may take, how often it runs.
+-- A script, its arguments, the seconds that it may take, its number of runs.
 local SCRIPTS = {
   {"gemm3stage", "256", 0.3, RUNS}, {"gemm3stage", "1024", 10, 1},
   {"gemm_hopper", "256", 1, RUNS},

@@ -1,16 +1,16 @@
--- Every public function, called at random inside and outside kernels: errors
--- are the caller's, with a kind (spec/calls.lua); the words of those that no
--- check foresaw.
+-- Calls every public function at random inside and outside kernels: errors
+-- blame the caller, with a kind (spec/calls.lua). Also the messages of errors
+-- that no check anticipates.
 local calls = require "spec.calls"
 local cute = require "cute"
 local support = require "spec.support"
 
 local EACH = 12     -- calls of a function, outside and inside
-local TOGETHER = 40 -- functions whose calls one pool of values has
+local TOGETHER = 40 -- functions whose calls share one pool of values
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do
-    it("are answered, or refused as the caller's, " .. where
+    it("return, or raise an error at the caller's line, " .. where
        .. support.long(i), function()
       local list, all = {}, calls.functions()
       for n = 1, #all, TOGETHER do
@@ -25,14 +25,14 @@ describe("random calls", function()
   end
 end)
 
-describe("an error that no check foresaw", function()
+describe("an error that no check anticipated", function()
   local function message(f, ...)
     local ok, text = pcall(f, ...)
     assert.is_false(ok)
     return (text:gsub("^[^\n]-calls_spec.lua:%d+: ", ""))
   end
 
-  it("is that of the arguments, told by what Lua said of them", function()
+  it("names the arguments, from Lua's own message", function()
     local params = cute.utils.PersistentTileSchedulerParams({4, 4, 1},
                                                             {1, 1, 1})
     local said
@@ -53,7 +53,7 @@ describe("an error that no check foresaw", function()
       message(cute.ops.grouped_gemm, {{A, A}}, A))
   end)
 
-  it("is told by the name of an element type, and of a loop", function()
+  it("names an element type, or a loop", function()
     assert.equal("bad argument #3 to 'utils.make_smem_layout_a' (element type "
       .. "or its name expected, got \"nope\") [bad-argument]\n"
       .. "  use utils.make_smem_layout_a(tiled_mma?, mma_tiler_mnk, dtype, "
@@ -70,7 +70,7 @@ describe("an error that no check foresaw", function()
       .. "got nil%) %[bad%-argument%]", message(cute.cli.try_parse, nil))
   end)
 
-  it("is limit where there is too much of it", function()
+  it("has the kind limit if something is too large", function()
     local list = {}
     for i = 1, 1000000 do list[i] = i end
     local k = cute.kernel("k", function() end)
@@ -82,7 +82,7 @@ describe("an error that no check foresaw", function()
       message(k, table.unpack(list, 1, 1000)))
   end)
 
-  it("leaves alone what callbacks raise", function()
+  it("leaves errors of callbacks unchanged", function()
     local A = cute.zeros({4}, cute.f32)
     assert.equal("mine", message(cute.ops.elementwise, function()
       error("mine", 0) end, A))
@@ -93,7 +93,7 @@ describe("an error that no check foresaw", function()
   end)
 end)
 
-describe("what was taken without a word", function()
+describe("a call that was once accepted silently", function()
   local function says(want, f, ...)
     local ok, text = pcall(f, ...)
     assert.is_false(ok)
@@ -101,7 +101,7 @@ describe("what was taken without a word", function()
   end
   local A = cute.zeros({16, 16}, cute.bf16)
 
-  it("is refused", function()
+  it("is rejected", function()
     local params = cute.utils.PersistentTileSchedulerParams({4, 4, 1},
                                                             {1, 1, 1})
     says("bad argument #1 to 'PersistentTileSchedulerParams:get_grid_shape' "

@@ -1,5 +1,5 @@
--- Numbers too large for layouts, tensors and memories, and handles of a trace:
--- each is refused, and none is taken for something else.
+-- Numbers too large for layouts, tensors and memory, and handles of a trace:
+-- each is rejected, and none is mistaken for something else.
 local cute = require "cute"
 local core = require "cute.core"
 local support = require "spec.support"
@@ -9,12 +9,13 @@ local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
 end
 
--- Words whose upper bits would make them tuples, traced values, `_`, bases.
+-- Words whose upper bits would make them tuples, traced values, `_` or basis
+-- elements.
 local FAR = {1 << 60, (1 << 60) + 3, (1 << 61) + 1, (1 << 61) + 3,
              3 << 60, (3 << 60) + 1, 1 << 62, (5 << 60) + (1 << 56) + 1,
              math.maxinteger, math.mininteger, -(1 << 60) - 1, -(1 << 62)}
 
--- What takes integers, as a function of one.
+-- Functions that take integers, each as a function of one.
 local function takers(x)
   local l = cute.layout "(4,8):(8,1)"
   local swizzled = cute.make_composed_layout(cute.make_swizzle(1, 1, 4), 8,
@@ -63,13 +64,13 @@ local function takers(x)
 end
 
 describe("an integer of 2^60 and more", function()
-  it("is refused or stays a number, on the host and in kernels", function()
+  it("is rejected or stays a number, on the host and in kernels", function()
     local function try(x)
       for name, f in pairs(takers(x)) do
         for _, n in ipairs(FAR) do
           local ok, got = pcall(f, n)
           local text = tostring(got)
-          if ok then  -- what it gives has no part that nobody gave
+          if ok then  -- the number became no traced value and no `_`
             local said = ("%s(%d): %s"):format(name, n, text)
             assert.is_nil(text:find "[?_]" or text:find "traced", said)
           else
@@ -88,7 +89,7 @@ describe("an integer of 2^60 and more", function()
     end, X)
   end)
 
-  it("forges nothing in casts", function()
+  it("forges no objects in casts", function()
     local l = cute.layout "8:1"
     for name, f in pairs {
       upcast = function(n) return cute.upcast(l, n) end,
@@ -190,7 +191,7 @@ describe("a mark of a trace", function()
     traced(function() assert.is_false(core.rollback(old)) end)
   end)
 
-  it("holds only while what was before it stands", function()
+  it("is valid only while the state before it exists", function()
     traced(function()
       local a = core.mark()
       local tid = cute.arch.thread_idx()

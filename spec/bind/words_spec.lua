@@ -1,7 +1,7 @@
--- What every public function says of a call that cannot be right: its own
--- name as users write it, the argument, the value, a kind; nothing of Lua's
--- or of the inside. The functions are found by walking the modules and the
--- types, so that a new one is covered without an edit.
+-- Every public function's error for a wrong call: it has the function's name as
+-- users write it, the argument, the value and a kind, and nothing of Lua or of
+-- internals. The functions are found by walking the modules and the types, so
+-- that a new one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local calls_of = require "spec.calls"
@@ -11,8 +11,8 @@ local support = require "spec.support"
 
 local kinds = core.error_kinds
 
--- Functions that take any number of arguments, and why. The parameter is that
--- of their signature.
+-- Functions that take any number of arguments, and why. The key is the
+-- parameter in their signature.
 local FREE = {
   ["modes..."] = "modes to go down to, or modes of a basis",
   ["values..."] = "a list of operands, of a coordinate, to print, to return",
@@ -27,7 +27,7 @@ local FREE = {
 }
 
 ---------------------------------------------------------------------------
--- What a message has to be
+-- Requirements of a message
 ---------------------------------------------------------------------------
 
 local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
@@ -35,11 +35,12 @@ local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
   "not enough memory", "INTERNAL", "%[internal%]", "please report",
   "lua/cute", "invalid option", "malformed"}
 
--- Does a message tell a value: as it was written, as it prints, or what it is?
+-- Reports whether a message shows a value: as written, as printed, or by its
+-- type.
 local function mentions(message, v)
   local words = {core.show(v), tostring(v), core.typename(v)}
   if type(v) == "table" then
-    words = {words[1], "nil", "()", "empty"}  -- nil: a field that it lacks
+    words = {words[1], "nil", "()", "empty"}  -- nil: a missing field
     for k in pairs(v) do words[#words + 1] = tostring(k) end
     for _, x in ipairs(v) do
       if mentions(message, x) then return true end
@@ -53,7 +54,7 @@ local function mentions(message, v)
   return false
 end
 
--- What is wrong with a message about name(args...), or nil.
+-- Returns what is wrong with a message about name(args...), or nil.
 local function complaint(message, name, args)
   if type(message) ~= "string" then return "is no text" end
   local first = message:match "^[^\n]*"
@@ -74,7 +75,8 @@ local function complaint(message, name, args)
   end
   if kind == "bad-launch" then return end
   if kind == "not-tracing" or kind == "inside-kernel" then return end
-  if said:find "%f[%w]nil%f[%W]" then return end  -- what is missing
+  -- the message names what is missing
+  if said:find "%f[%w]nil%f[%W]" then return end
   for i = 1, args.n do
     if mentions(message, args[i]) then return end
   end
@@ -112,7 +114,7 @@ local function samples()
   return list
 end
 
--- An object of the type that a method belongs to, or nil.
+-- Returns an object of the type that a method belongs to, or nil.
 local function receiver(type_)
   local L, T = cute.layout "(4,2):(1,4)", cute.zeros({4, 2}, cute.f32)
   local k = cute.kernel("k", function() end)
@@ -137,7 +139,7 @@ local function receiver(type_)
   return make[type_]
 end
 
--- Calls of one function: lists of arguments.
+-- Returns calls of one function: lists of arguments.
 local function calls(f)
   local most, _, free = count(f.signature)
   local list = {{n = 0}, {n = 1}}
@@ -167,7 +169,7 @@ local function text(f, args)
   return ("%s(%s)"):format(f.name, table.concat(list, ", "))
 end
 
--- Arguments that are there: nil behind the last is none.
+-- Counts the arguments up to the last that is not nil.
 local function given(args)
   local n = args.n
   while n > 0 and args[n] == nil do n = n - 1 end
@@ -203,10 +205,11 @@ describe("every public function #long", function()
 
   teardown(function() rawset(io, "stdout", stdout) end)
 
-  surface.nameless()  -- loads all
+  surface.nameless()  -- loads all modules
   local public = surface.functions()
 
-  it("has a signature, and a reason where it takes any number", function()
+  it("has a signature, and a reason if it takes any number of arguments",
+     function()
     assert.same({}, surface.nameless())
     for _, f in ipairs(public) do
       local _, _, free = count(f.signature)
@@ -214,8 +217,8 @@ describe("every public function #long", function()
     end
   end)
 
-  -- Tables of options name all keys in the signature, which refuses others,
-  -- but for these.
+  -- Option tables: the signature names all keys and unknown ones are rejected,
+  -- with these exceptions.
   local CHECKED = {
     ["cute.graph"] = "kernel.check_options", ["cute.kernel"] = "the same",
     ["cute.raw_kernel"] = "raw.lua's own", ["cute.print_tensor"] = "printing",
@@ -228,14 +231,14 @@ describe("every public function #long", function()
     ["tiles.is_async"] = "a kernel's own choices",
     ["tiles.operand"] = "a kernel's own choices",
   }
-  it("knows the options that it takes", function()
+  it("has a list of its options", function()
     for _, f in ipairs(public) do
       local loose = f.signature and f.signature:find "%f[%w]opt%w*%??: ?table"
       assert.truthy(not loose or CHECKED[f.name], f.signature)
     end
   end)
 
-  it("refuses options that it does not know, and names the nearest", function()
+  it("rejects unknown options, and names the nearest", function()
     for said, f in pairs {
       ["cute.zeros: no option 'devce' (did you mean device?): there are device "
         .. "pinned seed"] = function()
@@ -267,7 +270,7 @@ describe("every public function #long", function()
 
   for _, f in ipairs(public) do
     if f.signature then
-      it("says what is wrong: " .. f.signature, function()
+      it("reports what is wrong: " .. f.signature, function()
         local bad = {}
         check(f, bad)
         assert.equal(0, #bad, table.concat(bad, "\n", 1, math.min(#bad, 4)))
@@ -315,7 +318,7 @@ describe("every type", function()
     return list
   end
 
-  it("says so when an operator or a field means nothing", function()
+  it("reports unsupported operators and fields", function()
     local T = cute.zeros({4, 2}, cute.f32)
     local values = {cute.layout "(4,2):(1,4)", T, T.iterator, cute.f32,
       cute.buffer("f32", 4), cute.make_swizzle(1, 0, 1),
@@ -337,14 +340,14 @@ describe("every type", function()
   end)
 end)
 
-describe("what is easily mistaken", function()
+describe("an easily mistaken name", function()
   local function says(want, f, ...)
     local ok, message = pcall(f, ...)
     assert.is_false(ok)
     assert.equal(want, message:match ":%d+: ([^\n]*)")
   end
 
-  it("is told by the name that was written", function()
+  it("is reported as it was written", function()
     local k = cute.kernel("k", function(_) end)
     local T = cute.zeros({4}, cute.f32)
     says("bad argument #1 to 'cute.size' (integer or tuple expected, got no "

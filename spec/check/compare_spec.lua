@@ -1,5 +1,5 @@
--- Results beside a reference and a GPU: what differs, where, and who wrote it;
--- sizes that show what square ones hide.
+-- Results compared with a reference and with a GPU: which elements differ, and
+-- which line wrote them; sizes that reveal faults that square ones hide.
 local check = require "cutelua.check"
 local compare = require "cutelua.check.compare"
 local cute = require "cute"
@@ -18,7 +18,8 @@ local function ints(...)
   return cute.tensor(list, cute.i32):with_shape(t)
 end
 
--- y = 2 x, eight elements a thread; thread 37 of the launch has one wrong.
+-- y = 2 x, eight elements a thread; with `bad`, one element of thread 37 is
+-- wrong.
 local line
 local function twice(bad)
   return cute.kernel("twice", function(x, y)
@@ -46,12 +47,12 @@ local function verdict(bad, more)
   local o = {grid = 2, block = 32, reference = reference, gpu = false}
   for k, v in pairs(more or {}) do o[k] = v end
   local v = twice(bad)(x, y):check(o)
-  assert.equal(0, y(301))  -- memory is as it was
+  assert.equal(0, y(301))  -- memory is restored
   return v
 end
 
 describe("a reference", function()
-  it("that says the same is told", function()
+  it("that agrees is reported", function()
     local v = verdict(-1)
     assert.equal("ok", v.verdict)
     assert.same({{with = "reference", tensor = "y", most = 0, of = 512,
@@ -60,7 +61,7 @@ describe("a reference", function()
                    tostring(v))
   end)
 
-  it("says what the kernel has no store to", function()
+  it("reports elements that no store of the kernel reaches", function()
     local x, y = cute.ones({32}, cute.i32), cute.zeros({32}, cute.i32)
     local v = cute.kernel("half", function(_, b)
       b[arch.thread_idx()] = 1
@@ -70,10 +71,10 @@ describe("a reference", function()
     assert.same({0, 1}, {v.compared[2].count, v.compared[1].count})
     assert.same({7, 1, 5}, {v.compared[1].first.coord[1],
                             v.compared[1].first.got, v.compared[1].first.want})
-    assert.equal(1, x(7))  -- memory is as it was
+    assert.equal(1, x(7))  -- memory is restored
   end)
 
-  it("shows the first wrong element, who wrote it, and the box of all",
+  it("shows the first wrong element, its writer, and the box of all",
      function()
     local v = verdict(37)
     assert.equal("bug", v.verdict)
@@ -94,7 +95,7 @@ describe("a reference", function()
       .. '%[1,0,0%],"coord":%[301%],"file":"compare_spec.lua"', v:json())
   end)
 
-  it("is missed by what rounding explains only", function()
+  it("accepts differences that rounding explains", function()
     local k = cute.kernel("third", function(x, y)
       local t = arch.thread_idx()
       y[t] = x[t] / 3
@@ -159,7 +160,7 @@ describe("a reference", function()
     assert.same({{0}, {0, 0, 0}}, {c.first.threads, c.first.block})
   end)
 
-  it("is refused where there are no arguments for it", function()
+  it("is rejected if there are no arguments for it", function()
     local p = twice(-1)(ints(512), ints(512)):compile {grid = 2, block = 32,
                                                        device = "sim"}
     support.raises("a reference gets the arguments of a call", function()
@@ -184,7 +185,7 @@ local function unary(f)
   end)
 end
 
--- A card that runs `other` in a kernel's place, or fails.
+-- Simulates a GPU that runs `other` in a kernel's place, or fails.
 local function pretend(other, f)
   local gpu, elsewhere = compare.gpu, kernel.elsewhere
   compare.gpu = function()
@@ -204,7 +205,7 @@ local function pretend(other, f)
 end
 
 describe("a GPU", function()
-  it("is compared bit for bit, and what differs is a bug", function()
+  it("is compared bit for bit, and differences are bugs", function()
     local double = unary(function(x) return 2 * x end)
     local v = pretend(function(x) return 2 * x end, function()
       return of(double, 64)
@@ -225,7 +226,7 @@ describe("a GPU", function()
     assert.matches("the GPU ended with: an illegal address", tostring(v))
   end)
 
-  it("has other bits where a zero has another sign", function()
+  it("has other bits if a zero has another sign", function()
     local zero = unary(function(x) return x * 0 end)
     local negative = 0
     local v = pretend(function(x)
@@ -237,7 +238,7 @@ describe("a GPU", function()
     assert.matches("y%(%d+%): %-0 on the simulator, 0 by the GPU", tostring(v))
   end)
 
-  it("that is not there is said not to have been compared", function()
+  it("that is missing is reported as not compared", function()
     local gpu = compare.gpu
     compare.gpu = function() return nil, "no driver" end
     local v = of(unary(function(x) return x end), 32, {
@@ -249,7 +250,7 @@ describe("a GPU", function()
     assert.matches("check: no driver", tostring(why))
   end)
 
-  it("may round functions of CUDA's in another way, and says so", function()
+  it("may round CUDA's functions differently, with a note", function()
     local v = pretend(function(x) return math.exp(x) * (1 + 1e-7) end,
       function() return of(unary(cute.exp), 64) end)
     assert.equal("ok", v.verdict)
@@ -258,7 +259,7 @@ describe("a GPU", function()
     assert.is_true(v.compared[1].error < 3e-7)
   end)
 
-  it("is not asked where a bug, or an order that is left, is known", function()
+  it("is not used if a bug, or an unfinished schedule, is known", function()
     local clock = cute.kernel("clock", function(_, y) y[0] = arch.clock() end)
     local v = pretend(nil, function()
       return clock(cute.zeros({1}, cute.i32), cute.zeros({1}, cute.i32)):check {
@@ -272,13 +273,13 @@ describe("a GPU", function()
     end).not_compared)
   end)
 
-  it("is not asked where several results are right", function()
+  it("is not used if several results are right", function()
     local ticket = cute.kernel("ticket", function(c, y)
       cute.when((arch.thread_idx() % 32):eq(0), function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    local v = pretend(nil, function()  -- whose launch would fail
+    local v = pretend(nil, function()  -- a launch on it would fail
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
     end)
@@ -288,7 +289,7 @@ describe("a GPU", function()
 end)
 
 describe("a GPU", function()
-  it("sees no phase of an mbarrier that is said not to be over by chance",
+  it("runs no launch whose mbarrier phase ends by chance",
      function()
     local k = cute.kernel("phases", function(_, y)
       local bar = arch.alloc_smem(cute.i64, 1)
@@ -338,9 +339,9 @@ end)
 
 local TM, TN = 16, 32
 
--- y = 2 x, a block for each tile of rows m and columns n. raster(b, tiles of m,
--- of n) says which tile is block b's; inside(row, column, m, n) which elements
--- there are.
+-- y = 2 x, one block for each tile of rows m and columns n. raster(b, tiles of
+-- m, of n) returns block b's tile; inside(row, column, m, n) tells which
+-- elements exist.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -409,7 +410,7 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- Tiles in columns of two, as blocks that share L2 take them: the columns
+  -- Tiles in columns of two, in the order of blocks that share L2: the columns
   -- are as high as the matrix is wide.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
@@ -430,11 +431,11 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    local wrong = of_size(v, 1, 256)  -- columns that are left
+    local wrong = of_size(v, 1, 256)  -- the remaining columns
     assert.equal("bug", wrong.verdict)
   end)
 
-  it("that a kernel refuses are no bugs; what Lua raises is raised", function()
+  it("that a kernel rejects are no bugs; Lua's errors are raised", function()
     local ok = tiled(by_rows, within)
     local function sizes_of(m, n)
       if m % TM > 0 or n % TN > 0 then
@@ -507,7 +508,8 @@ describe("cutelua check of a lesson", function()
                          select("#", ...) > 0 and dir .. "/l.lua" or nil}
   end
 
-  it("says what its reference says, and who wrote what is wrong", function()
+  it("reports its reference's result, and the writer of wrong elements",
+     function()
     local out, _, code = run "row:eq(9)"
     assert.equal(0, code, out)
     assert.matches("\ncheck: reference: ok: error 0.0e%+00 of all elements\n",
@@ -524,7 +526,7 @@ describe("cutelua check of a lesson", function()
       .. '"verdict":"bug"}\n$', out)
   end)
 
-  it("says it of copies, too", function()
+  it("does the same for copies", function()
     support.write(dir .. "/c.lua", [[
       local cute = require "cute"
       require "cutelua.bench.copylesson".run(arg, {about = "Copies.",
@@ -561,7 +563,7 @@ describe("cutelua check of a lesson", function()
 end)
 
 describe("cutelua.check", function()
-  it("keeps words of check apart from those of a launch", function()
+  it("separates options of check from those of a launch", function()
     local launch, own = check.options {grid = 1, tolerance = 1, gpu = false}
     assert.same({device = "sim", grid = 1}, launch)
     assert.same({tolerance = 1, gpu = false}, own)

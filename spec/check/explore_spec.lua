@@ -1,5 +1,5 @@
--- Every schedule: random programs beside all interleavings of them, enumerated
--- in plain Lua; what is a bug in one order only; our kernels.
+-- Systematic schedules: random programs against all of their interleavings,
+-- enumerated in plain Lua; bugs in only one schedule; our kernels.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"
@@ -20,7 +20,8 @@ end
 -- Random programs
 ---------------------------------------------------------------------------
 
--- What an operation does to memory m, a list: what it gives; nil: it waits.
+-- Effect of an operation on memory m, a list: returns its result, or nil while
+-- it waits.
 local MEANS = {
   add = function(m, o) m[o.at] = m[o.at] + o.v return m[o.at] - o.v end,
   exch = function(m, o)
@@ -50,8 +51,8 @@ local EMIT = {
 
 local NAMES = {"add", "add", "exch", "load", "store", "cas"}
 
--- Two or three warps of a few operations; `unless`: it is done only where what
--- the one before gave is even; kept: results are seen.
+-- Returns two or three warps of a few operations; `unless`: the operation runs
+-- only if the previous result is even; kept: results are stored.
 local function program(random)
   local warps = {}
   for w = 1, random(2, 3) do
@@ -65,8 +66,8 @@ local function program(random)
   return warps
 end
 
--- All states of a program; calls each with the last ones, or where nobody can
--- go on. step(state, warp) gives the next state, or nil.
+-- Enumerates all states of a program; calls each with the final ones and the
+-- deadlocked ones. step(state, warp) returns the next state, or nil.
 local function enumerate(state, n, step, key, each)
   local seen = {}
   local function visit(s)
@@ -97,7 +98,7 @@ local function flat(s)
     .. table.concat(s.pc, ",") .. ";" .. table.concat(s.last, ",")
 end
 
--- How many results the interleavings of a program have.
+-- Returns the number of results of a program's interleavings.
 local function results_of(warps)
   local start = {m = {0, 0}, out = {}, pc = {}, last = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -139,11 +140,11 @@ local function kernel_of(warps)
 end
 
 ---------------------------------------------------------------------------
--- Random programs that all do alike
+-- Random programs of identical warps
 ---------------------------------------------------------------------------
 
--- So many do the same operations, with what the one before gave added to their
--- numbers; who got `bad` in the end does something else.
+-- Returns a program of identical warps: each operation adds the previous result
+-- to its numbers; a warp whose last result is `bad` does something else.
 local function alike(random)
   local ops = {n = random(2, 4), bad = random(0, 3)}
   for k = 1, random(1, ops.n < 3 and 3 or 2) do
@@ -153,7 +154,8 @@ local function alike(random)
   return ops
 end
 
--- How many results the interleavings have, and whether anybody gets `bad`.
+-- Returns the number of results of the interleavings, and whether a warp's last
+-- result is `bad`.
 local function alike_results(ops)
   local start = {m = {0, 0}, pc = {}, last = {}, out = {}}
   for w = 1, ops.n do start.pc[w], start.last[w] = 1, 0 end
@@ -210,7 +212,7 @@ local function barrier_program(random)
   return warps
 end
 
--- How many results there are, and in how many nobody can go on.
+-- Returns the number of results, and how many of them are deadlocks.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -272,8 +274,8 @@ local function randomly(n, f)
   end
 end
 
--- Is what was told no matter of results: arrivals that nothing orders, or that
--- are left; numbers that are drawn again?
+-- Reports whether a fault says nothing about results: unordered or unused
+-- arrivals; tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "draws a number")
@@ -325,7 +327,7 @@ describe("all schedules", function()
     assert.is_true(oks > 10)
   end)
 
-  it("of blocks, or warps, that are alike: but for which is which #long",
+  it("of identical blocks, or warps, up to renaming #long",
      function()
     local bugs, oks, most = 0, 0, 0
     local function lane() return arch.thread_idx() % 32 end
@@ -351,7 +353,7 @@ describe("all schedules", function()
                    ("%d %d %d"):format(bugs, oks, most))
   end)
 
-  it("of eight that draw tickets are one, if nobody knows his number",
+  it("of eight that draw tickets are one, if the number is not used",
      function()
     local function draw(who, number)
       return cute.kernel("draw", function(y, c)
@@ -375,7 +377,7 @@ describe("all schedules", function()
     assert.same({"ok", 24, 24}, {v.verdict, v.orders, v.results})
   end)
 
-  it("of random mbarriers: their results, and who can wait for ever #long",
+  it("of random mbarriers: their results and deadlocks #long",
      function()
     local bugs, oks = 0, 0
     randomly(100, function(random, seed)
@@ -420,7 +422,7 @@ local function spin(f)
 end
 
 describe("a verdict", function()
-  it("is ok where a flag is waited for, a bug where it is read once", function()
+  it("is ok if a flag is waited for, a bug if it is read once", function()
     local good = hand_over(function(x, y, f)
       spin(f)
       y[0] = x[0]
@@ -439,8 +441,8 @@ describe("a verdict", function()
                    tostring(v))
   end)
 
-  it("tells of the one order in which somebody waits for ever, and leaves "
-     .. "memory as it was", function()
+  it("reports the only schedule with a deadlock, and leaves memory unchanged",
+     function()
     local k = cute.kernel("turns", function(c, d)
       cute.when((arch.thread_idx() % 32):eq(0), function()
         local n = arch.atomic_add(c.iterator, 1)
@@ -455,7 +457,7 @@ describe("a verdict", function()
     assert.equal(0, c(0))
   end)
 
-  it("is incomplete where orders are left, lanes meet or the clock is read",
+  it("is incomplete if schedules remain, lanes meet or the clock is read",
      function()
     local ticket = cute.kernel("ticket", function(y, c)
       cute.when((arch.thread_idx() % 32):eq(0), function()
@@ -507,7 +509,7 @@ describe("a verdict", function()
     assert.equal("block-race", v.fault.kind)
   end)
 
-  it("refuses what it cannot be of", function()
+  it("rejects unsupported options", function()
     local k = cute.kernel("k", function(x) x[0] = 1 end)
     support.raises("check: orders = 0: a number above 0 is needed",
                    function() k(zeros(1)):check {grid = 1, block = 1,
@@ -520,8 +522,8 @@ describe("a verdict", function()
   end)
 end)
 
--- Warp 0 fills a ring of tiles that two others sum; each asks with try_wait
--- for the next stage before it is at it.
+-- Warp 0 fills a ring of tiles that two others sum; each tests the next stage
+-- with try_wait before it gets there.
 local function ring(flaw)
   local Group = cute.pipeline.CooperativeGroup
   local agent = cute.pipeline.Agent.Thread
@@ -558,8 +560,8 @@ local function ring(flaw)
   end)
 end
 
--- Two warps of each block draw the rows that they write; one writes none
--- (flaw) if it draws the last one.
+-- Two warps of each block draw the rows that they write. With `flaw`, a warp
+-- that draws the last row writes nothing.
 local function draws(flaw)
   return cute.kernel("draws", function(y)
     local tid, b = arch.thread_idx(), arch.block_idx()
@@ -574,21 +576,21 @@ local function draws(flaw)
   end)
 end
 
-describe("of blocks that hand nothing over", function()
+describe("of blocks that do not synchronize", function()
   local function verdict(k, inputs, rows, blocks, block)
     local y = cute.empty({rows, blocks}, cute.i32)
     inputs[#inputs + 1] = y
     return k(table.unpack(inputs)):check {grid = blocks, block = block}
   end
 
-  it("what one wrote in another order is not unwritten", function()
+  it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
     assert.equal(4, v.orders)  -- two of each
     assert.equal(2, v.results)
   end)
 
-  it("what one leaves out in one order only is", function()
+  it("elements left unwritten in one schedule only", function()
     local v = verdict(draws(true), {}, 2, 3, 64)
     assert.equal("bug", v.verdict)
     assert.equal("unwritten", v.fault.kind)
@@ -596,7 +598,7 @@ describe("of blocks that hand nothing over", function()
     assert.same({{0, 0}}, v.schedule.turns)
   end)
 
-  it("a try_wait and its wait are one", function()
+  it("a try_wait and its wait count as one", function()
     local x = cute.ones({32, 6}, cute.i32)
     local v = verdict(ring(), {x}, 64, 3, 96)
     assert.equal("ok", v.verdict, tostring(v))
@@ -609,7 +611,7 @@ describe("of blocks that hand nothing over", function()
     end
   end)
 
-  it("an answer for another barrier is no wait at this one", function()
+  it("an answer for another barrier is no wait for this one", function()
     local function kernel(asked)
       return cute.kernel("other", function(x, y)
         local tid = arch.thread_idx()
@@ -652,7 +654,8 @@ describe("Hopper's GEMM #noasan", function()
     return run:check {orders = 100}
   end
 
-  it("is ok in one order with any cluster and schedule #long", function()
+  it("is ok in one schedule with any cluster and configuration #long",
+     function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)

@@ -1,4 +1,4 @@
--- `cutelua check`: verdicts as text and JSON, schedules kept and run again,
+-- `cutelua check`: verdicts as text and JSON, saved and replayed schedules,
 -- exit codes.
 local cute = require "cute"
 local json = require "cutelua.text.json"
@@ -40,7 +40,7 @@ describe("cutelua check", function()
   end)
   after_each(function() support.remove(dir) end)
 
-  it("says a verdict of each launch, once", function()
+  it("prints a verdict for each launch, once", function()
     local out, err, code = check(dir .. "/s.lua", "1")
     assert.equal("", err)
     assert.equal(0, code)
@@ -49,7 +49,7 @@ describe("cutelua check", function()
       .. "block; 3 runs\ndone\n$", out)
   end)
 
-  it("goes on behind a launch whose time is estimated", function()
+  it("continues after a launch whose time is estimated", function()
     support.write(dir .. "/g.lua", [[
       local cute = require "cute"
       local A, B = cute.randn({64, 64}, cute.bf16), cute.randn({64, 64},
@@ -95,7 +95,7 @@ describe("cutelua check", function()
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: seconds = 1 is the bound\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
-    out = of(2000, 200)  -- one is short, but there are 200 changes
+    out = of(2000, 200)  -- one run is short, but there are 200 edits
     assert.matches("needed.*unknown.*\n  not all were looked at: no time was "
       .. "left\n", out)
     out = of(2000, 1)  -- many launches
@@ -159,7 +159,7 @@ describe("cutelua check", function()
       .. '\\"luck\\""}\n$', out)
   end)
 
-  it("ends with 3 where something was not covered", function()
+  it("exits with 3 if something was not covered", function()
     local out, _, code = check("--orders", "1", dir .. "/s.lua", "1")
     assert.equal(3, code)
     assert.matches("not covered: 1 orders were left after 1 runs", out)
@@ -169,7 +169,7 @@ describe("cutelua check", function()
     assert.is_falsy(out:find "kernel last")
   end)
 
-  it("looks at a launch again where integers in memory differ", function()
+  it("checks a launch again if integers in memory differ", function()
     local text = [[
 local cute = require "cute"
 local arch = cute.arch
@@ -196,7 +196,7 @@ end
       return {select(2, out:gsub("kernel last: ok", "")), code}, out
     end
     assert.same({1, 0}, count("1"))
-    assert.same({2, 0}, count("2"))  -- the counter was not put back
+    assert.same({2, 0}, count("2"))  -- the counter was not restored
     assert.same({1, 0}, count("5", "i32", "reset"))
     assert.same({5, 0}, count("5", "f32"))
     assert.same({15, 0}, count("15"))
@@ -215,7 +215,7 @@ end
       .. "  s.lua:9: .* %[race%]", out)
   end)
 
-  it("says what it had nothing of, and what it could not write", function()
+  it("reports missing tools, and files that it could not write", function()
     local s = dir .. "/s.lua"
     local function said(want, code, ...)
       local out, err, rc = check(...)
@@ -256,7 +256,7 @@ describe("cutelua check", function()
   end)
   after_each(function() support.remove(dir) end)
 
-  it("refuses what it does not know", function()
+  it("rejects unknown options", function()
     for _, words in ipairs {
       {{}, "check: which script?"},
       {{"--order", "1", "x"}, "unknown option '%-%-order'"},
@@ -280,7 +280,7 @@ describe("cutelua check", function()
 end)
 
 describe("JSON", function()
-  it("is of lists, objects, numbers, strings and what is none of them",
+  it("has lists, objects, numbers, strings and null",
      function()
     assert.equal('{"a":[1,2.5,"x\\n\\"\\\\\\u0001"],"b":{"c":true},"d":[],'
       .. '"e":null}', json.encode {a = {1, 2.5, 'x\n"\\\1'}, b = {c = true},

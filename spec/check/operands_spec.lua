@@ -1,9 +1,10 @@
--- Faults of one operand (spec/operands.lua): what the surgeon proposes.
+-- Faults of one operand (spec/operands.lua): the repairs that the search
+-- proposes.
 local operands = require "spec.operands"
 local support = require "spec.support"
 
-describe("the surgeon, of one wrong operand,", function()
-  -- Over all faults, or those that are silent: results alone show them.
+describe("the repair search, for one wrong operand,", function()
+  -- Runs over all faults, or over the silent ones: only results reveal them.
   local function over(silent, refer)
     local n, mended, first, right, lost = 0, 0, 0, 0, {}
     for i, f in ipairs(operands.FAULTS) do
@@ -38,7 +39,7 @@ describe("the surgeon, of one wrong operand,", function()
     assert.equal(mended, right, lost)
   end)
 
-  it("mends what a reference alone shows", function()
+  it("repairs what only a reference reveals", function()
     local n, _, first, right, lost = over(true, true)
     assert.equal(n, first, lost)
     assert.equal(n, right, lost)

@@ -1,7 +1,8 @@
--- Polls: random programs of warps that ask memory and mbarriers again and
--- again, beside all interleavings of them, enumerated in plain Lua. The verdict
--- of check is the enumeration's: the same number of results, or a fault of a
--- kind that some interleaving has. CUTELUA_SEEDS: how many programs (60).
+-- Polling: random programs of warps that repeatedly read memory and test
+-- mbarriers, against all of their interleavings, enumerated in plain Lua. The
+-- verdict of check must equal the enumeration's: the same number of results, or
+-- a fault of a kind that some interleaving has. CUTELUA_SEEDS: number of
+-- programs (60).
 local cute = require "cute"
 local arch = cute.arch
 
@@ -9,10 +10,10 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where a program's warps and its words are.
+-- Where the program's warps and words are: one block, or several.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
--- How a spin loop goes on: while what it reads is so.
+-- Conditions of a spin loop: it continues while the value read satisfies one.
 local WHILE = {
   ne = function(x, v) return x ~= v end,
   eq = function(x, v) return x == v end,
@@ -20,7 +21,7 @@ local WHILE = {
 }
 local COMPARED = {"ne", "ne", "eq", "lt"}
 
--- Names, each as often as it is to come.
+-- Returns a list of names, each as often as its number says.
 local function names(text)
   local list = {}
   for n, name in text:gmatch "(%d) (%l+)" do
@@ -33,7 +34,7 @@ local ANY = names [[4 store 1 add 1 max 1 exch 1 load 1 cas 4 wait 1 take
 local LOOPS = {wait = true, take = true, lock = true, both = true, test = true,
                mwait = true}
 
--- An operation of warp w, its k-th.
+-- Returns the kth operation of warp w.
 local function operation(random, p, w, k)
   local name = ANY[random(#ANY)]
   if LOOPS[name] then
@@ -52,8 +53,8 @@ local function operation(random, p, w, k)
   return o
 end
 
--- A word that is 0 where a gate is open, or a lock free; who closes it and
--- opens it again, and who passes it.
+-- A word is 0 while a gate is open, or a lock free. CLOSE: operations that
+-- close it (and later open it); ENTER: operations that pass it.
 local CLOSE = names "2 store 1 max 1 exch 2 lock"
 local ENTER = names "2 eq 2 ne 2 lock 1 take"
 
@@ -77,7 +78,7 @@ local function gate(random, w)
   return ops
 end
 
--- Ones without a fault: a lock around what all of them write; turns.
+-- Returns operations without a fault: a lock around all writes, or turns.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}
@@ -87,7 +88,7 @@ local function right(random, kind, w)
           word("store", kind == 2 and 0 or w)}
 end
 
--- Some that count how many came: each adds, and waits for a sum.
+-- Returns operations that count arrivals: each warp adds, and waits for a sum.
 local function counter(random)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = random(9) > 1}
@@ -127,7 +128,7 @@ local function program(random)
         or o.name == "get"
     end
   end
-  -- Blocks that only store do not depend on one another: results do.
+  -- Blocks that only store are independent; the results that they keep are not.
   if p.place == "blocks" then
     p[1][#p[1] + 1] = {name = "load", at = 1, v = 0, cmp = 0, kept = true}
   end
@@ -175,8 +176,9 @@ local function fill(n, x)
   return t
 end
 
--- rel: what is released at a place, by: who wrote it last; wrote, read: when
--- each accessed d last; open, done: what an mbarrier's phase hands over.
+-- rel: what the last write to a word releases; by: the warp that wrote the word
+-- last; wrote, read: when each warp last accessed d; open, done: what an
+-- mbarrier's phase releases.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),
@@ -190,7 +192,7 @@ local function acquire(s, w, at)
   if s.rel[at] then join(s.vc[w], s.rel[at]) end
 end
 
--- w stores v; rmw: in place of what it read.
+-- Warp w stores v; rmw: the store is part of a read-modify-write.
 local function write(s, w, o, v, rmw)
   local keep = s.rel[o.at] and (rmw or s.by[o.at] == w)
   if not keep then s.rel[o.at] = nil end
@@ -207,7 +209,7 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- A read, and what it makes of the place.
+-- Returns a read-modify-write with f.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)
@@ -217,7 +219,7 @@ local function rmw(f)
   end
 end
 
--- Is an access to d unordered with others' accesses?
+-- Reports whether an access to d is unordered with others' accesses.
 local function races(s, w, others)
   for u = 1, #s.pc do
     if u ~= w and others[u] > s.vc[w][u] then return true end
@@ -225,9 +227,9 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- an attempt that failed
+local AGAIN = {}  -- a failed attempt
 
--- What an operation does: what it gives; AGAIN; nil: it waits.
+-- Effects of operations: each returns its result; AGAIN; or nil while it waits.
 local DO = {
   store = function(s, w, o) write(s, w, o, o.v) return 0 end,
   load = read,
@@ -251,7 +253,7 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  both = function(s, w, o)  -- two reads, one after the other
+  both = function(s, w, o)  -- two reads in sequence
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})
     if at == 1 then s.held[w] = x return AGAIN end
@@ -301,7 +303,8 @@ local DO = {
   end,
 }
 
--- The state behind warp w's next step; nil: it has none. again: it failed.
+-- Returns the state after warp w's next step, or nil if it has none; again: the
+-- attempt failed.
 local function step(p, s, w)
   local o = p[w][s.pc[w]]
   if not o then return nil end
@@ -328,7 +331,7 @@ local function step(p, s, w)
   return t
 end
 
--- Can nobody go on, memory staying as it is?
+-- Reports whether no warp can continue while memory stays the same.
 local function is_stuck(p, s)
   local some = false
   for w = 1, p.n do
@@ -352,8 +355,8 @@ end
 
 local MOST_STATES = 15000
 
--- The results of all interleavings, and which faults some have; nil: there are
--- too many states.
+-- Returns the results of all interleavings, and the faults that some have; nil
+-- if there are too many states.
 local function enumerate(p)
   local seen, n, results, known = {}, 0, 0, {}
   local faults = {}
@@ -390,7 +393,8 @@ local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
 
 local function loop(f) cute.loop(f, function() end) end
 
--- (words m, d behind them, an mbarrier) -> emits o, gives its result.
+-- Takes (words m, data d after them, an mbarrier), emits o and returns its
+-- result.
 local EMIT = {
   store = function(x, o) arch.store(x.at(o), o.v, x.put(o)) return 0 end,
   load = function(x, o) return arch.load(x.at(o), cute.i32, x.get(o)) end,
@@ -532,13 +536,13 @@ end
 local KIND = {race = "race", ["block-race"] = "race", ["warp-race"] = "race",
               deadlock = "deadlock", runaway = "deadlock"}
 
--- Is what was found no matter of polls: arrivals that nothing orders?
+-- Reports whether a fault is not about polling: arrivals that nothing orders.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "draws a number")
 end
 
--- What the verdict says that the enumeration does not; nil: nothing.
+-- Returns what the verdict says and the enumeration does not, or nil.
 local function difference(v, want, faults)
   if not next(faults) then
     if v.verdict ~= "ok" then return "there is no fault" end
@@ -549,7 +553,7 @@ local function difference(v, want, faults)
 end
 
 describe("polls", function()
-  it("of random programs come to what all interleavings do #long", function()
+  it("of random programs agree with all interleavings #long", function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 60
     local bugs, oks, seed = 0, 0, 0
     while bugs + oks < most do
@@ -578,9 +582,9 @@ local PUT = {shared = {sem = "release", scope = "cta"},
 local GET = {shared = {sem = "acquire", scope = "cta"},
              global = {sem = "acquire", scope = "gpu"}}
 
--- The verdict on threads that run by f(w, x): w(number, g) runs g in a warp (of
--- shared memory) or a block (of global) of that number; x: data(k), and words
--- to store, poll (while(value) holds), cas and max.
+-- Returns the verdict on threads that run f(w, x). w(number, g) runs g in the
+-- warp (in shared memory) or block (in global memory) of that number. x has
+-- data(k), and words to store, poll (while(value) holds), cas and max.
 local function verdict(place, n, f)
   local shared = place == "shared"
   local k = cute.kernel("k", function(y, m)
@@ -689,7 +693,7 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may see the 1, and acquire what warp 0 released, or only the 2.
+  -- Warp 1 may see the 1, and acquire what warp 0 released, or only see the 2.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()
@@ -813,7 +817,7 @@ describe("check", function()
     end
   end)
 
-  it("finds who waits for ever for another block's shared memory", function()
+  it("finds a thread that waits forever for another block's memory", function()
     local k = cute.kernel("k", function(y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
       cute.when(arch.thread_idx():eq(0), function() s[0] = 0 end)

@@ -1,7 +1,7 @@
--- The surgeon: what of our kernels' synchronisation is needed, and whether
--- what was taken out is put in again. spec/faults/repair/ has bugs, and the
--- lines that it proposes. The whole set: CUTELUA_ALL=1,
--- SPEC_SECONDS=3600 and SPECS=spec/check/surgeon_spec.lua make test.
+-- The repair search: which synchronization of our kernels is necessary, and
+-- whether removed synchronization is put back. spec/faults/repair/ has bugs,
+-- and the lines that the search proposes. The whole set: CUTELUA_ALL=1,
+-- SPEC_SECONDS=3600 and SPECS=spec/check/repair_spec.lua make test.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local cute = require "cute"
@@ -54,8 +54,9 @@ if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 local function ints(n) return cute.zeros({n}, cute.i32) end
 local arch = cute.arch
 
-describe("the surgeon", function()
-  it("finds again what was taken out of our kernels #noasan #long", function()
+describe("the repair search", function()
+  it("restores synchronization removed from our kernels #noasan #long",
+     function()
     local planted, first, any, lost = 0, 0, 0, {}
     for _, script in ipairs(SOME) do
       over(script[1], script[2], function(program, run)
@@ -83,7 +84,7 @@ describe("the surgeon", function()
     assert.is_true(any >= planted * 2 // 3, told)
   end)
 
-  it("says of each operation of a GEMM whether it is needed", function()
+  it("reports for each operation of a GEMM whether it is needed", function()
     local function needs(k)
       local list
       over("gemm3stage", GEMM .. k, function(program, run)
@@ -99,12 +100,12 @@ describe("the surgeon", function()
       assert.is_truthy(n.words:find "cp_async_wait_group%(1%)"
         or n.words:find "sync_threads")
     end
-    list = needs(32)  -- kernels/gemm_sm80, one tile: no stage is filled again
+    list = needs(32)  -- kernels/gemm_sm80, one tile: no stage is refilled
     assert.same({"needed", "needed", "not needed", "not needed"},
                 {list[1].need, list[2].need, list[3].need, list[4].need})
   end)
 
-  it("weakens a barrier that one warp meets at", function()
+  it("weakens a barrier that only one warp needs", function()
     local k = cute.kernel("k", function(x, y)
       local t = cute.arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout(32))
@@ -169,7 +170,7 @@ describe("the surgeon", function()
   end)
 end)
 
--- Of two barriers one is enough; the third is of no use.
+-- One of the first two barriers is enough; the third is unnecessary.
 local function three(x, y)
   local t = arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
@@ -195,8 +196,8 @@ local function gains(o)
   return v, v.needs
 end
 
-describe("the surgeon", function()
-  it("estimates what is gained without what is not needed", function()
+describe("the repair search", function()
+  it("estimates the gain of removing unnecessary operations", function()
     local v, needs = gains {gpu = false}
     for i = 2, 4 do
       local g = needs[i].gain
@@ -214,7 +215,7 @@ describe("the surgeon", function()
                    v:json())
   end)
 
-  it("says of which one has to stay", function()
+  it("reports which of two has to stay", function()
     local v, needs = gains {gpu = false}
     assert.same({needs[2], needs[3]}, needs[2].one_of)
     assert.equal(needs[2].one_of, needs[3].one_of)
@@ -225,7 +226,7 @@ describe("the surgeon", function()
       .. needs[2].line .. "}", v:json())
   end)
 
-  it("says of any number which one has to stay, and of pairs which", function()
+  it("reports for any number which one has to stay, and for pairs", function()
     local function of(f)
       local v = cute.kernel("k", f)(cute.randn({64}, cute.f32),
         cute.empty({64}, cute.f32)):check {grid = 1, block = 64,
@@ -264,8 +265,8 @@ describe("the surgeon", function()
   end)
 end)
 
-describe("the surgeon", function()
-  it("estimates a launch that may overlap the one before", function()
+describe("the repair search", function()
+  it("estimates a launch that may overlap the preceding one", function()
     local function add(x, y)  -- no griddepcontrol_wait
       local t = arch.thread_idx()
       arch.sync_warp()
@@ -278,8 +279,8 @@ describe("the surgeon", function()
     assert.is_true(v.needs[1].gain.with > 0)
   end)
 
-  it("says why the time of a launch is unknown", function()
-    -- The model runs one block alone, which waits for the other one.
+  it("reports why the time of a launch is unknown", function()
+    -- The model runs one block alone, although it waits for the other one.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t
@@ -330,7 +331,7 @@ describe("the surgeon", function()
                    tostring(v))
     assert.matches("^measured in turns, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
-    local k = cute.kernel("k", function(x)  -- not what it would do again
+    local k = cute.kernel("k", function(x)  -- differs from a repetition
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1
       arch.sync_threads()
     end)
@@ -340,7 +341,7 @@ describe("the surgeon", function()
   end)
 end)
 
-describe("the surgeon", function()
+describe("the repair search", function()
   it("changes a function while it is written, and no longer", function()
     local p = cute.kernel("three", three)(cute.empty({128}, cute.f32),
       cute.empty({128}, cute.f32)):trace {block = 128}
@@ -364,7 +365,7 @@ describe("the surgeon", function()
       {{ref = sites[1], how = "before", op = "syncwarp"}}, barriers)
   end)
 
-  it("refuses edits that are none", function()
+  it("rejects invalid edits", function()
     local k = cute.kernel("k", function(x) x[0] = 1 end)
     local x = cute.zeros({1}, cute.f32)
     local p = k(x):compile {grid = 1, block = 1, device = "sim"}

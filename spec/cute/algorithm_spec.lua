@@ -1,5 +1,5 @@
--- fill, clear, axpby, transform, reduce; all forms of gemm; and that every
--- function of atoms and tiled operations is annotated.
+-- fill, clear, axpby, transform, reduce; all forms of gemm. Also checks that
+-- every function of atoms and tiled operations is annotated.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -18,7 +18,7 @@ local function list(t)
   return out
 end
 
--- In registers, shared and global memory.
+-- Tensors in registers, shared and global memory.
 local SPACES = {
   registers = function(t)
     local r = cute.make_fragment_like(t)
@@ -86,7 +86,7 @@ describe("algorithms", function()
     end
   end)
 
-  it("axpby reads no y times what turns out to be zero", function()
+  it("axpby reads no y times a traced zero", function()
     local k = cute.kernel("k", function(mX, mY, beta)
       local r = cute.make_fragment_like(mX)
       r:fill(6)
@@ -120,7 +120,7 @@ describe("algorithms", function()
     assert.same({4, 14, 24, 34, 44, 54}, list(z))
   end)
 
-  it("refuse what does not fit", function()
+  it("reject operands that do not fit", function()
     local x, y = cute.zeros({8}, cute.f32), cute.zeros({6}, cute.f32)
     local function go(f)
       return function() cute.kernel("k", f)(x, y):trace {block = 1} end
@@ -148,7 +148,7 @@ describe("gemm", function()
     return t
   end
 
-  -- Every form with tensor cores computes the same.
+  -- Every form gives the same result with tensor cores.
   it("of all ranks, with a tensor-core atom", function()
     local A = matrix(32, 32, cute.bf16, function(i, k)
       return (i * 3 + k * 5) % 7 - 3

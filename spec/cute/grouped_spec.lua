@@ -14,7 +14,7 @@ local function numbers(list)
   return t
 end
 
--- Groups of a case, (G,4).
+-- Returns the groups of a case, (G,4).
 local function shapes_of(groups)
   local t = cute.zeros({#groups, 4}, cute.i32)
   for g, shape in ipairs(groups) do
@@ -26,7 +26,8 @@ end
 
 local ROOM = 16  -- tiles of a group along M and N
 
--- What a launch did: count, place of each tile (group, m, n), K's tiles.
+-- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
+-- it was taken, its position, its number of K tiles.
 local function grouped_run(case, traced)
   local groups, cluster, tile, opts, most = table.unpack(case)
   local total, places = 0, {}
@@ -133,8 +134,9 @@ describe("groups with extents of their own", function()
   end)
 end)
 
--- Work along a mode whose end the kernel finds: for each tile {m, n's start},
--- how often, its group and what is left of this.
+-- Launches a scheduler along a mode whose end the kernel finds. Returns for
+-- each tile {m, start of n}: how often it was taken, its group, and the columns
+-- left in the group.
 local function contiguous_run(sizes, clusters_m, tile, blocks)
   local ends, all = {0}, 0
   for i, n in ipairs(sizes) do
@@ -177,7 +179,7 @@ local function contiguous_run(sizes, clusters_m, tile, blocks)
   return count, group, left, all
 end
 
-describe("groups one behind the other", function()
+describe("concatenated groups", function()
   for number, case in ipairs {
     {{10, 20, 30}, 1, 8, 3}, {{1, 1, 1, 64}, 3, 16, 7}, {{0, 5, 0, 0, 40}, 2,
       32, 2}, {{128}, 5, 64, 132}, {{33, 0}, 2, 32, 1}} do
@@ -226,7 +228,7 @@ describe("a walk without an end", function()
     end
   end)
 
-  it("names what it cannot do", function()
+  it("names unsupported options", function()
     local params = utils.PersistentTileSchedulerParams {1, 1}
     support.raises("inner_mode of 2: 0 (M) or 1 (N)",
       utils.StaticPersistentRuntimeTileScheduler, params, {0, 0, 0}, {1, 1, 1},

@@ -1,6 +1,6 @@
--- The Python DSL's Hopper names, called as the DSL calls them: what is by name
--- there is a table here. Each kernel runs in the simulator and on a GPU, and
--- its text is compiled for sm_90a.
+-- The Python DSL's Hopper names, called as in the DSL, with tables for its
+-- keyword arguments. Each kernel runs in the simulator and on a GPU, and its
+-- text is compiled for sm_90a.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local names = require "spec.program.names"
@@ -10,9 +10,9 @@ local arch, nvgpu, pipeline, utils = cute.arch, cute.nvgpu, cute.pipeline,
 local cpasync, warpgroup = nvgpu.cpasync, nvgpu.warpgroup
 local _ = cute._
 
-local device  -- where kernels run
+local device  -- device of the kernels
 
--- A test on both devices.
+-- Defines a test on both devices.
 local function both(name, f)
   for _, where in ipairs {"sim:sm_90a", "gpu"} do
     it(name .. (where == "gpu" and " #gpu" or ""), function()
@@ -22,8 +22,8 @@ local function both(name, f)
   end
 end
 
--- Runs f of (out, ...) in `block` threads; out (block) of i32 is what every
--- thread should have. opts: of the launch.
+-- Runs f(out, ...) in `block` threads; every thread must write `want` to out
+-- (block) of i32. opts: options of the launch.
 local function runs(opts, want, f, ...)
   local block = opts.block or 32
   local out = cute.zeros({block}, cute.i32)
@@ -42,7 +42,7 @@ end
 
 local function first(f) cute.when(arch.thread_idx():eq(0), f) end
 
--- An mbarrier that counts n.
+-- Returns an mbarrier that counts n arrivals.
 local function barrier(n)
   local bar = arch.alloc_smem(cute.i64, 1)
   first(function()
@@ -171,7 +171,7 @@ describe("Hopper's names", function()
       cute.copy(store, r, cute.local_tile(s(tid, _), {6}, {0}),
                 {mbar_ptr = bar, cta_rank = 1 - rank})
       arch.mbarrier_wait(bar, 0)
-      cute.when(rank:eq(0), function()  -- what block 1 stored
+      cute.when(rank:eq(0), function()  -- the value that block 1 stored
         local sum = 0
         for i = 0, 5 do sum = sum + s[{tid, i}] end
         out[tid] = sum
@@ -228,7 +228,7 @@ describe("Hopper's names", function()
         local c = pipe:make_consumer()
         local sum = 0
         for k = 0, 2 do
-          -- what it gives back: the empty barrier of the stage
+          -- the returned barrier: the stage's empty barrier
           arch.mbarrier_wait(pipe:consumer_get_barrier(c.state),
                              k == 2 and 0 or 1)
           c:wait()

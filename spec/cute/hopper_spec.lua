@@ -1,5 +1,5 @@
--- cute.utils.hopper_helpers and what cute.utils has for epilogues: names and
--- layouts from tables, and a tile multiplied with all of it, exactly.
+-- cute.utils.hopper_helpers and the epilogue helpers of cute.utils: names and
+-- layouts from tables, and a tile multiplied with all of them, exactly.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -93,8 +93,8 @@ describe("hopper_helpers", function()
   end)
 end)
 
-describe("what TMA can do for a GEMM", function()
-  it("is multicast where a cluster shares an operand", function()
+describe("TMA loads for a GEMM", function()
+  it("multicast if a cluster shares an operand", function()
     for _, case in ipairs {{{1, 1, 1}, false, false}, {{2, 1, 1}, false, true},
                            {{1, 2, 1}, true, false}, {{2, 4, 1}, true, true}} do
       local a = utils.cluster_shape_to_tma_atom_A(case[1], cute.make_layout(1))
@@ -112,7 +112,7 @@ describe("what TMA can do for a GEMM", function()
            utils.cluster_shape_to_tma_atom_A, {2})
   end)
 
-  it("is asked for before", function()
+  it("are checked beforehand", function()
     local valid = utils.is_valid_mma_tiler_and_cluster_shape
     assert.is_true(valid({64, 256, 64}, {1, 1}))
     assert.is_true(valid({128, 8, 64}, {3, 1}, false))
@@ -143,7 +143,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- of a row of A and one of B, by both
+local sums = {}  -- products of rows of A and B, by both indices
 
 local function sum_of(i, j)
   local at = i << 16 | j
@@ -154,7 +154,7 @@ local function sum_of(i, j)
   return sums[at]
 end
 
--- D = A B^T of a tile: (64 or 128,N,K), by the helpers' layouts, in one step.
+-- D = A B^T of a tile, (64 or 128,N,K), with the helpers' layouts, in one step.
 -- by: "tma", or "threads" that copy shared memory to D.
 local function multiply(o)
   local dtype, n, tile = o.d_dtype, o.n, {64 * o.groups, o.n, 64}
@@ -248,7 +248,7 @@ local function multiply(o)
   end
 end
 
-describe("a tile of a GEMM by the helpers", function()
+describe("a tile of a GEMM with the helpers", function()
   for _, o in ipairs {
     {d_dtype = cute.f32, d_layout = "row", b_layout = "row", n = 32},
     {d_dtype = cute.f32, d_layout = "col", b_layout = "col", n = 64},
@@ -266,7 +266,7 @@ describe("a tile of a GEMM by the helpers", function()
     end
   end
 
-  it("asks for shared memory that TMA stores from", function()
+  it("takes shared memory that TMA stores from", function()
     local D = cute.zeros({64, 64}, cute.f32)
     local atom, coords = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileS2GOp(), D, cute.make_layout({64, 64}, {64, 1}),

@@ -4,7 +4,7 @@ local html = require "cutelua.text.html"
 local NASTY = "a<b>&\"'</script><!--\u{20AC} `${x}` \\ \r\n\tend"
 
 describe("pages", function()
-  it("escape what HTML has a meaning for, and what is no text", function()
+  it("escape markup, and invalid text", function()
     assert.equal("&lt;a href=&quot;x&quot;&gt;&amp;amp;&#39;",
                  html.escape '<a href="x">&amp;\'')
     assert.equal("a\u{FFFD}b\u{FFFD}", html.escape "a\0b\xff")
@@ -24,7 +24,7 @@ describe("pages", function()
     return browser.visit(pages, opt)
   end
 
-  it("are what was written: light, dark, on a phone #noasan #long", function()
+  it("show their text: light, dark, on a phone #noasan #long", function()
     local text = html.page {title = NASTY, data = {text = NASTY, n = {1, 2}},
       body = ('<p id="p" title="%s">%s</p>'):format(html.escape(NASTY),
         html.escape(NASTY))
@@ -57,7 +57,7 @@ describe("pages", function()
     assert.equal("rgb(255, 255, 255)", dark.now)
   end)
 
-  it("are told of their errors, and reach no network #noasan", function()
+  it("report their errors, and reach no network #noasan", function()
     local found = visit {
       {html = html.page {title = "", body = "", script = "nothing.at.all;"},
        script = "return 1"},

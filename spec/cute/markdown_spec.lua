@@ -1,4 +1,4 @@
--- Markdown as HTML.
+-- Converts Markdown to HTML.
 local markdown = require "cutelua.text.markdown"
 
 describe("markdown", function()

@@ -1,16 +1,16 @@
--- cute.math: its names, what {fastmath = ...} makes of one call, and that the
--- errors which docs/simulator.md has are not exceeded.
+-- cute.math: its names, the effect of {fastmath = ...} on one call, and that
+-- errors stay within the bounds of docs/simulator.md.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
 
--- The Python DSL's.
+-- Names of the Python DSL.
 local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   clamp copysign cos cosh erf erfc exp exp2 expm1 floor fma fpowi ipowi isfinite
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- What f32 functions call without and with fastmath: "" is the same.
+-- Functions that f32 calls without and with fastmath; "" means the same.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},
@@ -23,7 +23,7 @@ local FAST = {
   {"asinh", "asinhf"}, {"acosh", "acoshf"}, {"atanh", "atanhf"},
   {"erf", "erff"}, {"erfc", "erfcf"}, {"cbrt", "cbrtf"}}
 
--- The text of o = f(x) for a type, without the functions in front.
+-- Returns the text of o = f(x) for a type, without helper functions.
 local function text_of(f, dtype, opts)
   local x, o = cute.zeros({1}, dtype), cute.zeros({1}, dtype)
   local source = cute.kernel("k", opts or {}, function(a, b)
@@ -89,7 +89,7 @@ describe("cute.math", function()
     for i = 0, 7 do assert.equal(o(1, i), o(0, i)) end
   end)
 
-  it("says what is wrong with its options", function()
+  it("reports wrong options", function()
     raises("exp: no option 'fast' (did you mean fastmath?)", cute.exp, 1,
            {fast = true})
     raises("fastmath = 3: a boolean is needed", cute.exp, 1, {fastmath = 3})
@@ -98,7 +98,7 @@ describe("cute.math", function()
     assert.equal(math.exp(1), cute.math.exp(1, ON))
   end)
 
-  it("rounds what C gives of f64", function()
+  it("rounds C's f64 results", function()
     local x, o = cute.zeros({64}, cute.f32), cute.zeros({64, 6}, cute.f32)
     for i = 0, 63 do x[i] = (i - 30) * 0.37 + 0.01 end
     local F = {math.exp, math.sin, math.cos, math.tan, math.atan,
@@ -119,7 +119,7 @@ describe("cute.math", function()
   end)
 end)
 
--- The first bound of each function in the table of docs/simulator.md.
+-- Returns the first bound of each function in the table of docs/simulator.md.
 local function bounds()
   local list = {}
   local text = support.read "docs/simulator.md"
@@ -140,7 +140,7 @@ describe("the errors of docs/simulator.md", function()
   it("are a GPU's #gpu", function()
     local list, N = bounds(), 4096
     local x = cute.zeros({N}, cute.f32)
-    for i = 0, N - 1 do  -- of every size, half of them of the usual ones
+    for i = 0, N - 1 do  -- every magnitude, half of them ordinary
       local m = 1 + (i * 2654435761 & 0x7fffff) / 0x800000
       local e = i % 2 == 0 and i // 2 % 8 - 5 or i // 2 % 60 - 30
       x[i] = (i // 64 % 2 == 0 and m or -m) * 2.0 ^ e

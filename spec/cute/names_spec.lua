@@ -1,5 +1,5 @@
--- Names of the Python DSL that stand for what has another name here, and small
--- functions of its own.
+-- Names of the Python DSL that are aliases here, and small functions of its
+-- own.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -12,7 +12,7 @@ local function launch(f, block, ...)
 end
 
 describe("the Python DSL's names", function()
-  it("of types are those of cute's", function()
+  it("of types are aliases of cute's", function()
     for name, short in pairs {Float4E2M1FN = "e2m1", Float6E2M3FN = "e2m3",
       Float6E3M2FN = "e3m2", Float8E8M0FNU = "ue8m0", Uint4 = "u4",
       Uint128 = "u128", Int4 = "i4"} do
@@ -27,7 +27,7 @@ describe("the Python DSL's names", function()
     end
   end)
 
-  it("have infinity and NaN where the type has", function()
+  it("include infinity and NaN if the type has them", function()
     for _, t in ipairs {"f64", "f32", "tf32", "f16", "bf16"} do
       assert.equal(math.huge, cute[t].inf)
       assert.is_true(cute[t].nan ~= cute[t].nan)
@@ -40,7 +40,7 @@ describe("the Python DSL's names", function()
     end
   end)
 
-  it("of reductions and masks are what functions take", function()
+  it("of reductions and masks are accepted by functions", function()
     local x, o = cute.tensor({3, -1, 7, 5}, "i32"), cute.zeros({3}, "i32")
     launch(function(v, out)
       local all = v:load()
@@ -57,7 +57,7 @@ describe("the Python DSL's names", function()
     assert.equal(31 * 16, sums(7))
   end)
 
-  it("of plain copies are those of UniversalCopy", function()
+  it("of plain copies are aliases of UniversalCopy", function()
     local plain = tostring(cute.make_copy_atom("UniversalCopy", cute.f32, 128))
     for _, name in ipairs {"CopyG2ROp", "CopyR2GOp", "CopyS2ROp",
                            "CopyR2SOp"} do
@@ -128,7 +128,7 @@ describe("cute.arch.approx", function()
 end)
 
 describe("cute.arch.nanosleep", function()
-  it("lets the other warps go on", function()
+  it("lets the other warps continue", function()
     local o = cute.zeros({1}, "i32")
     local call
     for seed = 1, 4 do

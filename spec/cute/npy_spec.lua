@@ -1,7 +1,7 @@
 local npy = require "cute.npy"
 local support = require "spec.support"
 
--- A file of version `major`, put together from the format's description.
+-- Returns a file of version `major`, built from the format's description.
 local function file(dict, data, major)
   major = major or 1
   local size = major == 1 and "<I2" or "<I4"
@@ -68,7 +68,7 @@ describe("npy", function()
     assert.same({3, 2}, a.shape)
   end)
 
-  it("reads back what it wrote, and what it wrote is the format", function()
+  it("reads back its own files, which follow the format", function()
     local path = dir .. "/y.npy"
     assert.is_true(npy.write(path, {dtype = "f32", shape = {2, 3},
       bytes = SIX}))
@@ -88,14 +88,14 @@ describe("npy", function()
     end
   end)
 
-  it("refuses what is no .npy file", function()
+  it("rejects other files", function()
     refused("is no .npy file (it does not start with \\x93NUMPY)", "PK\3\4")
     refused("is empty", "")
     refused("has .npy version 9.0, of which nothing is known",
       "\x93NUMPY\9\0\10\0abcdefgh")
   end)
 
-  it("refuses a file that is cut off anywhere", function()
+  it("rejects a file that is truncated anywhere", function()
     local whole = file(F4, SIX)
     for n = 6, #whole - 1 do
       local a, why = read(whole:sub(1, n))
@@ -107,7 +107,7 @@ describe("npy", function()
     assert.truthy(read(whole .. "more"))
   end)
 
-  it("refuses element types that it has not", function()
+  it("rejects unsupported element types", function()
     local function with(descr)
       return file(F4:gsub("'<f4'", descr), SIX)
     end
@@ -149,7 +149,7 @@ describe("npy", function()
     end
   end)
 
-  it("refuses broken headers", function()
+  it("rejects broken headers", function()
     refused("has a broken header: {'descr': '<f4', 'fortran_order': Maybe, "
       .. "'shape': (2, 3), }", file(F4:gsub("False", "Maybe"), SIX))
     refused("has a broken header: {'descr': '<f4', 'fortran_order': False, "
@@ -160,13 +160,13 @@ describe("npy", function()
     refused("is cut off in its header", "\x93NUMPY\1\0\255\255{'descr'")
   end)
 
-  -- A header of exactly this text, padded with nothing.
+  -- Returns a header of exactly this text, without padding.
   local function bare(text, major)
     return "\x93NUMPY" .. string.char(major or 1, 0)
       .. ((major or 1) == 1 and "<I2" or "<I4"):pack(#text) .. text
   end
 
-  it("says of every malformed header what it is", function()
+  it("reports what is wrong with every malformed header", function()
     for major = 1, 3 do
       refused("has an empty header", bare("", major) .. SIX)
       refused("has an empty header", bare(" ", major) .. SIX)
@@ -226,7 +226,7 @@ describe("npy", function()
     end
   end)
 
-  it("shows what a header says, and lets no terminal obey it", function()
+  it("shows a header's text without control characters", function()
     refused("has a broken header: {\\x1b]0;owned\\x07\\x9b2J\\u{202e}é\\n}",
       bare "{\27]0;owned\7\x9b2J\u{202e}é\n}")
     refused("element type '\\x1b[2J' is not supported",
@@ -281,7 +281,7 @@ describe("npy", function()
     assert.truthy(arrays > 100 and refusals > 1000)
   end)
 
-  it("reads pipes, and believes no size that they tell", function()
+  it("reads pipes, and does not trust their sizes", function()
     local path = dir .. "/pipe"
     local function through(bytes)
       support.write(dir .. "/bytes", bytes)
@@ -301,7 +301,7 @@ describe("npy", function()
     assert.equal("/dev/null is empty [io]", why)
   end)
 
-  it("refuses another type or shape than is expected", function()
+  it("rejects another type or shape than expected", function()
     local bytes = file(F4, SIX)
     assert.truthy(read(bytes, {dtype = {"f16", "f32"}, shape = {-1, 3}}))
     refused("holds f32, f16 expected", bytes, {dtype = "f16"})
@@ -316,7 +316,7 @@ describe("npy", function()
     refused("has shape (0,3), (2,3) expected", empty, {shape = {2, 3}})
   end)
 
-  it("says that a file cannot be opened or written", function()
+  it("reports that a file cannot be opened or written", function()
     local a, why = npy.read(dir .. "/none.npy")
     assert.is_nil(a)
     assert.equal(("cannot open %s/none.npy: No such file or directory [io]")
@@ -364,7 +364,7 @@ describe("npy", function()
     end
   end)
 
-  it("writes what buffers hold, bf16 as f32", function()
+  it("writes the contents of buffers, bf16 as f32", function()
     local cute = require "cute"
     local a = assert(read(file(F4, SIX)))
     local _, buffer = npy.tensor(a)

@@ -1,4 +1,4 @@
--- Tile schedulers: every tile once, in the order that was asked for.
+-- Tile schedulers: every tile once, in the requested order.
 local core = require "cute.core"
 local cute = require "cute"
 local brute = require "spec.raster".brute
@@ -6,7 +6,7 @@ local arch = cute.arch
 local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
--- What the blocks of a launch did: count[tile], and the place of each tile in
+-- Launches a scheduler. Returns count[tile], and the position of each tile in
 -- its cluster's walk. traced: extents are arguments of the kernel, or
 -- ("argument") the parameters are.
 local function run(tiles, cluster, opts, most, traced)
@@ -42,9 +42,10 @@ local function run(tiles, cluster, opts, most, traced)
   end
 end
 
--- What the clusters of a StreamKTileScheduler did: steps[tile * k + i] and
--- ends[tile] count who had step i of a tile and who finished it, left[range]
--- and got[range] are tile + 1 of the sums left and of those added.
+-- Launches a StreamKTileScheduler. Returns steps[tile * k + i] and ends[tile],
+-- which count the clusters that had step i of a tile and that finished it;
+-- left[range] and got[range] are tile + 1 of the partial sums written and of
+-- those added.
 local function stream(tiles, k, clusters, opts, traced)
   local m, n = tiles[1], tiles[2]
   local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
@@ -159,7 +160,7 @@ describe("tile schedulers", function()
     require "spec.kernels".compiles(call:trace {block = 32}, {"sm_90a"})
   end)
 
-  it("say how many tiles they have gone through", function()
+  it("report their number of finished tiles", function()
     local o = cute.zeros({9}, cute.i32)
     cute.kernel("k", function(out)
       local walk = utils.StaticPersistentTileScheduler(
@@ -195,7 +196,7 @@ describe("tile schedulers", function()
         end
         x0, y0 = x, y
       end
-      assert.is_true(apart <= 1)  -- one diagonal step, where extents are odd
+      assert.is_true(apart <= 1)  -- one diagonal step, for odd extents
       local count, place, at = run({m, n, 2}, {1, 1, 1}, {order = order}, 3)
       for z = 0, 1 do
         for i = 0, m * n - 1 do
@@ -257,8 +258,9 @@ describe("tile schedulers", function()
     end
   end)
 
-  -- Tiles of a counter: how often each was taken, {by producers, by consumers},
-  -- the counter, the report. lag: blocks from this one on begin late.
+  -- Draws tiles from a counter. Returns how often each was taken, {by
+  -- producers, by consumers}, the counter, the report. lag: blocks from this
+  -- one on start late.
   local function draw(tiles, cluster, most, seed, broken)
     local host = utils.PersistentTileSchedulerParams(tiles, cluster)
     local m, n = tiles[1] + 3, tiles[2] + 3
@@ -300,7 +302,7 @@ describe("tile schedulers", function()
     return given, taken, counter, report
   end
 
-  it("draw tiles from a counter, each once, and put it back", function()
+  it("draw tiles from a counter, each once, and reset it", function()
     for seed, c in ipairs {{{5, 7}, {1, 1, 1}, 4}, {{3, 2}, {1, 1, 1}, 9},
                            {{6, 5}, {2, 1, 1}, 4}, {{5, 4}, {2, 2, 1}, 3}} do
       local tiles, cluster, most = table.unpack(c)
@@ -310,7 +312,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- of three warps two take each tile, one every other of its block's
+          -- two of three warps take each tile, one every other tile of its
+          -- block
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count
@@ -321,7 +324,7 @@ describe("tile schedulers", function()
     end
   end)
 
-  it("tell of numbers that are sent before all have read", function()
+  it("report numbers that are sent before all threads have read", function()
     local told = 0
     for seed = 1, 5 do
       local _, _, _, report = draw({6, 5}, {1, 1, 1}, 2, seed, true)
@@ -330,7 +333,7 @@ describe("tile schedulers", function()
     assert.is_true(told > 0)
   end)
 
-  it("name what they cannot do", function()
+  it("name unsupported options", function()
     local make = utils.PersistentTileSchedulerParams
     support.raises("M of 0: an integer of 1 or more is needed", make, {0, 1})
     support.raises("swizzle_size of 0", make, {1, 1}, nil, {swizzle_size = 0})

@@ -1,4 +1,5 @@
--- cute.pipeline: what goes through stages, and what leaving a step out does.
+-- cute.pipeline: data that pass through stages, and the effect of an omitted
+-- step.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -9,8 +10,8 @@ local _ = cute._
 
 local TILES, STAGES = 7, 3
 
--- Column sums of tiles of 32 x 4, each thread reading what others copied.
--- flaws: what is left out.
+-- Column sums of tiles of 32 x 4; each thread reads elements that others
+-- copied. flaw: the omitted step.
 local function summing(flaw, device_loop)
   return function(A, O)
     local t = arch.thread_idx()
@@ -111,7 +112,7 @@ describe("PipelineCpAsync", function()
 end)
 
 describe("NamedBarrier", function()
-  it("lets some warps meet", function()
+  it("synchronizes some warps", function()
     local O = cute.zeros({64}, "i32")
     local r = launch(function(out)
       local t = arch.thread_idx()
@@ -135,7 +136,7 @@ describe("NamedBarrier", function()
            {barrier_id = 1, num_threads = 40})
   end)
 
-  it("tells one warp that the other arrived", function()
+  it("signals one warp that the other arrived", function()
     local O = cute.zeros({64}, "i32")
     local r = launch(function(out)
       local t = arch.thread_idx()

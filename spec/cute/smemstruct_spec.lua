@@ -23,7 +23,8 @@ describe("structures", function()
     raises("not a power of two", cute.struct, {{"a", cute.f32, 1, align = 3}})
   end)
 
-  it("have counts and alignments by place or name, and nothing else", function()
+  it("have counts and alignments by position or name, and nothing else",
+     function()
     local f16 = cute.f16
     local s = cute.struct
     for _, fields in ipairs {
@@ -68,7 +69,7 @@ describe("structures", function()
     for i = 0, 31 do assert.equal(2.0 * (31 - i), out(i)) end
   end)
 
-  it("are given out by SmemAllocator, which the budget watches", function()
+  it("are allocated by SmemAllocator, within the budget", function()
     local Inner = cute.struct {{"v", cute.f32, 4}}
     local S = cute.struct {{"x", cute.i32, 32}, {"in2", Inner, 2},
                            {"u", cute.union {{"f", cute.f32}, {"i", cute.u32}}}}

@@ -1,5 +1,5 @@
--- Sparse matrices: what is there of a matrix and where it was, a GEMM of it
--- beside the dense one, and what is said of each misuse.
+-- Sparse matrices: their stored elements and positions, a sparse GEMM against
+-- the dense one, and the error for each misuse.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -14,13 +14,13 @@ local function random(seed)
   end
 end
 
--- A matrix of small integers of which at most half of each group is not 0.
+-- Returns a matrix of small integers; at most half of each group is not 0.
 local function matrix(rows, depth, dtype, chance)
   local A = cute.zeros({rows, depth}, dtype)
   local group = A.element_type.bits == 32 and 2 or 4
   for m = 0, rows - 1 do
     for k = 0, depth - 1, group do
-      for _ = 1, group // 2 do  -- may be the same place, or 0
+      for _ = 1, group // 2 do  -- may repeat a position, or be 0
         A[{m, k + chance(group)}] = chance(7) - (dtype == "u8" and 0 or 3)
       end
     end
@@ -28,7 +28,7 @@ local function matrix(rows, depth, dtype, chance)
   return A
 end
 
--- What a row of values and metadata stands for.
+-- Returns the dense row of values and metadata.
 local function whole(values, metadata, m, depth, group)
   local row = {}
   for k = 0, depth - 1 do row[k] = 0 end
@@ -45,7 +45,7 @@ local function whole(values, metadata, m, depth, group)
 end
 
 describe("cute.nvgpu.sm80.sparse", function()
-  it("says of a matrix what is there, and where", function()
+  it("returns a matrix's stored elements and positions", function()
     for _, dtype in ipairs {"bf16", "f16", "f32", "e4m3", "i8", "u8"} do
       local A = matrix(5, 64, dtype, random(#dtype))
       local group = A.element_type.bits == 32 and 2 or 4
@@ -56,7 +56,7 @@ describe("cute.nvgpu.sm80.sparse", function()
       for m = 0, 4 do
         local row = whole(values, metadata, m, 64, group)
         for k = 0, 63 do assert.equal(A[{m, k}], row[k]) end
-        for g = 0, 64 // group - 1 do  -- two places, the lower one first
+        for g = 0, 64 // group - 1 do  -- two positions, the lower one first
           local four = metadata[{m, g // 4}] >> g % 4 * 4 & 15
           assert.is_true(four & 3 < four >> 2)
         end
@@ -64,7 +64,7 @@ describe("cute.nvgpu.sm80.sparse", function()
     end
   end)
 
-  it("takes no other matrices", function()
+  it("rejects other matrices", function()
     local A = cute.zeros({2, 16}, "bf16")
     for k = 8, 10 do A[{1, k}] = 1 end
     raises("compress: elements 8 to 11 of row 1: 3 of 4 are not 0, at most 2 "
@@ -78,8 +78,8 @@ describe("cute.nvgpu.sm80.sparse", function()
   end)
 end)
 
--- D (M,N) = A (M,K) B (N,K)^T, tiles of 128 x n by two warpgroups, K in steps
--- of `step`.
+-- D (M,N) = A (M,K) B (N,K)^T, with tiles of 128 x n by two warpgroups and K in
+-- steps of `step`.
 local function gemm(op, n, step)
   local mma = cute.make_tiled_mma(op, cute.make_layout {2, 1, 1})
   local function smem(t, rows, k)
@@ -140,7 +140,7 @@ local CASES = {
     {64, 32, 64}, "SMEM") end, 64},
 }
 
--- Of a random matrix: how many elements are not the dense product's.
+-- Returns how many elements of a random product differ from the dense product.
 local function wrong(case, device, seed, M, N, K)
   local chance = random(seed)
   local dtype, op, step = table.unpack(case)
@@ -171,11 +171,11 @@ local mma = cute.make_tiled_mma(op)
 
 describe("a sparse product", function()
   for _, case in ipairs(CASES) do
-    it("is the dense one's: " .. case[1], function()
+    it("equals the dense one: " .. case[1], function()
       assert.equal(0, wrong(case, "sim:sm_90a", 1, 128, 32, 128))
     end)
 
-    it("is the dense one's on a GPU: " .. case[1] .. " #gpu", function()
+    it("equals the dense one on a GPU: " .. case[1] .. " #gpu", function()
       for seed = 1, 4 do
         assert.equal(0, wrong(case, "gpu", seed, 256, 64, 256))
       end
@@ -197,7 +197,7 @@ describe("a sparse product", function()
     assert.equal("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16",
                  op.ptx)
     assert.same({64, 8, 32}, op.shape_mnk)
-    -- CuTe's layouts are those of the whole of A
+    -- CuTe's layouts are those of the dense A
     assert.equal("((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))", tostring(
       cute.make_mma_atom(name .. "8x32_F32BF16BF16_RS<K,K>").tv_layout_A))
     raises("K 32", function()
@@ -209,7 +209,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("takes tensors of what is there, and of metadata", function()
+  it("takes tensors of stored elements, and of metadata", function()
     assert.same({{64, 16}, 1, 4}, mma:partition_shape_A {64, 64})
     assert.same({2, 1, 4}, mma:partition_shape_E {64, 8})
     assert.same({{8, 32}, 1, 4}, mma:partition_shape_B {8, 128})
@@ -235,7 +235,7 @@ describe("a sparse product", function()
         cute.make_tiled_mma(op, {1, 1, 1}, {64, 8,
           cute.make_layout({2, 16}, {16, 1})}):partition_shape_A {64, 64}
       end)
-    -- 64 bytes of a row of B have to lie together
+    -- 64 bytes of a row of B have to be contiguous
     raises("the layout is not canonical: element (0,16) lies ", function()
       mma:make_fragment_B((mma:get_slice(0):partition_B(cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("K_SW32", "bf16"), {8, 32}))))
@@ -244,7 +244,7 @@ describe("a sparse product", function()
 end)
 
 describe("a sparse product", function()
-  -- One instruction; f(E's registers, multiply).
+  -- Runs one instruction; f(E's registers, multiply).
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")
     E:fill(0x4444)
@@ -284,7 +284,7 @@ describe("a sparse product", function()
     assert.truthy(r.message:find(text, 1, true), r.message)
   end
 
-  it("asks for metadata that names two elements of four", function()
+  it("requires metadata that selects two elements of four", function()
     local function good(gE, e, multiply)
       cute.autovec_copy(gE, e)
       multiply()
@@ -298,7 +298,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("is told of its operands", function()
+  it("reports its operands", function()
     raises("gemm: SM90::GMMA::SPARSE::GMMA_64x8x32_F32BF16BF16_SS<K,K> takes "
       .. "{A, metadata} and B", function()
       once(function(gE, e, multiply, a)
@@ -309,7 +309,7 @@ describe("a sparse product", function()
     raises("takes the metadata of A from registers of u32 or u8", function()
       once(function(gE, _, multiply, a) multiply {a, gE} end)
     end)
-    raises("[in-flight]", function()  -- read until the wait
+    raises("[in-flight]", function()  -- read before the wait
       once(function(gE, e, multiply)
         cute.autovec_copy(gE, e)
         multiply()
@@ -318,7 +318,7 @@ describe("a sparse product", function()
     end)
   end)
 
-  it("is one call, metadata its last argument", function()
+  it("is one call, with metadata as last argument", function()
     local program = gemm(op, 8, 64)(cute.zeros({128, 32}, "bf16"),
       cute.zeros({128, 4}, "u16"), cute.zeros({8, 64}, "bf16"),
       cute.zeros({128, 8}, "f32"), 1):trace {block = 256}
@@ -332,7 +332,8 @@ describe("a sparse product", function()
   end)
 end)
 
--- How often a layout has each of n places, which it has equally often.
+-- Returns how often a layout selects each of n positions; all counts must be
+-- equal.
 local function times(layout, n, name)
   local hit = {}
   for i = 0, cute.size(layout) - 1 do
@@ -344,14 +345,15 @@ local function times(layout, n, name)
 end
 
 describe("atoms of sparse products", function()
-  it("give what is there of A, and its metadata, to threads", function()
+  it("assign stored elements of A, and its metadata, to threads", function()
     local list = {
       "SM120::SPARSE::SM120_SPARSE_16x8x64_TN<float_e4m3_t,float_e2m1_t,float>",
       "SM120::BLOCKSCALED::SPARSE::SM120_SPARSE_16x8x128_TN_VS<float_e2m1_t,"
         .. "float_e2m1_t,float,float_ue4m3_t,16>"}
     for i = 0, math.huge do
       local name = core.atom_name("mma", i)
-      if name:find "^SM100" then break end  -- thousands without any
+      -- thousands of atoms without a layout
+      if name:find "^SM100" then break end
       if name:find "SPARSE.*64x8x" then list[#list + 1] = name end
     end
     assert.equal(2 + 36 + 4 + 16 + 16, #list)
@@ -361,7 +363,7 @@ describe("atoms of sparse products", function()
       local words = K // (name:find "TF32" and 8 or name:find "VS" and 32 or 16)
       local of_e = times(m:thrfrg_E(cute.make_layout {M, words}), M * words,
                          name)
-      -- where four lanes have the same, two are looked at
+      -- four lanes have the same words, and two of them are used
       assert.equal(words == 2 and 2 or 1, of_e, name)
       local of_a = times(m.tv_layout_A_tiled, M * K // 2, name)
       assert.equal(name:find "_SS" and m:size() or 1, of_a, name)

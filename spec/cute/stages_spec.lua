@@ -1,6 +1,6 @@
--- cute.pipeline on mbarriers: what goes through rings of stages between warps
--- with roles of their own, in any schedule; turns; what leaving a step out
--- does. TMA's part is in copies' specs.
+-- cute.pipeline on mbarriers: data that pass through rings of stages between
+-- warps with different roles, under any schedule; alternation of roles; the
+-- effect of an omitted step. The specs of copies cover TMA.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -14,9 +14,9 @@ local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 -- One warp writes tiles of 64 numbers, two others sum what they read: each
--- thread of those another element. by: how the stage is filled ("maker": by
--- threads of which one makes the mbarriers, so that its warp does not wait);
--- flaw: a step that is left out; handles: through producers and consumers.
+-- thread reads another element. by: how the stage is filled ("maker": by
+-- threads one of which initializes the mbarriers, so that its warp does not
+-- wait); flaw: an omitted step; handles: through producers and consumers.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()
@@ -160,7 +160,7 @@ describe("PipelineAsync", function()
 end)
 
 describe("PipelineOrder", function()
-  it("lets groups take turns", function()
+  it("makes groups alternate", function()
     for _, depth in ipairs {1, 2} do
       for seed = 1, SEEDS do
         local log = cute.zeros({64}, cute.i32)
@@ -184,7 +184,7 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- each part goes round the groups in their order
+        -- each part visits the groups in their order
         local nth = {}
         for i = 0, 12 * depth - 1 do
           local group, part = log[i] // 10, log[i] % 10
@@ -199,9 +199,9 @@ describe("PipelineOrder", function()
 end)
 
 describe("PipelineProducer and PipelineConsumer", function()
-  -- One warp writes, one reads; the second half through others, which go on at
-  -- the state where the first ones left off.
-  it("go on where a state is", function()
+  -- One warp writes, one reads. The second half uses other pipeline objects,
+  -- which continue from the state of the first ones.
+  it("continue from a given state", function()
     for seed = 1, SEEDS do
       local O = cute.zeros({32}, cute.i32)
       T.ok(T.launch(function(out)
@@ -247,7 +247,7 @@ describe("PipelineProducer and PipelineConsumer", function()
 end)
 
 describe("SyncObject", function()
-  it("is what classes of the user's own are made of", function()
+  it("is the base of user-defined classes", function()
     local log = {}
     local Mine = setmetatable({__name = "Mine"},
                               {__index = pipeline.SyncObject})
@@ -263,7 +263,7 @@ describe("SyncObject", function()
            setmetatable({}, {__name = "Other"}))
   end)
 
-  it("is what barriers are", function()
+  it("is the base of barriers", function()
     assert.equal(3, pipeline.NamedBarrier {barrier_id = 3, num_threads = 32}
       :get_barrier())
     assert.is_nil(pipeline.TmaStoreFence(2):get_barrier())
@@ -301,7 +301,7 @@ describe("pipelines", function()
     end
   end)
 
-  it("say what they are not given", function()
+  it("report missing arguments", function()
     T.ok(T.launch(function()
       local one = Group(Agent.Thread)
       raises("PipelineAsync: no option 'stages'", pipeline.PipelineAsync,

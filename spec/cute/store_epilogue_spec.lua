@@ -1,5 +1,6 @@
--- tiles.epilogue: accumulators of tiles through a ring in shared memory to a
--- tensor, by TMA. Each element says its place, so that all are looked at.
+-- tiles.epilogue: stores accumulators of tiles through a ring in shared memory
+-- to a tensor, by TMA. Each element encodes its position, so that all are
+-- checked.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local kernels = require "spec.kernels"
@@ -9,9 +10,9 @@ local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
--- The tiles of an M x N x L tensor, each made by one of two blocks. c.n:
+-- Stores the tiles of an M x N x L tensor, each made by one of two blocks. c.n:
 -- columns of the MMA of c.groups warpgroups; c.epi, c.stages: the ring; c.side:
--- a warp besides that takes no part. Gives the program.
+-- an additional warp that takes no part. Returns the program.
 local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]
   local BM, BN, EM, EN = c.tile[1], c.tile[2], 64 * c.groups, c.epi
@@ -99,7 +100,7 @@ describe("tiles.epilogue", function()
     end)
   end
 
-  it("is told by the simulator where its tail is missing", function()
+  it("is reported by the simulator without its tail", function()
     local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",
       {64, 32, 16}, "SMEM", "K", "K"))
     local D = cute.zeros({64, 32}, "f16")
@@ -118,7 +119,7 @@ describe("tiles.epilogue", function()
     assert.is_false(report.ok)
   end)
 
-  it("refuses parts of other rows than the MMA's", function()
+  it("rejects parts with other rows than the MMA's", function()
     local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",
       {64, 64, 16}, "SMEM", "K", "K"))
     local function refused(EM, EN, opts)

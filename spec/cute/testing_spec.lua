@@ -54,7 +54,7 @@ describe("testing", function()
     raises("[shape-mismatch]", testing.convert, a, cute.zeros({3}, "f32"))
   end)
 
-  -- A prepared launch whose loop has n rounds.
+  -- Returns a prepared launch whose loop has n iterations.
   local function looping(n)
     local k = cute.kernel("k", function(out)
       local s = core.cvt(0, cute.i32)

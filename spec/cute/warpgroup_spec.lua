@@ -1,5 +1,5 @@
 -- cute.nvgpu.warpgroup: operations by name, canonical layouts, fields that
--- loops carry, registers in flight; what is said of each misuse.
+-- loops carry, registers in flight; the error for each misuse.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local warpgroup = cute.nvgpu.warpgroup
@@ -16,7 +16,7 @@ local mma = cute.make_tiled_mma(
 local mn = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64}, "SMEM", "MN", "MN"))
 
--- A tile's descriptors, in a layout.
+-- Returns a tile's descriptors in a layout.
 local function descriptors(m, l)
   return m:make_fragment_A((m:get_slice(0):partition_A(l)))
 end
@@ -37,7 +37,7 @@ describe("the operations of a warpgroup", function()
       W.MmaTF32Op({64, 104}, "SMEM")))
   end)
 
-  it("say which there are", function()
+  it("are listed in the error", function()
     local op = warpgroup.MmaF16BF16Op
     raises("the accumulators' type is f16; it may be f32 [bad-argument]", op,
            "bf16", "f16", {64, 64}, "SMEM")
@@ -76,7 +76,7 @@ describe("canonical shared memory", function()
       "K_SW16", "bf16")
   end)
 
-  it("is all that descriptors can tell", function()
+  it("is the memory that descriptors can describe", function()
     local layout = cute.make_layout
     raises("the layout is not canonical: element (1,0) lies 64 elements "
       .. "behind the first, not 8", descriptors, mma,
@@ -100,7 +100,7 @@ end)
 
 -- ---- in kernels ----
 
--- Traces f(what a tile of MMAs needs) as a kernel of 128 threads.
+-- Traces f as a kernel of 128 threads, with the operands of a tile of MMAs.
 local function trace(f)
   local function kernel(mD)
     local s = cute.make_smem_tensor(cute.bf16, cute.tile_to_shape(
@@ -146,18 +146,18 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by way of the loop's end
+    refuses(USED, function(t)   -- across the loop's end
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)
       end
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by one half of a branch
+    refuses(USED, function(t)   -- in one branch only
       W.fence() t.gemm() W.commit_group()
       cute.when(cute.arch.block_idx():gt(0), function() W.wait_group(0) end)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- by a break
+    refuses(USED, function(t)   -- after a break
       cute.loop(function() return true end, function()
         W.fence() t.gemm() W.commit_group()
         cute.break_if(cute.arch.block_idx():gt(0))
@@ -188,14 +188,14 @@ describe("registers in flight", function()
     end)
   end)
 
-  it("are fenced in front of the first MMA and behind every use", function()
+  it("are fenced before the first MMA and after every use", function()
     refuses("no fence is between this MMA and register 0 of t_acc, at its "
       .. "beginning", function(t) t.gemm() end)
     refuses("no fence is between this MMA and register 0 of t_acc, used in "
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    refuses(", used in line ", function(t)  -- in the pass before
+    refuses(", used in line ", function(t)  -- in the previous pass
       W.fence()
       for _ in cute.range(4) do
         t.gemm() W.commit_group() W.wait_group(0)
@@ -235,7 +235,7 @@ describe("registers in flight", function()
 end)
 
 describe("registers in flight", function()
-  it("hold A as long, where it comes from registers", function()
+  it("hold A as long, if it comes from registers", function()
     local rs = cute.make_tiled_mma(
       W.MmaF16BF16Op("bf16", "f32", {64, 64}, "RMEM"))
     local function kernel(early)
@@ -307,9 +307,9 @@ describe("ACCUMULATE", function()
     assert.truthy(t:find("bool ACCUMULATE", 1, true), t)
   end)
 
-  it("is of each tiled MMA, true at first though a region asks first",
+  it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- {what the body does with both, {of the first, of the second} behind it}
+    -- {what the body does with both, {of the first, of the second} after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))
@@ -338,7 +338,7 @@ describe("ACCUMULATE", function()
     end
   end)
 
-  it("leaves no variable where each pass sets it", function()
+  it("leaves no variable if each pass sets it", function()
     local t = text(function(t)
       for k in cute.range(4) do
         mma:set(Field.ACCUMULATE, k:gt(0))
@@ -352,7 +352,7 @@ describe("ACCUMULATE", function()
     assert.truthy(t:find(", k > 0);", 1, true), t)
   end)
 
-  it("is of a warpgroup's MMA, in a kernel", function()
+  it("belongs to a warpgroup's MMA, in a kernel", function()
     raises("only meaningful inside a kernel", mma.set, mma, Field.ACCUMULATE,
            true)
     raises("has no field 'NEGATE_A'", trace, function()
@@ -382,7 +382,7 @@ describe("gemm of a warpgroup", function()
     end)
   end)
 
-  it("needs tiles where the swizzle begins", function()
+  it("needs tiles at the start of the swizzle", function()
     raises("the swizzle of addresses wants tiles at multiples of 1024 bytes",
       trace, function(t)
         mma:make_fragment_A(t.thr:partition_A(cute.make_smem_tensor(cute.bf16,

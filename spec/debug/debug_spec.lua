@@ -1,5 +1,6 @@
--- The debugger: forward and back, what is seen, when elements changed. Held
--- against what the script can compute itself and against runs without it.
+-- The debugger: steps forward and back, visible values, the times when elements
+-- changed. Compared with what the script itself can compute, and with runs
+-- without the debugger.
 local cute = require "cute"
 
 local function lines(text)
@@ -8,7 +9,7 @@ local function lines(text)
   return out
 end
 
--- The line of this file where `what` stands, from line `from` on.
+-- Returns the line of this file that contains `what`, from line `from` on.
 local function line_of(what, from)
   local n = 0
   for line in io.lines "spec/debug/debug_spec.lua" do
@@ -17,7 +18,7 @@ local function line_of(what, from)
   end
 end
 
--- Two warps turn 64 numbers around through shared memory.
+-- Two warps reverse 64 numbers through shared memory.
 local turn = cute.kernel("turn", function(x, y, s)
   local tid = cute.arch.thread_idx()
   local sT = cute.make_tensor(cute.arch.alloc_smem(cute.f32, 64),
@@ -51,8 +52,9 @@ end
 local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
-  it("goes back to before the launch, which is in front of no other", function()
-    -- With pdl, memory that the launch in front writes has to be waited for.
+  it("steps back before the launch, which precedes no other launch", function()
+    -- With pdl, the kernel has to wait for memory that the preceding launch
+    -- writes.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()
@@ -64,17 +66,17 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    k(x, x):launch(opts)  -- in front now: it writes x alone
+    k(x, x):launch(opts)  -- now the preceding launch; it only writes x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end
-      s:back()  -- a second run, of which the first must not be in front
+      s:back() -- a second run; the first must not count as its preceding launch
       while s:continue() do end
     end)
     assert.is_true(report.ok)
   end)
 
-  it("is not seen in what a launch gives", function()
+  it("does not change a launch's results", function()
     local report, _, y = debugged(function() end)
     assert.is_true(report.ok)
     for i = 0, 63 do assert.equal(3 * 2 * (63 - i) + 0.5, y(i)) end
@@ -124,7 +126,7 @@ describe("the debugger", function()
     end, {seed = 5})
   end)
 
-  it("shows locals, elements by coordinate, and what nobody wrote", function()
+  it("shows locals, elements by coordinate, and unwritten memory", function()
     debugged(function(s)
       s:breakpoint(line_of "cute.arch.sync_threads()")
       s:continue()
@@ -170,7 +172,7 @@ describe("the debugger", function()
 end)
 
 describe("the debugger", function()
-  -- By looking at the element before every instruction.
+  -- Finds changes by looking at the element before every instruction.
   local function changes_of(s, what)
     local out, last = {}, nil
     local n = 1
@@ -183,7 +185,7 @@ describe("the debugger", function()
     return out
   end
 
-  it("knows when an element changed last, and who did it", function()
+  it("finds when an element changed last, and the writer", function()
     debugged(function(s)
       s:breakpoint(line_of "y[tid] = sum + s")
       s:continue()
@@ -237,7 +239,7 @@ describe("the debugger", function()
     end, {grid = 3})
   end)
 
-  it("stops at faults, and tells what waits at the end", function()
+  it("stops at faults, and lists the waiting threads at the end", function()
     local bad = cute.kernel("bad", function(x)
       local tid = cute.arch.thread_idx()
       x[tid + 1] = 1
@@ -270,7 +272,7 @@ describe("the debugger", function()
       end)
   end)
 
-  it("leaves memory as it was", function()
+  it("leaves memory unchanged", function()
     local x, y = operands()
     local report = cute.debug(turn, x, y, 0.5, {grid = 1, block = 64},
       function(s)
@@ -283,7 +285,7 @@ describe("the debugger", function()
 end)
 
 describe("the debugger", function()
-  it("says what is wrong", function()
+  it("reports errors", function()
     debugged(function(s)
       local function fails(text, f, ...)
         local ok, why = pcall(f, s, ...)
@@ -329,7 +331,7 @@ describe("cutelua debug", function()
   end
   local GEMM = "scripts/gemm3stage.lua --m 256 --n 256 --k 256"
 
-  it("takes commands, and lets the script go on behind them", function()
+  it("takes commands, and continues the script after them", function()
     local code, text = run("s\nbr 92\nc\np k_tile\nlocals\nrc\n", GEMM)
     assert.equal(0, code)
     assert.truthy(text:find "\nk_tile = 0 in all lanes\n")
@@ -349,7 +351,7 @@ describe("cutelua debug", function()
     assert.equal(first .. "\n", second)
   end)
 
-  it("stops where docs/debugging.md says", function()
+  it("stops where docs/debugging.md shows", function()
     local f <close> = assert(io.open "docs/debugging.md")
     local docs = f:read "a"
     local _, text = run("br 63\nc\nback\n",
@@ -360,7 +362,7 @@ describe("cutelua debug", function()
     end
   end)
 
-  it("shows what agents do: MMAs in flight, barriers and their phases",
+  it("shows asynchronous agents: MMAs in flight, barriers and their phases",
     function()
       local _, text = run("br 63\nc\np acc\nwarps\nbars\np read\np read.index"
         .. "\nd 1\nbr 69\nc\np acc(0,0,0)\n",
@@ -375,11 +377,11 @@ describe("cutelua debug", function()
       assert.truthy(text:find("49152 bytes to come", 1, true))
       assert.truthy(text:find "read: a table with count, index, phase")
       assert.truthy(text:find "read.index = 0 in all lanes")
-      -- Behind wait_group(0) nothing is in flight any more.
+      -- After wait_group(0) nothing is in flight.
       assert.truthy(text:find "acc%(0,0,0%) = %-?%d+%.%d+\n")
     end)
 
-  it("says what is wrong", function()
+  it("reports errors", function()
     local code, text = run("frob\nbr x\nd 7\ns x\n\np\n", GEMM)
     assert.equal(0, code)
     assert.truthy(text:find("no command 'frob'; help lists them", 1, true))

@@ -1,4 +1,4 @@
--- Pictures: all forms have the same cells, and these are what the layout says.
+-- Drawings: all forms have the same cells, with the values of the layout.
 local cute = require "cute"
 local page = require "cutelua.draw.html"
 local pictures = require "cutelua.draw"
@@ -6,10 +6,10 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- Labels by "row,column" of each panel, read back from the forms.
+-- Reads the labels of each panel by "row,column" back from the forms.
 local read = {}
 
--- The text without colours: a line begins with its row's name.
+-- Reads the text without colours: a line begins with its row's name.
 function read.text(x, opts)
   local panels, names, now = {}, nil, nil
   local text = cute.draw(x, opts)
@@ -55,7 +55,7 @@ function read.svg(x, opts)
   return panels
 end
 
--- Panels end with their grid; its first corner is where their cells begin.
+-- Panels end with their grid, whose first corner is where their cells begin.
 function read.latex(x, opts)
   local panels, cells = {}, {}
   for line in cute.draw(x, opts):gmatch "[^\n]+" do
@@ -88,7 +88,7 @@ function read.html(x, opts)
   return panels
 end
 
--- All forms have these labels: want[panel]["m,n"].
+-- Checks that all forms have these labels: want[panel]["m,n"].
 local function all_forms(want, x, opts)
   for _, form in ipairs {"text", "svg", "latex", "html"} do
     local own = {as = form}
@@ -149,7 +149,7 @@ describe("a picture of a layout", function()
     assert.same({}, pictures.picture(l, {by = "none"}).panels[1].class)
   end)
 
-  it("of a swizzle shows where chunks go", function()
+  it("of a swizzle shows how chunks move", function()
     for _, s in ipairs {{3, 3, 3}, {2, 0, 4}, {1, 4, -2}} do
       local sw = cute.make_swizzle(table.unpack(s))
       local columns = 1 << math.abs(s[3])
@@ -159,7 +159,7 @@ describe("a picture of a layout", function()
     end
   end)
 
-  it("as text is CuTe's table where it is small", function()
+  it("as text is CuTe's table if it is small", function()
     assert.equal(table.concat({
       "Sw<1,0,1> o 0 o (2,2):(2,1)",
       "colours: offset modulo 8",
@@ -200,7 +200,8 @@ describe("a picture of a layout", function()
 end)
 
 describe("a picture of threads and values", function()
-  -- Who has an element, told by partitions of a tensor of coordinates.
+  -- Returns the threads that have each element, from partitions of a tensor of
+  -- coordinates.
   local function holders(threads, rows, columns, part)
     local want = {}
     for t = 0, threads - 1 do
@@ -277,7 +278,7 @@ describe("a picture of threads and values", function()
     all_forms({by "S", by "D"}, copy)
   end)
 
-  it("of atoms has those of their layouts", function()
+  it("of atoms has the cells of their layouts", function()
     local atom = cute.make_mma_atom "SM80_16x8x8_F32F16F16F32_TN"
     local function by(tv, rows, turned)
       local want = {}
@@ -308,7 +309,7 @@ describe("a picture of threads and values", function()
     assert.is_true(n >= 128)
   end)
 
-  it("says who else has an element", function()
+  it("shows which other threads have an element", function()
     local svg = cute.draw(L "(3,2):(0,1)", {as = "svg", tile = {1, 2}})
     assert.is_truthy(svg:find(
       "<title>(0,1) T0 V1, T1 V1, T2 V1 offset 1</title>", 1, true))
@@ -318,7 +319,7 @@ describe("a picture of threads and values", function()
 end)
 
 describe("a picture of threads and values", function()
-  it("knows some of many that have the same", function()
+  it("shows some of many that have the same element", function()
     local p = pictures.picture(L "(40,2):(0,1)", {tile = {1, 2}}).panels[1]
     assert.equal("an element is held by up to 40, the first is written, 16 "
       .. "more are known", p.note)
@@ -327,7 +328,8 @@ describe("a picture of threads and values", function()
       for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
       assert.same(want, p.more[i])
     end
-    -- through a swizzle nothing adds up, and all are asked for
+    -- a swizzled layout has no row and column offsets to add; every cell is
+    -- evaluated
     local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
     p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
     assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)
@@ -364,7 +366,7 @@ end)
 describe("draw", function()
   local function said(x, opts) return function() cute.draw(x, opts) end end
 
-  it("refuses what is too large, in clear words", function()
+  it("rejects what is too large, with a clear message", function()
     raises({"draw: 1000 x 1000 = 1000000 cells are too many, at most 32768 are "
       .. "drawn [limit]", "(1000,1000):(1,1000)", "slice it, or draw a tile of "
       .. "it, or say limit = N, up to 1048576"}, said "(1000,1000)")
@@ -404,7 +406,7 @@ describe("draw", function()
     raises("got 5", said(5))
   end)
 
-  it("folds what is wider than the terminal, and loses nothing", function()
+  it("folds lines wider than the terminal, and loses nothing", function()
     for _, l in ipairs {L "(3,40):(40,1)", L "(20,30):(30,1)"} do
       local want = {grid(cute.size(l, 0), cute.size(l, 1), l)}
       for _, width in ipairs {12, 20, 33, 80} do
@@ -441,7 +443,7 @@ describe("draw", function()
     support.remove(dir)
   end)
 
-  it("prints, in colour and as wide as the terminal where it is one",
+  it("prints, in colour and as wide as the terminal if there is one",
      function()
     local code = [[require('cute').draw('(2,40):(40,1)')]]
     local out = support.run({"-e", code})
@@ -463,7 +465,7 @@ describe("draw", function()
     assert.is_truthy(out:find("\27[30;48;2;166;202;240m", 1, true))
   end)
 
-  it("draws what says how it is drawn", function()
+  it("draws objects that define their own drawing", function()
     local class = {__draw = function(x, opts)
       return {title = x.name .. opts.limit, captions = {}, panels = {},
               palette = "hues"}
@@ -474,7 +476,7 @@ describe("draw", function()
 end)
 
 describe("draw", function()
-  it("as LaTeX is one picture of its own, with what TeX obeys escaped",
+  it("as LaTeX is one standalone picture, with TeX's characters escaped",
      function()
     local tex = cute.draw("Sw<1,0,1> o 0 o (2,2):(2,1)", {as = "latex"})
     assert.is_truthy(tex:find "^%% Sw<1,0,1>[^\n]*\n%% colours[^\n]*\n.-"

@@ -1,10 +1,10 @@
--- Pictures as pages, in a browser: their cells, what lights up, steps, and
+-- Drawings as pages, in a browser: their cells, highlighting, steps, and
 -- layouts that are edited there.
 local browser = require "spec.browser"
 local cute = require "cute"
 local L = cute.layout
 
--- What all scripts here use.
+-- Functions that all scripts here use.
 local TOOLS = [[
   function cells(panel) {
     return Array.from(document.querySelectorAll(
@@ -26,7 +26,7 @@ local TOOLS = [[
     e.dispatchEvent(new Event("change", {bubbles: true})); }
 ]]
 
--- Cells, row after row, of which f(m, n) is true, from 0 on.
+-- Returns the cells, row by row from 0, for which f(m, n) is true.
 local function where(rows, columns, f)
   local list = {}
   for i = 0, rows * columns - 1 do
@@ -35,7 +35,7 @@ local function where(rows, columns, f)
   return list
 end
 
--- The offsets of a layout's cells, row after row.
+-- Returns the offsets of a layout's cells, row by row.
 local function offsets(l)
   local list, rows = {}, cute.rank(l) > 1 and cute.size(l, 0) or 1
   local columns = cute.size(l) // rows
@@ -45,7 +45,8 @@ local function offsets(l)
   return list
 end
 
--- Layouts of any nesting, some through swizzles, offsets and other layouts.
+-- Returns layouts of any nesting, some with swizzles, offsets and composed
+-- layouts.
 local function random_layouts(n)
   local function tuple(depth)
     if depth == 0 or math.random(3) == 1 then return math.random(1, 4) end
@@ -76,8 +77,7 @@ end
 
 local ATOM = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- One after the other in one start of the browser: {page, script, what its
--- answer has to be}.
+-- Pages visited in one start of the browser: {page, script, expected answer}.
 local visits = {}
 
 math.randomseed(11)
@@ -196,7 +196,7 @@ visits["an atom, on a phone"] = {
   end,
 }
 
--- C's rows go on in A's, its columns in B's, in the width that there is.
+-- C's rows align with A's and its columns with B's, within the window's width.
 for _, width in ipairs {1280, 390} do
   visits["a TiledMMA of " .. width .. " pixels"] = {
     page = function()

@@ -1,4 +1,4 @@
--- What CuTe prints: LaTeX of layouts and tiled operations.
+-- Printing in CuTe's formats: LaTeX of layouts and tiled operations.
 local cute = require "cute"
 local raises = require "spec.support".raises
 local _ = cute._
@@ -58,7 +58,7 @@ describe("LaTeX", function()
     end
   end)
 
-  it("of threads and values names who holds what", function()
+  it("of threads and values names the holders of elements", function()
     local text = latex.latex_tv_text(cute.layout "(4,2):(2,1)", {2, 4})
     assert.is_truthy(text:find("at (0,1) {\\shortstack{T1 \\\\ V0}}", 1, true))
     assert.is_truthy(text:find("at (1,3) {\\shortstack{T3 \\\\ V1}}", 1, true))

@@ -1,8 +1,9 @@
--- Every script of spec/faults/KIND/ is reported as its head says; of the mended
--- script nothing is reported.
+-- Each script of spec/faults/KIND/ gives the report of its head; the repaired
+-- script gives none.
 local faults = require "spec.faults"
 
--- A test that a machine without what a script needs leaves pending.
+-- Defines a test that is pending if the machine lacks a requirement of the
+-- script.
 local function test(f, name, run)
   it(name, function()
     if f.needs and not faults.NEEDS[f.needs] then

@@ -1,5 +1,5 @@
--- Faults of one line or two in the text of kernels/gemm_sm90 and of the
--- pipelines that it is made of: data of spec/planted.lua.
+-- Faults of one line or two in the text of kernels/gemm_sm90 and of its
+-- pipelines: data of spec/planted.lua.
 local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
@@ -8,7 +8,7 @@ local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local ASKED = "pipe:producer_acquire(write"  -- with what it is asked for, too
+local ASKED = "pipe:producer_acquire(write"  -- also with its arguments
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
 local EXPECT = "self.full:arrive_and_expect_tx(state.index, "
@@ -29,13 +29,13 @@ local EARLY = "mbarrier: mbarrier 'pipe_%a+'%[%d%] takes %d+ arrivals? a "
   .. "counted there, in place of another$"
 local AGAIN = "race: write after a write by a bulk copy whose end was not"
 
--- Ends a stage's tail of the last box: what of it lies inside.
+-- Ends the last partial stage with the bytes of the last box inside the tensor.
 local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
   .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(cute.eq(k, k_tiles"
   .. " - 1), (o.tile[1] + o.tile[2]) * 16, (o.tile[1] + o.tile[2]) * 128))"
 
--- {what was done, {changes}, where, {what is told first}, {its line, and the
--- other one}}: with lines, where those of what is told are the same always.
+-- {change, {edits}, configurations, {first reports}, {its line, and the other
+-- line}}: with lines if every schedule reports the same ones.
 local FAULTS = {
   {"too many bytes are expected", {{"stages", BYTES,
      "self.tx_count + 128)"}}, ALL,

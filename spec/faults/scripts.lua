@@ -1,7 +1,7 @@
 -- Faults of one place in the text of scripts and kernels: data of
 -- spec/sim/mutants_spec.lua.
 
--- What stands in the text, and what stands there instead.
+-- Texts, and the texts that replace them.
 local NOTHING = "(function() end)("
 local SYNC = {"cute.arch.sync_threads()", ""}
 local LANES = {"sync_warp()", "lane_idx()"}
@@ -34,13 +34,13 @@ local TILES = {"(m + t.rows - 1) // t.rows", "m // t.rows"}
 local HEADS = {"H, B} end", "H - 1, B} end"}
 local SPLITS = {"gemm.grid(m, n, splits)", "gemm.grid(m - 64, n, splits)"}
 
--- What is told first.
+-- Kinds of the first report.
 local RACE, LANE_RACE, BLOCK_RACE = "race", "warp-race", "block-race"
 local FLIES, UNWRITTEN = "async-in-flight", "uninitialised"
 local OUT, DEAD, LEFT = "out-of-bounds", "deadlock", "unwritten"
 
--- {script, file = (the script itself), {what, for the nth time, what is told;
--- nothing: a wrong result, which nobody knows}, ...}
+-- {script, file = (default: the script), {change, occurrence, kind of the first
+-- report; nil: a wrong result without a report}, ...}
 local FAULTS = {
   {"copy_async", {SYNC, 1, RACE}, {COMMIT, 1, FLIES}, {WAIT, 1, FLIES}},
   {"copy_basic", {SYNC, 1, RACE}},

@@ -1,6 +1,5 @@
--- Random kernels whose variables are nil at first, against plain Lua:
--- `absent.lua SECONDS [SEED]`. On a difference the program is shown, and the
--- exit code is 1.
+-- Random kernels whose variables start as nil, against plain Lua: `absent.lua
+-- SECONDS [SEED]`. A difference prints the program, and the exit code is 1.
 package.path = "./?.lua;" .. package.path
 local absent = require "spec.absent"
 

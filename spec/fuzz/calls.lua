@@ -1,7 +1,8 @@
--- Random calls of all public functions, inside kernels and outside, each kernel
--- as CUDA C: `calls.lua SECONDS [SEED]`. Errors without a kind, of Lua's own or
--- at a line of ours are shown with the seed, and the exit code is 1. A process
--- that dies leaves the call in build/calls.txt (under ASan: BUILD=build-asan).
+-- Random calls of all public functions, inside kernels and outside; each kernel
+-- is emitted as CUDA C: `calls.lua SECONDS [SEED]`. Errors without a kind, of
+-- Lua's own or at a line of our code are printed with the seed, and the exit
+-- code is 1. A process that dies leaves the call in build/calls.txt (under
+-- ASan: BUILD=build-asan).
 package.path = "./?.lua;" .. package.path
 local calls = require "spec.calls"
 

@@ -1,7 +1,7 @@
--- Hopper's kernels on the simulator, in turn: those of spec/ours.lua at 12 odd
--- sizes, schedules by chance, where nothing is to be told and results are
--- right; and kernels/gemm_sm90 with a fault planted in it (spec/planted.lua),
--- which is to be told: `hopper.lua SECONDS [SEED]`.
+-- Hopper kernels on the simulator, alternating: those of spec/ours.lua at 12
+-- odd sizes with random schedules, which must have no reports and right
+-- results; and kernels/gemm_sm90 with a planted fault (spec/planted.lua), which
+-- must be reported: `hopper.lua SECONDS [SEED]`.
 package.path = "./?.lua;" .. package.path
 local ours = require "spec.ours"
 local planted = require "spec.planted"
@@ -16,7 +16,7 @@ local function fail(what, size, why)
   os.exit(1)
 end
 
--- An extent: beside a tile's, or any.
+-- Returns an extent close to a tile's, or any.
 local function extent(most)
   if math.random(2) == 1 then return EDGES[math.random(#EDGES)] end
   return math.random(most)
@@ -24,7 +24,7 @@ end
 
 local function clean(kernel)
   for i = 1, 12 do
-    -- half of the sizes with rows that TMA can reach
+    -- half of the sizes have rows that TMA supports
     local by = i % 2 == 0 and 8 or 1
     local size = {extent(400), extent(50) * by, extent(50) * by}
     local wrong = kernel.wrong(size, seed * 12 + i)

@@ -1,11 +1,11 @@
 -- Random kernels: the emitted text, compiled by a C++ compiler for the host,
 -- against the simulator, bit for bit: `kernels.lua SECONDS [SEED]`. On a
--- difference the program is shrunk and shown with its text, and the exit code
--- is 1. `kernels.lua 0 SEED` shows what one seed is.
+-- difference the program is shrunk and printed with its text, and the exit code
+-- is 1. `kernels.lua 0 SEED` prints the program of one seed.
 package.path = "./?.lua;" .. package.path
 local random = require "spec.random"
 
-local BATCH = 20  -- programs in one compile
+local BATCH = 20  -- programs in one compilation
 local seconds = tonumber(arg[1]) or 60
 local seed = tonumber(arg[2]) or os.time() * 1000
 
@@ -14,7 +14,7 @@ if not require "spec.cudahost".compiler() then
   os.exit(1)
 end
 
--- The sort of a failure: an error's kind, or a difference.
+-- Returns the sort of a failure: an error's kind, or a difference.
 local function sort_of(wrong)
   return wrong and (wrong:match "%[[%l-]+%]" or wrong:match "simulator"
     or "error")

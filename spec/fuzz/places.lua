@@ -1,10 +1,10 @@
 -- Random walks over tensors: plain Lua against the simulator and the emitted
 -- text, compiled by a C++ compiler for the host: `places.lua SECONDS [SEED]`.
--- On a difference the program is shown, and the exit code is 1.
+-- On a difference the program is printed, and the exit code is 1.
 package.path = "./?.lua;" .. package.path
 local places = require "spec.places"
 
-local BATCH = 20  -- programs in one compile
+local BATCH = 20  -- programs in one compilation
 local seconds = tonumber(arg[1]) or 60
 local seed = tonumber(arg[2]) or os.time() * 1000
 

@@ -1,5 +1,5 @@
--- Scripts at odd sizes on the simulator, schedules by chance: none has anything
--- to tell, all are right. `scripts.lua SECONDS [SEED [LAUNCHES]]`.
+-- Scripts at odd sizes on the simulator with random schedules: none may have
+-- reports or wrong results. `scripts.lua SECONDS [SEED [LAUNCHES]]`.
 package.path = "./?.lua;" .. package.path
 local odd = require "spec.odd"
 

@@ -1,11 +1,11 @@
---- The golden data of approximate functions, approx.jsonl of the folder
--- CUTELUA_GOLDEN_APPROX_DIR: 64 words in, and the words that an H200 answers.
+--- Checks the golden data of approximate functions, approx.jsonl of the folder
+-- CUTELUA_GOLDEN_APPROX_DIR: 64 input words, and the results of an H200.
 local cute = require "cute"
 local golden = require "spec.golden"
 
 local WORDS = 64
 
--- The instruction on 64 words, as a launch on the simulator.
+-- Returns a launch of the instruction on 64 words on the simulator.
 local function launcher(instruction)
   local pairs_of = instruction:find "x2$"
   local x = cute.zeros({WORDS}, cute.u32)

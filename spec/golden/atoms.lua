@@ -1,5 +1,5 @@
---- Golden checks of atoms and tiled operations: mma_atoms.jsonl,
--- copy_atoms.jsonl, tiled.jsonl, added to cute.golden's table.
+--- Golden checks of atoms and tiled operations (mma_atoms.jsonl,
+-- copy_atoms.jsonl, tiled.jsonl), added to cute.golden's table.
 local core = require "cute.core"
 local golden = require "spec.golden"
 
@@ -14,8 +14,8 @@ local function text_of(t)
   return "(" .. table.concat(parts, ",") .. ")"
 end
 
--- Compares the fields of `got` with those of the line's answer. (One row of
--- the data has a redundant pair of parentheses, "((16,8))", in its strides.)
+-- Compares the fields of `got` with those of the line's answer. (One row of the
+-- data has a redundant pair of parentheses, "((16,8))", in its strides.)
 local function same(got, want)
   for key, value in pairs(got) do
     local text, wanted = text_of(value), text_of(want[key])
@@ -34,7 +34,7 @@ end
 
 -- ---- notation of arguments ----
 
--- The entries of a tuple's text "(a,(b,c),d)".
+-- Returns the entries of a tuple's text "(a,(b,c),d)".
 local function entries(text)
   local list, depth, from = {}, 0, 2
   for i = 1, #text do
@@ -50,7 +50,8 @@ local function entries(text)
   return list
 end
 
--- Its entries as values; `other` makes those that are no integer and no `_`.
+-- Returns the entries as values; `other` converts any entry that is neither an
+-- integer nor `_`.
 local function tuple(text, other)
   local t = {}
   for i, entry in ipairs(entries(text)) do
@@ -62,7 +63,7 @@ end
 
 local function shape(text) return tuple(text, shape) end
 
--- "SWIZZLED tiled to (128,64,3) mode-2 sliced at 0" or a layout.
+-- Parses "SWIZZLED tiled to (128,64,3) mode-2 sliced at 0" or a layout.
 local function tensor(text)
   local atom, to, rest = text:match "^(.*) tiled to (%b())(.*)$"
   if not atom then return core.layout(text) end
@@ -187,7 +188,7 @@ for side in ("SD"):gmatch "." do
   end
 end
 
--- CuTe evaluates its layouts past the last thread, too: refused here.
+-- CuTe also evaluates its layouts past the last thread, which is an error here.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end
@@ -219,7 +220,7 @@ end
 
 -- ---- what CuTe refuses ----
 
--- A refusal of ours too, or (where CuTe merely has no overload) a result.
+-- Accepts a rejection, or (where CuTe merely lacks an overload) a result.
 local function refused(check)
   return function(case)
     local ok, message = pcall(check, case)

@@ -1,6 +1,6 @@
---- What operations are by definition, by brute force: products, tile_to_shape,
--- with_shape and divides of layouts with integer strides. A swizzle goes
--- through them, so that the layout behind it is looked at.
+--- Checks operations against their definitions, by brute force: products,
+-- tile_to_shape, with_shape and divides of layouts with integer strides. A
+-- swizzle does not matter here, so the layout inside it is checked.
 local core = require "cute.core"
 
 local definition = {}
@@ -26,7 +26,8 @@ local function values_of(l)
   return list
 end
 
--- The modes of l with what of a tiler is for each; nil: it has none.
+-- Returns the modes of l paired with their parts of a tiler; nil for a mode
+-- without one.
 local function pairs_of(l, tiler, list)
   list = list or {}
   if is_layout(tiler) then
@@ -44,7 +45,7 @@ local function pairs_of(l, tiler, list)
   return list
 end
 
--- All sums of a value of each list.
+-- Returns all sums of one value from each list.
 local function sums(lists)
   local all = {0}
   for _, list in ipairs(lists) do
@@ -63,7 +64,7 @@ local function counts(list)
   return n
 end
 
--- Does the layout have these values, each as often, in whatever order?
+-- Reports whether the layout has these values with these counts, in any order.
 local function has_values(out, want)
   local have = values_of(out)
   if not have or #have ~= #want then return false end
@@ -106,7 +107,7 @@ local function with_shape(l, _, out)
   return true
 end
 
--- Is each element of l there, as often as l has it?
+-- Reports whether the result has each element of l as often as l has.
 local function divide(l, _, out)
   local n = counts(values_of(out))
   for v, k in pairs(counts(values_of(l))) do
@@ -123,7 +124,7 @@ for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   checks[name .. "_divide"] = divide
 end
 
---- Is `out` what op makes of these arguments? nil: that is not known here.
+--- Reports whether `out` is op's result for these arguments; nil: unknown here.
 ---@param op string
 ---@param args table decoded arguments
 ---@param out any

@@ -1,5 +1,5 @@
--- The golden data, whole: the answers of CuTe C++ and of a real H200. The
--- folder is that of `make golden` (CUTELUA_GOLDEN_DIR, ../shared/golden).
+-- Runs all golden data: results of CuTe C++ and of a real H200. The folder is
+-- that of `make golden` (CUTELUA_GOLDEN_DIR, ../shared/golden).
 local golden = require "spec.golden"
 local support = require "spec.support"
 
@@ -10,7 +10,7 @@ local function run(dir)
 end
 
 describe("the golden data", function()
-  it("is met, and nothing of it is passed over", function()
+  it("passes, and no case is skipped", function()
     local sum, _, text = run()
     if not sum then
       pending "needs the golden data"
@@ -43,10 +43,10 @@ describe("the golden data", function()
       -- 3 of the tiler leads to offset 6, not 2 + 1
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
-      -- that the data's answer is wrong does not excuse another answer
+      -- a wrong answer in the data does not excuse another wrong answer
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
-      -- and a rejection is none where nothing says that the answer is wrong
+      -- a rejection does not count if nothing shows that the answer is wrong
       '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
     local sum, _, text = run(dir)
     support.remove(dir)
@@ -55,7 +55,7 @@ describe("the golden data", function()
       .. "(2,2):(2,1) is not ((2),2,2):((3),2,1)", 1, true), text)
   end)
 
-  it("says so where there is none", function()
+  it("is reported as missing if there is none", function()
     local dir = support.folder()
     local sum, message = run(dir)
     support.remove(dir)

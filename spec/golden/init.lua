@@ -2,9 +2,9 @@
 --
 -- `make golden` calls main(). A file `layout.jsonl` of the folder is checked
 -- by golden.ops.layout: a table from op to a function that takes the decoded
--- line and returns true, or false and what it got instead, or nil when it
--- does not cover the case. Ops without a function are listed as not run.
--- Modules named in golden.modules add their functions when first run.
+-- line. The function returns true; false and its own result; or nil if it does
+-- not cover the case. Ops without a function are listed as not run. Modules
+-- named in golden.modules add their functions when first run.
 local json = require "dkjson"
 local core = require "cute.core"
 
@@ -22,8 +22,8 @@ local sim = require "spec.sim.units"
 local access = {}
 golden.ops.access = access
 
--- Lines with exact = false are counted by rule only roughly: a sixth off will
--- do.
+-- Lines with exact = false are only rough counts: a difference of a sixth is
+-- accepted.
 local function agrees(case, got)
   local want = case.wavefronts or case.sectors
   local slack = case.exact == false and want / 6 or 0
@@ -79,7 +79,7 @@ local function words(text)
   return list
 end
 
--- Both versions of the arithmetic must give the line's D.
+-- Checks that both versions of the arithmetic give the line's D.
 local function numerics(kind)
   return function(case)
     local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)
@@ -127,10 +127,10 @@ local function new_row(file, op)
           agreed = 0, differed = 0, declined = 0, rejected = 0}
 end
 
--- One case: "passed", "failed" and what came instead, "not_run"; "declined"
--- where it was rejected, and the data's answer is not the operation's
--- definition; for cases that the data itself calls inconsistent "agreed" or
--- "differed".
+-- Runs one case. Returns "passed"; "failed" and the actual result; "not_run";
+-- "declined" if it was rejected and the data's answer is not the operation's
+-- definition; "agreed" or "differed" for cases that the data itself marks as
+-- inconsistent.
 local function judge(check, case)
   local flagged = case.self_consistent == false
   if not check then return "not_run" end
@@ -219,8 +219,8 @@ local function print_table(rows, out)
   end
 end
 
--- Where the data is: in the folder that a variable names, else here, else
--- beside the first one's.
+-- Folders of the data: the one that a variable names, else the default, else a
+-- sibling of the first one's.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
                  {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},
@@ -230,7 +230,7 @@ local function beside(dir, name)
   return (dir:gsub("/*$", ""):match "^(.*/)" or "") .. name
 end
 
--- The folders that have data; of those that a variable names, all.
+-- Returns the folders that have data, and every folder that a variable names.
 local function folders()
   local list, missing = {}, {}
   local first = os.getenv(FOLDERS[1][1]) or FOLDERS[1][2]
@@ -243,10 +243,10 @@ local function folders()
   return #list > 0 and list or missing
 end
 
---- Runs every *.jsonl file of folders and prints a table, what was declined,
--- the first failing lines in full, and last "N passed, N failed". Cases without
--- a check, those declined, and those that the data marks as inconsistent, are
--- in neither number.
+--- Runs every *.jsonl file of folders. Prints a table, the declined cases, the
+-- first failing lines in full, and last "N passed, N failed". Neither number
+-- counts cases without a check, declined cases, and cases that the data marks
+-- as inconsistent.
 ---@param dirs? string|string[] by default those of the variables
 -- CUTELUA_GOLDEN_DIR, CUTELUA_GOLDEN_APPROX_DIR, CUTELUA_GOLDEN_HOPPER_DIR,
 -- CUTELUA_GOLDEN_PTX_DIR
@@ -298,7 +298,7 @@ function golden.run(dirs, out)
   return sum
 end
 
---- `make golden`: runs the data and ends the process, 0 when nothing failed.
+--- `make golden`: runs the data and exits, with 0 if nothing failed.
 ---@param dirs? string|string[]
 function golden.main(dirs)
   local sum, message = golden.run(dirs)

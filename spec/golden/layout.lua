@@ -1,8 +1,8 @@
---- Golden checks of IntTuples, layouts, swizzles, and of what is refused.
+--- Golden checks of IntTuples, layouts, swizzles, and of rejected calls.
 --
--- Registers golden.ops.int_tuple, .layout, .swizzle and .inadmissible: the
--- argument strings are parsed, the operation is called under its CuTe name,
--- and the answer must print as the data does and have the same table.
+-- Registers golden.ops.int_tuple, .layout, .swizzle and .inadmissible. Each
+-- parses the argument strings, calls the operation by its CuTe name, and
+-- compares the printed result and its table with the data.
 local core = require "cute.core"
 local definition = require "spec.golden.definition"
 local golden = require "spec.golden"
@@ -23,7 +23,7 @@ end
 
 local function is_layout(x) return core.typename(x) == "layout" end
 
--- The values of a layout at 0, 1, .. as the data lists them.
+-- Reports whether a layout has the listed values at 0, 1, ...
 local function same_table(l, want)
   for i, w in ipairs(want) do
     local v = l(i - 1)
@@ -34,8 +34,9 @@ local function same_table(l, want)
   return true
 end
 
--- The function of the data's answer in another form, where ours is congruent
--- with the argument: CuTe wraps the second of two modes of a fragment.
+-- Reports whether ours is the same function as the data's answer in another
+-- form that is congruent with the argument: CuTe wraps the second of two modes
+-- of a fragment.
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -45,7 +46,7 @@ end
 
 local function show(x) return type(x) == "boolean" and x or tostring(x) end
 
--- Does the answer (and the offset beside it) agree with the case?
+-- Reports whether the answer (and its offset) agrees with the case.
 local function compare(case, got, offset)
   local want = case.out
   if type(want) ~= "string" then
@@ -115,8 +116,8 @@ end
 
 local function known(op) return calls[op] ~= nil or core[op] ~= nil end
 
--- CuTe's answer may be another function than the operation's definition says:
--- such a case may be rejected.
+-- CuTe's answer may differ from the operation's definition; such a case may be
+-- rejected.
 local function declined(case, message)
   return tostring(message):find("[inadmissible]", 1, true) ~= nil and
     definition.holds(case.op, values(case.args), value(case.out)) == false
@@ -148,7 +149,7 @@ end
 -- Families whose cases another module checks.
 local OURS = {int_tuple = true, layout = true, swizzle = true}
 
--- Answers to cases that CuTe's assertions refuse: right ones are allowed.
+-- Checks of results where CuTe's assertions fail: correct ones are accepted.
 local right = {}
 
 -- composition(a, b)(i) == a(b(i)); a swizzle b has a's domain
@@ -188,7 +189,7 @@ local function values_of(l)
   return list
 end
 
--- CuTe refuses negative strides, whose complement exists: disjoint and in
+-- CuTe rejects negative strides although the complement exists: disjoint and in
 -- order.
 function right.complement(a, got)
   local seen, last = {}, -1
@@ -203,13 +204,13 @@ function right.complement(a, got)
   return tostring(a[1]):find "-" ~= nil
 end
 
--- Block and tiler in whatever order of modes: the same offsets.
+-- Compares offsets of block and tiler, in any order of modes.
 for name in ([[logical zipped tiled flat blocked raked]]):gmatch "%a+" do
   local op = name .. "_product"
   right[op] = function(a, got) return definition.holds(op, a, got) end
 end
 
--- All elements, and those of the tile and the rest at their coordinates.
+-- Checks that all elements occur, with tile and rest at their coordinates.
 for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   local op = name .. "_divide"
   right[op] = function(a, got)

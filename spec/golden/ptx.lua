@@ -4,7 +4,6 @@
 -- reader rejects its text by name.
 local cute = require "cute"
 local golden = require "spec.golden"
-local ptx = require "cutelua.ptx"
 
 local variants = {}
 

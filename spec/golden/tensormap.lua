@@ -1,9 +1,9 @@
---- The golden data of tensor maps, tensormap.jsonl: what a driver answers to
--- the parameters, and its 128 bytes.
+--- Golden checks of tensor maps, tensormap.jsonl: a driver's status for the
+-- parameters, and its 128 bytes.
 local core = require "cute.core"
 local golden = require "spec.golden"
 
--- The parameters of a line as core.encode_tensor_map takes them.
+-- Returns the parameters of a line in the form of core.encode_tensor_map.
 local function parameters(case)
   local p = {im2col = case.op == "im2col", type = case.type, rank = case.rank,
              address = tonumber(case.address, 16), extent = case.dims,

@@ -1,11 +1,11 @@
--- Random loops, branches and helpers that give variables, fields and lists what
--- Lua alone knows: as a kernel of 8 threads on the simulator, and in plain Lua,
--- thread by thread. An error is right; another result is not.
--- CUTELUA_SEEDS=20000 runs more of them.
+-- Random loops, branches and helpers that assign values only Lua knows to
+-- variables, fields and lists. Each runs as a kernel of 8 threads on the
+-- simulator, and in plain Lua, thread by thread. An error is accepted; a
+-- different result is not. CUTELUA_SEEDS=20000 runs more of them.
 local absent = require "spec.absent"
 local support = require "spec.support"
 
-describe("what random loops and branches give variables that were nil",
+describe("values that random loops and branches give to nil variables",
   function()
     local most = tonumber(os.getenv "CUTELUA_SEEDS") or 400
     local STEP = math.max(200, most // 10)
@@ -22,12 +22,12 @@ describe("what random loops and branches give variables that were nil",
                 absent.kernel(absent.program(seed))))
             end
             counts[verdict] = counts[verdict] + 1
-            if verdict == "error" then  -- one of ours, and no defect
+            if verdict == "error" then  -- an error of ours, and no internal one
               assert.matches("%[%l[%l%-]+%]", a)
               assert.is_nil(a:find("attempt to", 1, true), a)
             end
           end
-          -- Where most fail to trace, nothing is compared.
+          -- If most fail to trace, the test compares too little.
           assert.is_true(counts.same * 3 >= last - first + 1)
           assert.is_true(counts.skipped * 20 <= last - first + 1)
         end)

@@ -1,10 +1,11 @@
--- The arguments of kernels: any number of any kind, and what is refused.
+-- The arguments of kernels: any number of any kind, and rejected ones.
 local cute = require "cute"
 local support = require "spec.support"
 local message = support.message
 
--- A function of the parameters a1 to an (those past 180, and with `dots` all,
--- come in "...") that adds up what its arguments stand for.
+-- Returns a function of the parameters a1 to an that adds the numbers its
+-- arguments represent. Parameters past 180, and with `dots` all of them, come
+-- in "...".
 local function adder(n, dots)
   local names, all = {}, {}
   for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
@@ -21,8 +22,8 @@ local function adder(n, dots)
   return load(text, "=adder")
 end
 
--- What an argument may be: make(i) gives it and what it counts as; in the
--- kernel, see(argument) gives that back.
+-- Kinds of arguments: make(i) returns the argument and its number; in the
+-- kernel, see(argument) returns that number.
 local function same(a) return a end
 local KINDS = {
   {make = function(i) return i, i end, see = same},
@@ -46,7 +47,8 @@ local KINDS = {
    see = function(a) return a.bits end},
 }
 
--- n arguments, the first of kind number `from`, or all of that kind.
+-- Launches with n arguments, the first of kind number `from`; all have that
+-- kind unless `mixed`.
 local function check(n, from, mixed, dots)
   local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
   end
@@ -84,7 +86,7 @@ describe("kernels take arguments", function()
     end)))
   end)
 
-  it("and say which are missing where they are", function()
+  it("and report the missing ones", function()
     local k = cute.kernel("k", function(x, n) x[0] = n + 1 end)
     assert.equal("attempt to perform arithmetic on a nil value (local 'n')\n"
       .. "  kernel k takes 2 arguments (x, n), got 1: the missing ones are nil",
@@ -102,7 +104,7 @@ describe("kernels take arguments", function()
     assert.equal(7, X(0))
   end)
 
-  it("are called what the script calls them, in tables too", function()
+  it("are named as in the script, also within tables", function()
     local seen
     local k = cute.kernel("k", function(t, y)
       seen = {tostring(t.bits), tostring(t.deep.v[2]), tostring(t[1])}
@@ -123,8 +125,8 @@ describe("kernels take arguments", function()
   end)
 end)
 
-describe("a table that a kernel takes", function()
-  it("fits on Lua's stack, or the kernel says that it does not", function()
+describe("a table argument of a kernel", function()
+  it("fits on Lua's stack, or raises an error", function()
     local many = {}
     for i = 1, 1000000 do many[i] = 1 end
     local said = message(function()
@@ -144,7 +146,7 @@ describe("a list", function()
                                                device = "sim"}
   end
 
-  it("has neither gaps nor names, of which nothing would come", function()
+  it("has neither gaps nor names, which would be lost", function()
     for _, row in ipairs {
       {"by has an entry [3] and none in front, [2]: a list has no gaps",
        function() cute.ops.reduce(A, "sum", {by = {0, nil, 1}}) end},
@@ -179,7 +181,7 @@ describe("a list", function()
     end
   end)
 
-  it("is taken as one where it has been before", function()
+  it("counts as one if it was one before", function()
     cute.ops.reduce(A, "sum", {by = {0}, device = "sim"})
     support.raises("by has an entry [3]", function()
       cute.ops.reduce(A, "sum", {by = {0, nil, 1}, device = "sim"})
@@ -192,8 +194,8 @@ describe("a list", function()
   end)
 end)
 
-describe("a launch that was made before", function()
-  it("is asked nothing inside a kernel", function()
+describe("a prepared launch", function()
+  it("cannot be used inside a kernel", function()
     local x = cute.zeros({32}, cute.f32)
     local call = cute.kernel("k", function(t) t[0] = 1 end)(x)
     local o = {grid = 1, block = 32, device = "sim"}

@@ -1,13 +1,14 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Branches that give values, and those that are the body of a `for`: beside
--- plain Lua, the text of the form with functions, and what is refused. What
--- random ones change is loop_carried_random_spec's.
+-- Branches that return values, and branches as the body of a `for`: results
+-- against plain Lua, the text against the form with functions, and rejected
+-- forms. Random changes in branches are in loop_carried_random_spec.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 
--- What f(out, i, ...) of n threads writes to n elements; text of the program.
+-- Returns what f(out, i, ...) of n threads writes to n elements, and the text
+-- of the program.
 local function run(n, f, ...)
   local out = cute.zeros({n}, cute.i32)
   local k = cute.kernel("k", function(o, ...)
@@ -32,8 +33,8 @@ local function statements(text)
   return (text:gsub("\n *//[^\n]*", ""))
 end
 
-describe("what cute.when returns", function()
-  it("is what the function of the branch taken does", function()
+describe("the results of cute.when", function()
+  it("come from the function of the taken branch", function()
     assert.same({100, 101, 102, 103, 24, 25, 26, 27}, (run(8, function(o, i)
       local x, y = cute.when(i:lt(4), function() return i, 100 end,
                              function() return 20, i end)
@@ -41,7 +42,7 @@ describe("what cute.when returns", function()
     end)))
   end)
 
-  it("is of any kind that branches carry", function()
+  it("are of any kind that branches carry", function()
     local a = cute.zeros({2, 4}, cute.i32)
     for j = 0, 3 do a[{0, j}], a[{1, j}] = j + 1, 10 * j end
     local got, source = run(8, function(o, i, m)
@@ -66,7 +67,7 @@ describe("what cute.when returns", function()
     assert.same(want, got, source)
   end)
 
-  it("is a number of Lua's where both give the same", function()
+  it("are plain numbers if both branches give the same", function()
     assert.same({14, 5}, (run(2, function(o, i)
       local n, m = cute.when(i:eq(0), function()
         o[i] = 10
@@ -79,7 +80,7 @@ describe("what cute.when returns", function()
     end)))
   end)
 
-  it("takes the type of what is traced", function()
+  it("take the type of traced values", function()
     local types
     run(1, function(o, i)
       local a, b, c, d = cute.when(i:eq(0), function()
@@ -91,7 +92,7 @@ describe("what cute.when returns", function()
     assert.equal("i64 f32 f32 boolean", types)
   end)
 
-  it("goes through loops and other branches", function()
+  it("pass through loops and other branches", function()
     local function host(i)
       local sum = 0
       for k = 0, 5 do
@@ -128,8 +129,8 @@ describe("what cute.when returns", function()
   end)
 end)
 
-describe("what cute.when returns", function()
-  it("is of one type", function()
+describe("the results of cute.when", function()
+  it("are of one type", function()
     assert.equal("result 1 is i32 in one branch of cute.when and f32 in the "
       .. "other [loop-type-changed]\n  both branches give one type, of "
       .. "tensors one layout of one memory; :to(dtype) converts",
@@ -230,7 +231,7 @@ describe("what cute.when returns", function()
 end)
 
 describe("branches as the body of a for", function()
-  it("have the text of those that are functions", function()
+  it("emit the same text as branches of functions", function()
     local _, flat = run(8, function(o, i)
       local x, y = 0, 0
       for _ in cute.when(i:lt(3)) do x = 7 end
@@ -262,7 +263,7 @@ describe("branches as the body of a for", function()
     assert.same(lines(nested), lines(flat))
   end)
 
-  it("are one at a time where Lua knows the condition", function()
+  it("run one at a time if Lua knows the condition", function()
     for first = 1, 3 do
       for second = 1, 3 do
         local known = {true, false}
@@ -312,7 +313,7 @@ describe("branches as the body of a for", function()
     end)))
   end)
 
-  it("begin locals that held nothing", function()
+  it("begin locals that were nil", function()
     assert.same({5, 5, 9, 9, 9, 9, 9, 9}, (run(8, function(o, i)
       local x
       for yes in cute.cases(i:lt(2)) do
@@ -347,7 +348,7 @@ describe("branches as the body of a for", function()
 end)
 
 describe("branches as the body of a for", function()
-  it("know of the conditions behind the one that holds nothing", function()
+  it("use the conditions after one that never holds", function()
     assert.matches("^this comparison was never used", message(function(o, n)
       for a, b in cute.cases(n:lt(3), n:lt(5)) do
         if a and b then o[0] = 1 end
@@ -376,7 +377,7 @@ describe("branches as the body of a for", function()
       end))
   end)
 
-  it("are told where no `for` takes them, whatever the condition", function()
+  it("are reported outside of `for`, for any condition", function()
     local function said(f)
       return tostring(select(2, pcall(run, 1, f)))
     end
@@ -411,7 +412,7 @@ describe("branches as the body of a for", function()
     end)))
   end)
 
-  it("leave nothing behind where an error is caught", function()
+  it("leave no state after a caught error", function()
     assert.same({1}, (run(1, function(o, i)
       local x = 1
       pcall(function()

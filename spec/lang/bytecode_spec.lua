@@ -1,5 +1,6 @@
 -- luacheck: ignore 113 111 112 21. 231 311 (functions to read, not to run)
--- What string.dump tells of functions, and whether this Lua is known.
+-- Facts about functions that string.dump reveals, and whether this Lua version
+-- is known.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 
@@ -38,7 +39,7 @@ describe("the code of a Lua function", function()
     assert.is_nil(bytecode.constant(print, 0))
   end)
 
-  it("does nothing, or only returns", function()
+  it("that is empty, or only returns", function()
     assert.equal("empty", bytecode.idle(function() end))
     assert.equal("empty", bytecode.idle(function(a, b, ...) end))
     assert.equal("return", bytecode.idle(function() return end))
@@ -51,7 +52,7 @@ describe("the code of a Lua function", function()
     end
   end)
 
-  it("tells what it does with its upvalues, inner functions too", function()
+  it("shows its use of upvalues, also in inner functions", function()
     local read, set, tab = 1, 2, {}
     local function f()
       local mine = read + GLOBAL_A

@@ -1,5 +1,6 @@
--- x:to(type): what docs/kernels.md says of each direction, in the simulator and
--- where there is a C++ compiler, in emitted text; plain Lua is the witness.
+-- x:to(type) behaves as docs/kernels.md describes for each pair of types, in
+-- the simulator and, if there is a C++ compiler, in emitted text. Plain Lua
+-- gives the expected values.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -10,7 +11,7 @@ local FLOATS = {0.0, 2.5, -2.5, 0.99, -0.99, 127.9, -128.9, 200.75, -200.75,
   255.5, 256.0, 65535.75, -32769.0, 2147483520.0, 2147483648.0, -2147483648.0,
   4294967040.0, 4294967296.0, 1e10, -1e10, 1e30, -1e30, INF, -INF, NAN}
 
--- A float as a whole number of a type, its 64 bits.
+-- Returns a float as an integer of a type, as 64 bits.
 local function whole(x, from, to)
   local bits, unsigned = cute[to].bits, to:find "^u" ~= nil
   if x ~= x then
@@ -37,7 +38,8 @@ local function kernel(to)
   end)
 end
 
--- What the simulator makes of a list, and the emitted text: a tensor, bytes.
+-- Returns a list converted by the simulator and by the emitted text: a tensor,
+-- bytes.
 local function converted(list, from, to)
   local x, y = cute.tensor(list, cute[from]), cute.zeros({#list}, cute[to])
   local k = kernel(to)
@@ -113,7 +115,7 @@ describe("x:to(type)", function()
 end)
 
 describe("two types", function()
-  it("give the one that holds more, floats before whole numbers", function()
+  it("have the wider one as common type, floats before integers", function()
     local got = {}
     cute.kernel("types", function(n)
       local function of(a, b)

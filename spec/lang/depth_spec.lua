@@ -1,6 +1,6 @@
--- How deep things nest: regions of a kernel, sums of an address, layouts behind
--- layouts. None of it takes of C's stack for each level, or there is a limit:
--- the programs run with a stack of 64 KB.
+-- Deep nesting: regions of a kernel, sums of an address, chains of layouts.
+-- Either no level takes C stack, or there is a limit: the programs run with a
+-- stack of 64 KB.
 local support = require "spec.support"
 
 local PROGRAM = [[
@@ -93,7 +93,7 @@ describe("with a C stack of 64 KB #noasan", function()
     assert.equal("2", gives("address", 20000))
   end)
 
-  it("a layout goes through 64 functions", function()
+  it("a layout of 64 composed functions", function()
     local limit = "cute.make_composed_layout: the values of a layout go "
       .. "through at most 64 functions, one behind the other [limit]"
     assert.equal("3", gives("functions", 64))

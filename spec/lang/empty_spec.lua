@@ -68,7 +68,7 @@ describe("a launch of no blocks", function()
       assert.equal(0.0, x[0])
       assert.equal("simulator: kernel k: nothing to report", tostring(r))
     end
-    assert.equal(1, runs)  -- it is traced all the same
+    assert.equal(1, runs)  -- it is traced nevertheless
   end)
 
   it("is prepared, checked, profiled and part of a graph", function()

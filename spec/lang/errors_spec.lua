@@ -1,17 +1,19 @@
--- docs/errors.md: every wrong example raises its kind, every mended one runs.
--- Examples in Lua are scripts that spec/faults/faults_spec.lua runs:
--- spec/faults/KIND/example.lua of an error, report.lua of a simulator's fault.
--- Commands run here.
+-- docs/errors.md: every wrong example raises its kind of error, every corrected
+-- one runs. Examples in Lua are scripts that spec/faults/faults_spec.lua runs:
+-- spec/faults/KIND/example.lua for an error, report.lua for a fault of the
+-- simulator. Shell commands run here.
 local cute = require "cute"
 local faults = require "spec.faults"
 local support = require "spec.support"
 
--- Kinds whose examples need what is not at hand, or nothing to run.
+-- Kinds whose examples need something that is not available, or have nothing to
+-- run.
 local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
--- Of the kinds that a pattern finds in a header, under headings of a level.
+-- Returns the sections of the kinds that a pattern finds in a header, under
+-- headings of a level.
 local function sections(header, pattern, level)
   local out = {}
   local text = support.read "docs/errors.md"
@@ -28,7 +30,7 @@ local function sections(header, pattern, level)
   return out
 end
 
--- Runs a command of the shell: standard error's first line, or nil.
+-- Runs a shell command. Returns the first line of standard error, or nil.
 local function run_sh(text)
   local dir = support.folder()
   support.write(dir .. "/A.txt", "no array")
@@ -45,7 +47,7 @@ local function run_sh(text)
   return code ~= 0 and err:match "^[^\n]*" or nil
 end
 
--- A script ends with the example of the document.
+-- Checks that a script ends with the document's example.
 local function shows(path, name, block, mend)
   local text = faults.version(assert(support.read(path), path), mend)
   assert.equal(block, text:sub(-#block),

@@ -1,5 +1,5 @@
--- Names that the workshop adds to the language: loaded when first used, and an
--- error that says so where the workshop is not installed.
+-- Names that the workshop adds to the language: they are loaded on first use,
+-- and raise an error that says so if the workshop is not installed.
 local support = require "spec.support"
 
 local START = [[
@@ -9,7 +9,8 @@ local START = [[
   local opts = {grid = 1, block = 1, device = "sim"}
 ]]
 
--- In a program of its own; `absent`: it finds no module of the workshop.
+-- Runs code in a separate process; with `absent` it finds no module of the
+-- workshop.
 local function run(code, absent)
   local hidden = absent and [[
     for i, find in ipairs(package.searchers) do
@@ -28,7 +29,7 @@ local function run(code, absent)
 end
 
 describe("the workshop", function()
-  it("is loaded when one of its names is used", function()
+  it("is loaded on first use of one of its names", function()
     assert.equal("true\n", run [[
       k(x):launch(opts)
       local before = package.loaded["cutelua.analyses.call"]

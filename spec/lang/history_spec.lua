@@ -1,10 +1,11 @@
--- What is kept of launches: counters on the simulator, a time on a GPU (here on
--- a driver that keeps books: 2 ms, and 1 for each element between two events).
+-- The history of launches: counters on the simulator, times on a GPU. A fake
+-- driver stands in for the GPU: 2 ms, and 1 ms for each element between two
+-- events.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local history = require "cute.lang.history"
 
--- The driver knows axpy by its name.
+-- The driver recognizes axpy by its name.
 local CODE = [[
   local cute = require "cute"
   local runs = require "cute.lang.history"
@@ -36,7 +37,7 @@ local CODE = [[
   print(runs.seconds(last))
 ]]
 
-describe("runs", function()
+describe("the history of runs", function()
   it("have the counters of the last launch on the simulator", function()
     local k = cute.kernel("k", function(m)
       m[cute.arch.thread_idx()] = 1.0
@@ -59,7 +60,7 @@ describe("runs", function()
     assert.is_true(p.program.runs.last ~= last)
   end)
 
-  it("have the time between two events where somebody watches", function()
+  it("has times between two events if recorded", function()
     if not (fake.there and require "cute.jit".version()) then
       return pending "needs a compiler and NVRTC"
     end

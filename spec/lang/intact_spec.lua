@@ -1,5 +1,5 @@
--- A kernel that goes on behind an error: whatever a public function raises
--- inside a pcall, the function being traced is the same one afterwards.
+-- A kernel that continues after an error: a public function may raise any error
+-- inside pcall, and the function being traced stays the same.
 local cute = require "cute"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
@@ -9,7 +9,7 @@ local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.hopper",
   "cute.npy", "cutelua.draw", "cute.testing"}
 
--- Those that write on standard output.
+-- Functions that write to standard output.
 local PRINTS = {help = true, doc = true, draw = true}
 
 local function functions()
@@ -35,7 +35,8 @@ local function functions()
   return list
 end
 
--- One trace that calls f with each of these; the name it has at the end.
+-- Traces once and calls f with each of these; returns the function's name at
+-- the end.
 local function name_after(f)
   local after
   pcall(function()
@@ -56,7 +57,7 @@ local function name_after(f)
 end
 
 describe("an error within a pcall of a kernel", function()
-  it("leaves the trace as it was", function()
+  it("leaves the trace unchanged", function()
     local out = {}
     local list = functions()
     assert.truthy(#list > 300)
@@ -69,7 +70,7 @@ describe("an error within a pcall of a kernel", function()
     assert.same({}, out)
   end)
 
-  it("does not keep what was traced from running", function()
+  it("does not stop the traced kernel from running", function()
     local x = cute.zeros({4}, cute.f32)
     local said = {}
     cute.kernel("k", function(t)
@@ -126,7 +127,7 @@ describe("a script's variables that a kernel's loops change", function()
     counter = nil  -- luacheck: ignore 111
   end)
 
-  it("keep what a kernel puts there on purpose", function()
+  it("keep values that a kernel assigns on purpose", function()
     local kept
     cute.kernel("k", function(x)
       kept = cute.arch.thread_idx() + 1
@@ -137,7 +138,7 @@ describe("a script's variables that a kernel's loops change", function()
 end)
 
 describe("texts of scripts", function()
-  it("are forgotten where they were many", function()
+  it("are dropped once there are many", function()
     local x = cute.zeros({4}, cute.f32)
     local function one(i)
       load(([[local cute, x = ...

@@ -1,12 +1,12 @@
--- Random loops, branches and helpers that threads leave early: as a kernel of
--- 32 threads on the simulator and as its text, and in plain Lua, where break
--- and return are Lua's, thread by thread.
+-- Random loops, branches and helpers that threads leave early. Each runs as a
+-- kernel of 32 threads on the simulator, as emitted text, and in plain Lua,
+-- thread by thread, with Lua's own break and return.
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
 
-local SLOTS = 10  -- of a thread in the output
+local SLOTS = 10  -- elements of a thread in the output
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen
@@ -38,7 +38,7 @@ function Gen:limit()
   return self:pick {"3", "4", "n % 5", "(" .. self:place() .. ") % 4", "6"}
 end
 
--- What stands between @ is Lua's own word in plain Lua: see `plain`.
+-- Text between @ marks becomes Lua's own keyword in plain Lua: see `plain`.
 local function leave(g, inner)
   local k = g:r(g.returns and 10 or 7)
   if k <= 6 and g.loops > 0 then return ("@break %s@"):format(g:cond()) end
@@ -91,7 +91,8 @@ function Gen:statement(depth)
   return self:pick(SIMPLE)(self)
 end
 
--- A helper of two results and the body that calls it, as marked text.
+-- Returns the marked text of a helper with two results and of the body that
+-- calls it.
 local function program(seed)
   local g = setmetatable({state = seed * 0x9e3779b97f4a7c15 | 1, counters = {},
     places = PLACES, loops = 0, tid = "tid", returns = true}, Gen)
@@ -113,7 +114,7 @@ local function program(seed)
   put(0, a) put(1, b) put(2, c) put(3, t.x) put(4, t.y) put(5, t.in_it.z)]]
 end
 
--- Marked text as a kernel, and as plain Lua.
+-- Returns marked text as a kernel, and as plain Lua.
 local function as_kernel(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "cute.break_if(" .. rest .. ")" end
@@ -134,7 +135,7 @@ local function as_plain(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "if " .. rest .. " then break end" end
     if word == "leave" then
-      local depth, at = 0, nil  -- the comma behind the condition
+      local depth, at = 0, nil  -- the comma after the condition
       for i, c in rest:gmatch "()(.)" do
         if c == "(" then depth = depth + 1 elseif c == ")" then
           depth = depth - 1
@@ -181,7 +182,7 @@ local function simulated(call, out)
   return got
 end
 
-describe("what random loops, branches and helpers leave early", function()
+describe("early exits of random loops, branches and helpers", function()
   local most = tonumber(os.getenv "CUTELUA_SEEDS") or 50
   for first = 1, most, 25 do
     it(("is as in plain Lua, seeds from %d"):format(first)

@@ -1,5 +1,5 @@
--- cute.break_if, cute.return_if and cute.func: what comes out of what is left,
--- how the text reads, what the simulator says of threads that are gone.
+-- cute.break_if, cute.return_if and cute.func: values after an early exit, the
+-- emitted text, and the simulator's reports about threads that have exited.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local T = require "spec.values"
@@ -8,7 +8,7 @@ local raises = require "spec.support".raises
 
 local run = kernels.run
 
--- The emitted text of f for a block of 32, without its head.
+-- Returns the emitted text of f for a block of 32, without its head.
 local function text_of(f, ...)
   local program = cute.kernel("k", f)(...):trace {block = 32}
   return program, program.source:gsub("%s*//[^\n]*", "")
@@ -21,7 +21,7 @@ local function fault_of(f, block)
 end
 
 describe("cute.break_if", function()
-  it("leaves what has been assigned, whatever the loop's end assigns",
+  it("keeps assignments, whatever the loop's end assigns",
     function()
     assert.same({5, 13, 2}, run(3, function(o, n)
       local last, sum = -1, 10
@@ -54,7 +54,7 @@ describe("cute.break_if", function()
     end))
   end)
 
-  it("takes what Lua knows", function()
+  it("takes conditions that Lua knows", function()
     assert.same({9, 4}, run(2, function(o, n)
       local a, b = 0, 0
       for _ in cute.range(n) do
@@ -69,7 +69,7 @@ describe("cute.break_if", function()
     end, 3))
   end)
 
-  it("is C's break where it can be, else a goto", function()
+  it("is C's break if possible, else a goto", function()
     local o = cute.zeros({4}, cute.i32)
     local program, text = text_of(function(out, n)
       local sum = 0
@@ -97,7 +97,7 @@ describe("cute.break_if", function()
     end
   end)
 
-  it("stands in a loop of the kernel", function()
+  it("must be inside a loop of the kernel", function()
     local message = "): there is no loop of the kernel here (cute.range, "
       .. "cute.loop) [loop-exit]"
     raises(message, run, 1, function(o) cute.break_if(o[0]:eq(0)) end)
@@ -166,7 +166,7 @@ describe("cute.func", function()
     assert.same({0.5, 3.0, 2.0}, {o(0), o(1), o(2)})
   end)
 
-  it("gives tensors and vectors, and what all ways have in common", function()
+  it("returns tensors and vectors, and values common to all returns", function()
     local x = cute.zeros({4, 2}, cute.i32)
     for i = 0, 7 do x[i] = i end
     assert.same({2, 6, 20, 1, 5, 3}, run(6, function(o, t)
@@ -184,7 +184,7 @@ describe("cute.func", function()
     end, x))
   end)
 
-  it("is left alone where it returns late", function()
+  it("is transparent if it only returns late", function()
     local _, text = text_of(function(o)
       local twice = cute.func(function(x) return x * 2 end)
       o[0] = twice(o[1])
@@ -203,7 +203,7 @@ describe("cute.func", function()
     raises("boom", cute.func(function() error "boom" end))
   end)
 
-  it("changes what is around it, in loops", function()
+  it("changes outer variables, in loops", function()
     assert.same({6, 12}, run(2, function(o, n)
       local total, seen = 0, {n = 0}
       local add = cute.func(function(k)
@@ -216,7 +216,7 @@ describe("cute.func", function()
     end, 6))
   end)
 
-  it("says what its ways out disagree in", function()
+  it("reports how its returns differ", function()
     local function fails(message, f) raises(message, run, 1, f) end
     fails("a function returns 2 values here and 1 there", function(o)
       cute.func(function(x)
@@ -243,7 +243,7 @@ describe("cute.func", function()
 end)
 
 describe("threads that have returned", function()
-  it("do nothing more, wherever they left", function()
+  it("do nothing more, wherever they returned", function()
     local o = cute.zeros({64}, cute.i32)
     T.ok(T.launch(function(out)
       local tid = arch.thread_idx()
@@ -300,7 +300,7 @@ describe("threads that have returned", function()
     assert.equal("divergent", left.kind)
   end)
 
-  it("may all be: then nobody is missed", function()
+  it("may be all threads: then none is missing", function()
     local o = cute.zeros({64}, cute.i32)
     T.ok(T.launch(function(out)
       local tid = arch.thread_idx()

@@ -1,7 +1,8 @@
--- Names that lines assign, against tokens: another way through the same text.
+-- Names that lines assign, compared with a second algorithm that works on
+-- tokens.
 local lex = require "cute.lang.lex"
 
--- Names before the `=` at t[i].
+-- Returns the names before the `=` at t[i].
 local function names_before(t, i, names)
   repeat
     i = i - 1
@@ -38,7 +39,7 @@ describe("names that lines assign", function()
         "t[1] = 2"}, "\n")))
   end)
 
-  it("are those of tokens, in the scripts and in kernels", function()
+  it("agree with the tokens, in the scripts and in kernels", function()
     local n = 0
     for path in io.popen "ls scripts/*.lua kernels/*.lua":lines() do
       local file <close> = io.open(path)

@@ -1,5 +1,5 @@
--- Lua tables as data: what the reader takes is what Lua makes of it, and what
--- is more than data is refused.
+-- Lua tables as data: the reader returns what Lua itself evaluates, and rejects
+-- anything that is not data.
 local literal = require "cute.lang.literal"
 local tuned = require "cute.ops.tuned"
 
@@ -15,7 +15,8 @@ local WORDS = {"1", "-7", "0x1F", "2.5", "-1e300", "0x.8p4", "true", "false",
 local SPACE = {"", " ", "\n", "\t-- a comment\n", " --\n "}
 local function space() return SPACE[random(#SPACE) + 1] end
 
--- A table's text, with what may stand between its parts.
+-- Returns the text of a table, with random space and comments between its
+-- parts.
 local function text_of(level)
   if level == 0 or random(3) == 0 then return WORDS[random(#WORDS) + 1] end
   local out = {"{"}
@@ -29,7 +30,7 @@ local function text_of(level)
 end
 
 describe("a table that is read as data", function()
-  it("is what Lua makes of it", function()
+  it("equals Lua's own evaluation", function()
     for _ = 1, 2000 do
       local text = space() .. "return" .. (" " .. space()) .. text_of(4)
         .. space()
@@ -39,7 +40,7 @@ describe("a table that is read as data", function()
     end
   end)
 
-  it("is nothing that runs, names something or has no end", function()
+  it("has no calls, names or endless parts", function()
     local good = "return {1}"
     assert.same({1}, literal.read(good))
     for _, text in ipairs {"", "return", "{1}", "--[[\n" .. good .. "\n]]",
@@ -72,7 +73,7 @@ describe("a table that is read as data", function()
     assert.is_table(literal.read("return " .. ("{"):rep(90) .. ("}"):rep(90)))
   end)
 
-  it("of the tuner is not what it seems to be to our check alone", function()
+  it("of the tuner with invalid values is found by our check only", function()
     local table_ = 'return {format = 1, card = "c", arch = "sm_90a", sms = 1,\n'
       .. 'gemm = {["a"] = {{1, 2, 3, 4.0, 5.0, "c"}}}}'
     assert.equal("c", tuned.parse(table_).card)

@@ -1,6 +1,6 @@
--- Random loops and branches over objects: the same Lua function as a kernel on
--- the simulator, where what its bodies change is carried, and on the host,
--- where numbers are plain and loops are Lua's.
+-- Random loops and branches over objects. The same Lua function runs as a
+-- kernel on the simulator, where the changes of its bodies are carried, and on
+-- the host with plain numbers and Lua's loops.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
@@ -76,7 +76,7 @@ local SIMPLE = {
   end,
   function(g) return ("p = {%s %% 61, p[1]}"):format(g:expr()) end,
   function(g) return ("count(%s)"):format(g:value()) end,
-  function(g)  -- an object of the body's own
+  function(g)  -- an object local to the body
     return ("local own = Node.new(%s, %s) own:bump(%s) own:turn() %s = own.b")
       :format(g:value(), g:value(), g:value(), g:place())
   end,

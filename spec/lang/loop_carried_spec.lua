@@ -1,6 +1,7 @@
 -- luacheck: ignore 231 241 311 112 113 (tables only written, globals)
--- Fields of tables that loops and branches change: carried as locals are, and
--- what cannot be, with the texts that users see.
+-- Fields of tables that loops and branches change: they are carried like
+-- locals. Changes that cannot be carried raise errors with the texts that users
+-- see.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
@@ -9,7 +10,7 @@ local function refused(want, f, ...)
   assert.equal(want, (support.message(run, 1, f, ...)))
 end
 
--- A pipeline state as a user writes it.
+-- A pipeline state as users write one.
 local State = {}
 State.__index = State
 function State.new(stages)
@@ -60,7 +61,7 @@ describe("fields that a loop changes", function()
     end, 5))
   end)
 
-  it("once where a table has two names, which both see it", function()
+  it("once for a table with two names, and visible by both", function()
     assert.same({6, 6, 6, 1}, run(4, function(out, n)
       local a = {n = 0}
       local b, holder = a, {a, inner = {same = a}}
@@ -102,7 +103,7 @@ describe("fields that a loop changes", function()
     end, data, 3))
   end)
 
-  it("which a later pass finds, or an inner loop, or a branch", function()
+  it("found by a later pass, or an inner loop, or a branch", function()
     assert.same({4, 3, 12, 6}, run(4, function(out, n)
       local o = {first = 0, late = 0, inner = 0, even = 0}
       for k in cute.range(n) do
@@ -189,7 +190,7 @@ describe("fields that a loop changes", function()
       end, 5)
   end)
 
-  it("in cute.loop, and are seen by what it asks", function()
+  it("in cute.loop, and visible to its condition", function()
     assert.same({8}, run(1, function(out, n)
       local o = {x = 1}
       cute.loop(function() return cute.lt(o.x, n) end, function()
@@ -251,7 +252,7 @@ describe("fields that a loop changes", function()
 end)
 
 describe("fields that a loop changes", function()
-  it("and what Lua alone keeps in tables is there where it is used", function()
+  it("while values that only Lua keeps stay available", function()
     local made, o = 0, cute.zeros({2}, cute.i32)
     local cache, lines = {}, {}
     local function layout(n)
@@ -291,7 +292,7 @@ describe("fields that a branch changes", function()
     end, 5))
   end)
 
-  it("hold nothing else of it", function()
+  it("have no value of it after an error", function()
     assert.same({1, 2}, run(2, function(out, n)
       local o = {a = 1}
       cute.when(n:gt(100), function() o.a = o.a + n end)
@@ -303,7 +304,7 @@ describe("fields that a branch changes", function()
 end)
 
 describe("CUTELUA_DEBUG=trace", function()
-  it("tells pass by pass what became carried, and why", function()
+  it("reports each pass, newly carried values, and why", function()
     local folder = support.folder()
     finally(function() support.remove(folder) end)
     local script = support.write(folder .. "/s.lua", [[
@@ -336,7 +337,7 @@ end)(cute.zeros({1}, cute.i32), 4):trace {block = 1}
   end)
 end)
 
-describe("a table that a loop changes is refused", function()
+describe("a table that a loop changes is rejected", function()
   it("when a field's type changes", function()
     refused("field 'state.phase' changes from i32 to f32 in this loop "
       .. "[loop-type-changed]\n  convert it with :to(dtype), or use another "
@@ -413,7 +414,7 @@ describe("a table that a loop changes is refused", function()
     end, 4)
     refused(both:gsub("%[1%]", "[2]"), function(_, n)
       local at, once = {1, 2}, 0
-      for _ in cute.range(n) do  -- the second pass alone changes it in place
+      for _ in cute.range(n) do  -- only the second pass changes it in place
         cute.when(cute.gt(once, 0), function() at[2] = at[2] + 1 end)
         at, once = {at[1] + 1, at[2]}, once + 1
       end
@@ -479,7 +480,7 @@ describe("a boolean that a loop carries", function()
       .. "with & | ~", function(out, n)
       if two(n):gt(3) then out[0] = 1 end
     end, 4)
-    -- one that a loop carries is used by the loop
+    -- a variable that a loop carries counts as used
     assert.same({1, 5}, run(2, function(out, n)
       local most, found = two(n), two(n):gt(9)
       for _ in cute.range(n) do
@@ -492,7 +493,8 @@ describe("a boolean that a loop carries", function()
 end)
 
 describe("bodies in bodies", function()
-  -- What one in depth carried is known when those around it run again.
+  -- An inner loop's carried variables are known when the outer loops are traced
+  -- again.
   it("run once or twice more for each level, and not twice as often", function()
     local level = {}
     function level.range(_, f) for _ in cute.range(2) do f() end end
@@ -523,10 +525,10 @@ describe("bodies in bodies", function()
   end)
 end)
 
-describe("branches that stand in many copies", function()
-  -- What one copy leaves bounds what the next one begins with, not what the
-  -- same copy leaves in the next pass.
-  it("settle when each changes what the one before it changed", function()
+describe("unrolled branches", function()
+  -- In a pass, the bounds after one unrolled copy limit the next copy's start;
+  -- they do not limit the same copy in the next pass.
+  it("converge if each changes what the previous one changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0
       for k in range(4) do

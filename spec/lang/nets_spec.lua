@@ -1,13 +1,14 @@
 -- luacheck: ignore 211 212 231 241 311 331 512 542 (kernels to be refused)
--- What Lua lets pass and the tracer must not: `==` in all its forms, traced
--- keys, coroutines, pcall; and what loops and branches carry beside numbers.
+-- Mistakes that Lua accepts and the tracer must reject: `==` in all its forms,
+-- traced keys, coroutines, pcall; and values other than numbers that loops and
+-- branches carry.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
 local _ = cute._
 
--- The sentence of the error that f raises as a kernel, and its line counted
--- from f's first.
+-- Returns the message of the error that f raises as a kernel, and its line
+-- relative to f's first.
 local function refused(f, ...)
   local text, line = support.message(run, 1, f, ...)
   return text:match "[^\n]*", line - debug.getinfo(f, "S").linedefined
@@ -20,7 +21,7 @@ end
 local COMPUTED = "'==' or '~=' beside a traced value is always false or true "
   .. "in Lua [traced-in-lua]"
 
-describe("== on a traced value is found", function()
+describe("== on a traced value is reported", function()
   local function found(text, f, ...)
     assert.same({text, 1}, {refused(f, ...)})
   end
@@ -40,7 +41,7 @@ describe("== on a traced value is found", function()
     end)
   end)
 
-  it("in what a function of the script returns", function()
+  it("in the result of a function of the script", function()
     local function tid() return cute.arch.thread_idx() end
     found(COMPUTED, function(out)
       if tid() == 0 then out[0] = 1 end
@@ -70,7 +71,7 @@ describe("== on a traced value is found", function()
     _G.NETS = nil
   end)
 
-  it("where the line itself assigns it", function()
+  it("if the same line assigns it", function()
     found(beside "k", function(out, n)
       local k = n + 1 if k == 0 then out[0] = 1 end
     end, 5)
@@ -106,7 +107,7 @@ describe("== on a traced value is found", function()
     end
   end)
 
-  it("on one line with the helper that gives it", function()
+  it("on one line with the helper that returns it", function()
     local function row() return cute.arch.thread_idx() + 1 end
     found(beside "i", function(out)
       local i = row() if i ~= 0 then out[0] = 1 end
@@ -120,8 +121,8 @@ describe("== on a traced value is found", function()
   end)
 end)
 
-describe("== on a traced value is found", function()
-  -- Kernels whose text nobody sees, and those without any line numbers.
+describe("== on a traced value is reported", function()
+  -- Kernels whose source is not available, and kernels without line numbers.
   it("in chunks of any name, and stripped ones", function()
     local text = [[
       local cute = require "cute"
@@ -162,7 +163,7 @@ describe("== on a traced value is found", function()
     end
   end)
 
-  it("between two, by __eq, which knows the same value", function()
+  it("between two of them, with __eq, also for the same value", function()
     local text = refused(function(out, n) return n == n + 1 end, 5)
     assert.truthy(text:find("'==' on a traced value", 1, true), text)
     assert.same({1}, run(1, function(out, n)
@@ -171,7 +172,7 @@ describe("== on a traced value is found", function()
     end, 5))
   end)
 
-  it("but not where its answer is right", function()
+  it("but not if its answer is right", function()
     local cases = {nil, "auto", cute._, cute.f32, cute.make_layout {4}, {}, run}
     assert.same({14}, run(1, function(out, n, same)
       local count, none = 0, nil
@@ -187,7 +188,7 @@ describe("== on a traced value is found", function()
     end, 5, true))
   end)
 
-  it("nor where plain numbers are, whatever the line computes", function()
+  it("nor for plain numbers, whatever the line computes", function()
     local mode = 1
     local function cast(a) if mode == 1 then return a:to(cute.f32) end end
     local function pair(a) if mode == 1 then return a + 1, a * 2 end end
@@ -198,7 +199,7 @@ describe("== on a traced value is found", function()
     end, 5))
   end)
 
-  it("and nothing is wrong where only numbers are compared", function()
+  it("and comparing only numbers is no error", function()
     assert.same({3, 5, 12, 7}, run(4, function(out, n)
       local mode, t = "a", {1, 2, k = 3}
       local function pick(i) if mode == "a" then return i + 1, i + 2 end end
@@ -213,7 +214,7 @@ describe("== on a traced value is found", function()
   end)
 end)
 
-describe("a traced key of a plain table is found", function()
+describe("a traced key of a plain table is reported", function()
   local function text(key, t)
     return ("%s is a key of the plain table%s, which finds nothing under it "
       .. "[traced-in-lua]"):format(key, t)
@@ -234,7 +235,7 @@ describe("a traced key of a plain table is found", function()
     end, 1)})
   end)
 
-  it("not where a metatable may know it", function()
+  it("except if a metatable handles it", function()
     assert.same({6}, run(1, function(out, n)
       local t = setmetatable({}, {__index = function(__, k) return k * 2 end})
       out[0] = t[n]
@@ -243,7 +244,7 @@ describe("a traced key of a plain table is found", function()
 end)
 
 describe("Lua's library on a traced value", function()
-  it("names the cute function where there is one", function()
+  it("names the cute function if there is one", function()
     local function hint(f)
       local text = support.message(run, 1, f, 3)
       return text:match "%[traced%-in%-lua%]\n  ([^\n]*)"
@@ -331,7 +332,7 @@ describe("loops and branches carry", function()
     end, 5))
   end)
 
-  it("what closures, recursion and varargs change", function()
+  it("changes by closures, recursion and varargs", function()
     local shared
     local function one() shared = shared + 1 end
     local function two() shared = shared * 2 end
@@ -361,7 +362,7 @@ describe("loops and branches carry", function()
     end, 4))
   end)
 
-  it("in one loop of a helper different locals at each call", function()
+  it("in one loop of a helper different locals for each call", function()
     local function sum(n, f)
       local s = 0
       for k in cute.range(n) do s = s + f(k) end
@@ -390,7 +391,7 @@ describe("loops and branches carry", function()
     assert.same({11, 270}, run(2, f, 5))
   end)
 
-  it("and refuse what they cannot, by name", function()
+  it("and reject the others, by name", function()
     local text, line = refused(function(out, n)
       local p = setmetatable({n}, {})
       for _ in cute.range(n) do
@@ -410,7 +411,7 @@ describe("loops and branches carry", function()
 end)
 
 describe("an error caught inside a kernel", function()
-  it("leaves nothing of its loop or branch", function()
+  it("leaves no state of its loop or branch", function()
     assert.same({5, 0}, run(2, function(out, n)
       local s, inner = 0, 0
       for k in cute.range(n) do
@@ -445,7 +446,7 @@ describe("a coroutine of a kernel", function()
     end, 5))
   end)
 
-  it("may not leave one open", function()
+  it("may not leave a region open", function()
     assert.same({"a coroutine left this traced loop or branch, and nothing "
       .. "resumed it [loop-exit]", 2}, {refused(function(out, n)
         local co = coroutine.wrap(function()
@@ -458,7 +459,7 @@ describe("a coroutine of a kernel", function()
       end, 5)})
   end)
 
-  it("may not interleave one with another", function()
+  it("may not interleave two regions", function()
     local goes_on = "a coroutine that began outside of this traced loop or "
       .. "branch goes on in it [loop-exit]"
     assert.truthy(refused(function(out, n)
@@ -476,7 +477,7 @@ describe("a coroutine of a kernel", function()
     end)
   end
 
-  it("may begin and end in a loop's body, and go on around loops", function()
+  it("may begin and end in a loop's body, and continue around loops", function()
     assert.same({50}, run(1, function(out, n)
       local s = 0
       for _ in cute.range(n) do
@@ -493,7 +494,7 @@ describe("a coroutine of a kernel", function()
     end, 5))
   end)
 
-  it("may not give a body what it gave another pass of it", function()
+  it("may not pass values between two traces of a body", function()
     local function goes_on(f)
       return refused(f, 5):match "a coroutine that [^\n]*"
     end
@@ -527,7 +528,7 @@ describe("a coroutine of a kernel", function()
 end)
 
 describe("a kernel's name", function()
-  it("is changed where C has taken it, and found all the same", function()
+  it("is changed if C reserves it, and reported under its own name", function()
     for _, name in ipairs {"smem", "main", "float", "printf", "norm"} do
       local p = cute.kernel(name, function(out) out[0] = 1 end)(
         cute.zeros({1}, cute.i32)):trace {block = 1}
@@ -601,7 +602,7 @@ describe("offsets of a tensor with over 2^31 elements", function()
     end)
   end
 
-  it("have 32 in others, and one marked tensor serves both", function()
+  it("use 32 bits for others, and one marked tensor serves both", function()
     local k = cute.kernel("k", function(mA) mA[{0, 1}] = mA[{1, 0}] end)
     local function text(rows, cols)
       return k(cute.empty({rows, cols}, cute.u8):mark_layout_dynamic())
@@ -613,7 +614,7 @@ describe("offsets of a tensor with over 2^31 elements", function()
   end)
 end)
 
-describe("x, y and z handed on to a call that wants x", function()
+describe("x, y and z passed to a call that needs x", function()
   local arch = cute.arch
   local function report(to, from)
     return ("%s is given x, y and z of cute.arch.%s [bad-argument]"):format(to,
@@ -675,7 +676,7 @@ describe("x, y and z handed on to a call that wants x", function()
     end)
   end)
 
-  it("is what a coordinate, a list, a print, a helper want", function()
+  it("are accepted by coordinates, lists, prints, helpers", function()
     local function add(x, y, z) return x + 2 * y + 4 * z end
     local function all(...) return select("#", ...) end
     local function tid() return arch.thread_idx() end

@@ -1,5 +1,6 @@
--- What kernels print: tensors in all memories, and all that printf takes. The
--- host's print_tensor, plain Lua and the emitted text say what it should be.
+-- Printing in kernels: tensors in all memory spaces, and all arguments of
+-- printf. The host's print_tensor, plain Lua and the emitted text give the
+-- expected output.
 local core = require "cute.core"
 local cudahost = require "spec.cudahost"
 local cute = require "cute"
@@ -11,19 +12,19 @@ local arch = cute.arch
 local support = require "spec.support"
 local lines, raises = support.lines, support.raises
 
--- What f prints in one block.
+-- Returns what f prints in one block.
 local function printed(f, tensors, opts)
   return T.ok(T.launch(f, tensors or {}, opts or {block = 1})).output
 end
 
--- What print_tensor says of t on the host, under another headline.
+-- Returns the host's print_tensor text of t under another headline.
 local function as_on_host(t, head)
   return (draw.tensor_text(t):gsub("^[^\n]*:\n", function()
     return head .. ":\n"
   end))
 end
 
--- [[a, b], [c, d]] of rows of a matrix.
+-- Returns the rows of a matrix as [[a, b], [c, d]].
 local function rows(t, m, n)
   local out = {}
   for i = 0, m - 1 do
@@ -44,8 +45,8 @@ local function sorted_lines(text)
   return list
 end
 
-describe("who prints", function()
-  it("may be nobody, as is known while tracing", function()
+describe("a filter of printing threads", function()
+  it("may match no thread, which is known while tracing", function()
     for _, who in ipairs {{thread = {0, 5}}, {thread = 0, block = -1},
                           {thread = {0, 0, -1}}, {block = {0, 1}}} do
       assert.equal("", printed(function()
@@ -58,7 +59,7 @@ describe("who prints", function()
     end, {}, {block = 32}))
   end)
 
-  it("writes Lua's integers as wide as a traced one", function()
+  it("prints Lua's integers as wide as a traced one", function()
     assert.equal((" "):rep(299) .. "5|" .. (" "):rep(299) .. "0",
       printed(function()
         cute.printf("%300d|%300d", 5, (arch.thread_idx()))
@@ -68,10 +69,10 @@ end)
 
 describe("print_tensor in a kernel", function()
   for name, value in pairs(printing.types) do
-    it("shows what the host's shows: " .. name, function()
+    it("prints the same as on the host: " .. name, function()
       local t = printing.tensor(name, cute.make_layout({3, 4}, {4, 1}), value)
       local want = as_on_host(t, ("ptr[%s,gmem] o (3,4):(4,1)"):format(name))
-      if name == "u64" then  -- Lua's integers have a sign
+      if name == "u64" then  -- Lua's integers are signed
         want = want:gsub(" %-%d+", "")
         assert.matches("^" .. want:sub(1, 40):gsub("%p", "%%%0"),
           printed(function(x) cute.print_tensor(x) end, {t}))
@@ -127,7 +128,7 @@ describe("print_tensor in a kernel", function()
       .. "(8,8):(8,1)") .. as_on_host(r, "ptr[f32,rmem] o (2,3):(1,2)"), text)
   end)
 
-  it("leaves out what is past its limit, and says how much", function()
+  it("omits elements past its limit, and prints how many", function()
     local t = printing.tensor("i32", cute.make_layout({5, 4}, {4, 1}))
     local head = "ptr[i32,gmem] o (5,4):(4,1):\n"
     for _, c in ipairs {
@@ -154,7 +155,7 @@ describe("print_tensor in a kernel", function()
     assert.equal(53, select(2, text:gsub("\n", "")))
   end)
 
-  it("loads nothing for those whom a filter leaves out", function()
+  it("loads nothing for filtered threads", function()
     local t = printing.tensor("i32", cute.make_layout {4})
     local text = printed(function(x)
       local tid = arch.thread_idx()
@@ -169,7 +170,7 @@ describe("print_tensor in a kernel", function()
     assert.equal(table.concat(want) .. "[3]\n", text)
   end)
 
-  it("prints while tracing what the host has", function()
+  it("prints host values while tracing", function()
     local t = printing.tensor("i32", cute.make_layout {2})
     local dir = support.folder()
     finally(function()
@@ -203,7 +204,7 @@ describe("printf", function()
     end, {t}))
   end)
 
-  it("prints where a layout's function begins", function()
+  it("prints the offset of a layout's function", function()
     local text
     for _, c in ipairs(printing.cases) do
       if c.name:find "functions" then text = printing.run(c, "sim") end
@@ -259,7 +260,7 @@ describe("printf", function()
     assert.equal(want, printed(f, {t:mark_layout_dynamic()}))
   end)
 
-  it("says what is wrong with options", function()
+  it("reports wrong options", function()
     local t = printing.tensor("i32", cute.make_layout {4})
     local function fails(want, f) raises(want, T.launch, f, {t}) end
     fails("printf: no option 'threads' (did you mean thread?): there are "
@@ -296,8 +297,8 @@ describe("printf", function()
   end)
 end)
 
-describe("what prints", function()
-  it("says the same as text and in the simulator", function()
+describe("output of kernels", function()
+  it("is the same as text and in the simulator", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local runs, want = {}, {}
     for _, c in ipairs(printing.cases) do

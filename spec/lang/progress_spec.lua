@@ -1,11 +1,11 @@
--- How far a run is, told on a terminal once it takes long; and loops that never
--- end: told in seconds, those that go on rightly are let go on.
+-- Progress of a run, shown on a terminal once it takes long; loops that never
+-- end, reported in seconds, while long correct loops continue.
 local cute = require "cute"
 local progress = require "cute.lang.progress"
 local arch = cute.arch
 
 describe("the progress of a run", function()
-  -- What is written where the clock shows these seconds.
+  -- Returns the progress text at these clock times, in seconds.
   local function shown(seconds)
     local text, k = {}, 1
     local show, line = progress.of("gemm", function(s) text[#text + 1] = s end,
@@ -39,7 +39,7 @@ describe("a loop", function()
     return select(3, k(cute.zeros({64}, cute.f32)):launch(opts))
   end
 
-  it("that changes nothing ends soon", function()
+  it("that changes nothing is stopped soon", function()
     local start = os.clock()
     local r = run(function(_, i)
       cute.loop(function() return i:get():ne(7) end, function()
@@ -52,8 +52,9 @@ describe("a loop", function()
       .. "changed$", r.reports[1].message)
   end)
 
-  it("that stores what is there changes nothing", function()
-    -- as much as a warp may do with a budget of its own, which it has not here
+  it("that stores the same values changes nothing", function()
+    -- as many instructions as a warp may take with a limit of its own, which it
+    -- has not here
     local r = run(function(y, i, tid)
       cute.loop(function() return i:get():lt(7) end, function()
         y[tid] = 1.0
@@ -72,7 +73,7 @@ describe("a loop", function()
       .. "end$", r.reports[1].message)
   end)
 
-  it("that is long, and ends, is let go on", function()
+  it("that is long, but ends, continues", function()
     local r = run(function(_, i)
       cute.loop(function() return i:get():lt(2000000) end, function()
         i:set(i:get() + 1)

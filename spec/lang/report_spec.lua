@@ -9,7 +9,7 @@ local function lines(text)
   return n
 end
 
--- The report of running a text as chunk "=(t)".
+-- Returns the report of running a text as chunk "=(t)".
 local function of(text, opt)
   source.add("=(t)", text)
   local f = assert(load(text, "=(t)"))
@@ -52,7 +52,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
     assert.equal(50, n)
   end)
 
-  it("shows every fault of a kernel: one in full, of others the sentence",
+  it("shows every fault of a kernel: the first in full, one line of others",
     function()
       local function faults(n)
         local list = {}
@@ -80,7 +80,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       local rest = "    ... %s--traceback shows all that is known of each"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
       assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
-      text = faults(7)  -- of all that is a fault something is told
+      text = faults(7)  -- a report about every faulty element
       assert.equal(12, lines(text))
       assert.equal(rest:format "", text:match "[^\n]*$")
     end)
@@ -100,13 +100,13 @@ attempt to perform arithmetic on a nil value (global 'b') [lua]
       return "my own [io]" end}))]]:find "^my own %[io%]")
   end)
 
-  it("tells of the world in one plain sentence", function()
+  it("describes failures outside the program in one plain sentence", function()
     assert.equal("no usable GPU: libcuda.so.1 was not found [no-gpu]",
       of "error('no usable GPU: libcuda.so.1 was not found [no-gpu]', 0)")
     assert.equal("cannot open A.npy [io]", of "error('cannot open A.npy [io]')")
   end)
 
-  it("has Lua's traceback only when asked", function()
+  it("has Lua's traceback only on request", function()
     assert.is_nil(of "error 'x'":find "traceback")
     assert.truthy(of("error 'x'", {traceback = true})
       :find("\nstack traceback:\n", 1, true))
@@ -137,7 +137,7 @@ return (pcall(f)) or f() or 1]]
 end)
 
 describe("report", function()
-  it("knows a script in a clone that lies in a folder named lua", function()
+  it("recognizes a script in a clone in a folder named lua", function()
     for _, path in ipairs {"some.lua", "scripts/some.lua", "kernels/some.lua",
                            "spec/page/some.lua"} do
       assert.is_false(core.own_source("@/tmp/lua/cutelua/" .. path))
@@ -172,8 +172,8 @@ unexpected symbol near '=' [lua]
       report.format "none.lua:3: x [misaligned]")
   end)
 
-  -- Kinds of too many causes for one suggestion: their messages say what is
-  -- needed, and how the call is written.
+  -- Kinds with too many causes for one suggestion: each message says what is
+  -- required, and how to write the call.
   local OWN_WORDS = {["bad-argument"] = true, ["overflow"] = true,
     ["limit"] = true, ["unknown-name"] = true, ["type-mismatch"] = true,
     ["shape-mismatch"] = true, ["needs-static"] = true, ["bad-launch"] = true,

@@ -1,11 +1,11 @@
 -- luacheck: globals STALE_G STALE_T
--- A launch computes with what the script holds then: what a trace read of
--- upvalues, globals and tables is part of what its program is for.
+-- A launch uses the script's current values: upvalues, globals and table fields
+-- that a trace read are part of the program's key.
 local cute = require "cute"
 local core = require "cute.core"
 
--- A kernel that writes what f gives, of more arguments: launch(...) is the
--- number written, traced() how often it was traced.
+-- Returns a kernel that writes the result of f: launch(...) returns the number
+-- written, traced() how often it was traced.
 local function kernel_of(f)
   local traced, out = 0, cute.zeros({1}, cute.f32)
   local k = cute.kernel("k", function(o, ...)
@@ -19,8 +19,8 @@ local function kernel_of(f)
           end}
 end
 
--- Each of `steps`, {change, wanted[, traced]}: after the change a launch gives
--- the number, and then another one, without a trace.
+-- Carries out `steps`, {change, wanted[, traced]}: after each change a launch
+-- gives the wanted number, and a second launch gives it without a trace.
 local function follows(f, steps, ...)
   local k = kernel_of(f)
   for i, step in ipairs(steps) do
@@ -171,7 +171,7 @@ describe("a changed", function()
                 {function() env.R = 5 end, 35.0}})
   end)
 
-  it("upvalue of a stripped function, and of a module that is asked for",
+  it("upvalue of a stripped function, and of a required module",
     function()
     local text = "local n = 1 return function() return n end, "
       .. "function(x) n = x end"
@@ -185,7 +185,7 @@ describe("a changed", function()
   end)
 end)
 
-describe("a program stands", function()
+describe("a program stays valid", function()
   it("while nothing changes that its trace read", function()
     local unread, t = 1, {x = 1}
     local function never() return unread end
@@ -202,7 +202,7 @@ describe("a program stands", function()
     STALE_G = nil
   end)
 
-  it("while it is itself what changes it", function()
+  it("if it makes the changes itself", function()
     local env = {}
     local f, count = load([[
       local traced, list = 0, nil
@@ -221,7 +221,7 @@ describe("a program stands", function()
     assert.same({2, 2, 2}, {count()})
   end)
 
-  it("beside others, for when things are again what they were", function()
+  it("beside others, for when earlier values return", function()
     local n = 1
     local k = kernel_of(function() return n end)
     for _ = 1, 3 do
@@ -260,7 +260,7 @@ describe("a program stands", function()
     assert.equal(98.0, last.launch("x\0b"))
   end)
 
-  it("until a list of what was read is not such a list", function()
+  it("until a list that it read is no longer a list", function()
     for _, bad in ipairs {
       {}, {upvalues = 3}, {upvalues = {n = 3}, keys = {n = 0}},
       {upvalues = {n = 3, print, 1, 1}, keys = {n = 0}, tables = {n = 0}},

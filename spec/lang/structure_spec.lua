@@ -1,6 +1,6 @@
--- Arguments that are tables of tables: random structures arrive in the kernel
--- as they are, with traced leaves, and what the kernel computes of them is
--- what plain Lua does, in the simulator and in the emitted text.
+-- Nested tables as arguments: random structures arrive in the kernel unchanged,
+-- with traced leaves, and the kernel computes the same from them as plain Lua,
+-- in the simulator and in the emitted text.
 local core = require "cute.core"
 local cute = require "cute"
 local cudahost = require "spec.cudahost"
@@ -17,8 +17,8 @@ Box.__newindex = function() error "a field of a box is set" end
 -- Structures
 ---------------------------------------------------------------------------
 
--- What may be a leaf: make(g) on the host; weigh(x) what it counts as on the
--- host, see(x) in the kernel; kind: what typename and dtype are there.
+-- Kinds of leaves: make(g) makes one on the host; weigh(x) is its number on the
+-- host, see(x) in the kernel; kind: its typename and dtype there.
 local LEAVES = {
   {make = function(g) return g:r(1000) end, kind = "i32"},
   {make = function(g) return (1 << 33) + g:r(1000) end, kind = "i64",
@@ -52,8 +52,8 @@ local LEAVES = {
 
 local KEYS = {"a", "b_2", "with blank", "end", "", "é", true, false, -3, 0, 9}
 
--- A table of tables and leaves, whose rows are rows[table][key]; `done` lists
--- those that are complete, which may stand in it again.
+-- Returns a table of tables and leaves, with rows[table][key] describing them;
+-- `done` lists the complete tables, which may occur again.
 local function structure(g, depth, done, rows)
   local t = {}
   rows[t] = {}
@@ -79,7 +79,7 @@ local function structure(g, depth, done, rows)
 end
 
 -- Calls f(table, its key, row) for all leaves, each table once, in an order
--- that does not hang on how a table lies in memory.
+-- that does not depend on how a table is stored.
 local function each_leaf(t, rows, f, seen)
   if seen[t] then return end
   seen[t] = true
@@ -94,8 +94,8 @@ end
 
 local function same(x) return x end
 
--- A copy with its rows, which the kernel may look at: what it read of t would
--- be constant.
+-- Returns a copy with its rows for the kernel to read: values read from t
+-- itself would be constants.
 local function clone(t, rows, its, made)
   if made[t] then return made[t] end
   local copy = {}
@@ -108,8 +108,8 @@ local function clone(t, rows, its, made)
   return setmetatable(copy, getmetatable(t))
 end
 
--- Is what the kernel got what the host gave? `twin`: tables of one by those of
--- the other.
+-- Checks that the kernel's structure equals the host's. `twin` maps tables of
+-- one to tables of the other.
 local function check_same(given, got, rows, twin)
   assert.equal(twin[given] or got, got)
   if twin[given] then return end
@@ -129,7 +129,7 @@ local function check_same(given, got, rows, twin)
   end
 end
 
--- An order of keys that is the same everywhere: that of messages.
+-- The order of keys in messages, the same in every process.
 local RANK = {number = 1, string = 2, boolean = 3}
 local function before(a, b)
   local x, y = RANK[type(a)], RANK[type(b)]
@@ -138,7 +138,7 @@ local function before(a, b)
   return a < b
 end
 
--- Where a field is first found, as messages name it.
+-- Returns the path by which messages name a field: the first one found.
 local function path_to(t, wanted, key, path, seen)
   if seen[t] then return nil end
   seen[t] = true
@@ -156,7 +156,8 @@ local function path_to(t, wanted, key, path, seen)
   end
 end
 
--- A leaf of another kind, a field more or less: run(t, out) says where.
+-- Changes a leaf's kind, or adds or removes a field; run(t, out) must raise an
+-- error with the path.
 local function check_refused(g, t, rows, run, out)
   local leaves = {}
   each_leaf(t, rows, function(from, key)
@@ -224,7 +225,7 @@ local function run_case(seed)
   for _ = 1, 3 do
     k(t, out):launch(opts)
     assert.equal(want(), out[0], "seed " .. seed)
-    each_leaf(t, rows, function(from, key)  -- other numbers: the same program
+    each_leaf(t, rows, function(from, key)  -- other numbers, same program
       local v = from[key]
       if math.type(v) then rawset(from, key, v + 1) end
     end, {})
@@ -249,7 +250,7 @@ describe("a structure of arguments", function()
     end
   end)
 
-  it("has methods, is written to by the kernel, and stays what it was",
+  it("keeps its methods, can be written, and keeps its type",
      function()
     local Counter = {}
     Counter.__index = Counter
@@ -264,7 +265,7 @@ describe("a structure of arguments", function()
     assert.same({16, 4, 10, 0}, {o[0], o[1], c.n, c.calls})
   end)
 
-  it("is one program for all numbers, others for other constants", function()
+  it("is one program for all numbers, but not for other constants", function()
     local traced = 0
     local o = cute.zeros({1}, cute.f32)
     local k = cute.kernel("k", function(c, n, out)
@@ -300,7 +301,7 @@ describe("a structure of arguments", function()
     assert.equal(3, top)
   end)
 
-  it("keeps the length of its lists; what cute made is as it is", function()
+  it("keeps the length of its lists, and objects of cute unchanged", function()
     local o = cute.zeros({2}, cute.i32)
     local Storage = cute.struct {{"a", cute.f32, 8}, {"b", cute.i32, 4}}
     local tile = cute.local_tile(cute.make_identity_tensor {8, 8}, {2, 4},
@@ -337,7 +338,7 @@ describe("a structure of arguments", function()
 end)
 
 describe("a structure of arguments", function()
-  it("that a kernel cannot take is refused with its place", function()
+  it("that a kernel cannot take is rejected with its path", function()
     local k = cute.kernel("k", function(_, _) end)
     local function refused(want, ...)
       local args = table.pack(...)
@@ -372,7 +373,7 @@ describe("a structure of arguments", function()
       .. "change, as a table: cute.constexpr(t)", {many = many})
   end)
 
-  it("says cute.constexpr where a number of it has to be known", function()
+  it("suggests cute.constexpr if a number must be static", function()
     local x = cute.zeros({8}, cute.f32)
     local advice = "\n  an argument that Lua has to know is given as "
       .. "cute.constexpr(n)"
@@ -395,7 +396,7 @@ describe("a structure of arguments", function()
     end
   end)
 
-  it("tells a constant's type where that is what differs", function()
+  it("names a constant's type if only that differs", function()
     local k = cute.kernel("k", function(o, n) o[0] = n end)
     local o = cute.zeros({1}, cute.f32)
     local run = cute.compile(k, o, cute.constexpr(2),

@@ -1,5 +1,5 @@
--- What is said where something was meant that Lua reads otherwise: numbers and
--- functions that are indexed, calls that are called, kernels as arguments.
+-- Suggestions for mistakes that Lua reads as something else: indexed numbers
+-- and functions, a call that is called, kernels as arguments.
 local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
@@ -10,7 +10,7 @@ local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
 end
 
-describe("what was not meant", function()
+describe("suggestions for mistakes", function()
   it("is an element of an element", function()
     local t = cute.zeros({4, 4}, cute.f32)
     for _, f in ipairs {
@@ -47,7 +47,7 @@ describe("what was not meant", function()
           two(t, v):launch {grid = 1, block = 32, device = "sim"}
         end)
     end
-    -- beside what a kernel needs of a table it is nothing to it
+    -- fields that a kernel does not use do not matter
     two(t, {device = cute.device "sim", k = k}):launch {grid = 1, block = 32,
                                                         device = "sim"}
   end)
@@ -99,7 +99,7 @@ describe("the Python DSL's operations of a warp", function()
     end
   end)
 
-  it("say what they cannot be", function()
+  it("report unsupported arguments", function()
     raises("MmaF16BF16Op: the accumulators' type is f16; it may be f32",
            warp.MmaF16BF16Op, "bf16", cute.f16, {16, 8, 16})
     raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}",

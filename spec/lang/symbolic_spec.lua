@@ -1,5 +1,5 @@
--- Kernels compiled for declared arguments: what a launch may bring, and what
--- is said of what it may not; layouts and coordinates as arguments.
+-- Kernels compiled for declared arguments: which arguments a launch accepts,
+-- and its messages for the others; layouts and coordinates as arguments.
 local cute = require "cute"
 local jit = require "cute.jit"
 local support = require "spec.support"
@@ -16,7 +16,7 @@ local function options(more)
   return opts
 end
 
--- y = x * s, one row after the other; count.traced tells how often.
+-- y = x * s, one row after the other; count.traced is the number of traces.
 local function scale()
   local count = {traced = 0}
   return cute.kernel("scale", function(x, y, s)
@@ -28,7 +28,7 @@ local function scale()
   end), count
 end
 
--- A row-major matrix whose rows are `ld` apart.
+-- Returns a row-major matrix whose rows are `ld` elements apart.
 local function matrix(m, n, ld)
   local t = cute.zeros({m, ld or n}, cute.f32)
   for i = 0, m - 1 do
@@ -39,7 +39,8 @@ local function matrix(m, n, ld)
 end
 
 describe("a kernel compiled for symbolic tensors", function()
-  it("takes all that are as declared, in one program", function()
+  it("takes all arguments that match the declaration, in one program",
+     function()
     local k, count = scale()
     local X = cute.symbolic {dtype = cute.f32, shape = {"m", "n"},
                              stride = {"ld", 1}}
@@ -53,13 +54,13 @@ describe("a kernel compiled for symbolic tensors", function()
         for c = 0, n - 1 do assert.equal(2 * (i * 100 + c), y(i, c)) end
       end
     end
-    -- dynamic already, of another mark
+    -- already dynamic, with another divisibility
     local x = matrix(4, 8):mark_layout_dynamic {divisibility = {2, 4}}
     assert.is_true(run(x, cute.zeros({4, 8}, cute.f32), 2.0, {grid = 1}).ok)
     assert.equal(1, count.traced)
   end)
 
-  it("is what real tensors with these marks have, too", function()
+  it("equals that of real tensors with these marks", function()
     local k, count = scale()
     local x, y = matrix(4, 8), matrix(4, 8)
     local function marked(t)
@@ -78,7 +79,7 @@ describe("a kernel compiled for symbolic tensors", function()
     if jit.version() then assert.is_truthy(program:compile "sm_90a") end
   end)
 
-  it("refuses others, and says how they differ", function()
+  it("rejects others, and reports how they differ", function()
     local k = scale()
     local X = cute.make_fake_tensor(cute.f32, {cute.sym_int(), "n%4"},
       {cute.sym_int {divisibility = 4}, 1}, {assumed_align = 16})
@@ -121,7 +122,7 @@ describe("a kernel compiled for symbolic tensors", function()
     refused("this launch takes 3 arguments, got 2 [bad-launch]", x, y)
     refused("this launch takes 3 arguments, got 5 [bad-launch]", x, y, 1.0, 2,
       3)
-    -- 16 bytes into its memory is aligned to 16
+    -- an address 16 bytes into its memory is aligned to 16
     local row = cute.make_tensor(x + 4, cute.make_layout({2, 4}, {8, 1}))
     assert.is_true(run(row, cute.zeros({2, 4}, cute.f32), 1.0).ok)
   end)
@@ -168,7 +169,7 @@ describe("a kernel compiled for symbolic tensors", function()
       (message(same, cute.zeros({9}, cute.i32), 8)))
   end)
 
-  it("knows what divides extents, and 64 bits of strides", function()
+  it("uses divisibility of extents, and 64-bit strides", function()
     local copy = cute.kernel("copy", function(x, y)
       local t = cute.arch.thread_idx()
       cute.autovec_copy(cute.local_tile(x, {4}, {t}),

@@ -1,7 +1,7 @@
 -- luacheck: ignore 241 331 512 (tables only written, loops left at once)
--- Tracing: loops, branches and every safety net of it, with the texts that a
--- user sees. What a loop carries is checked in the IR and, where values
--- matter, by running the kernel on the simulator.
+-- Tracing: loops, branches and all of their checks, with the error texts that
+-- users see. Carried variables are checked in the IR and, where values matter,
+-- by running the kernel on the simulator.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local run = kernels.run
@@ -11,10 +11,12 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 32}
 end
 
--- The message of a kernel that is refused, and the line that it names.
+-- Returns the message of a kernel that fails to trace, and the line that it
+-- names.
 local function message(f, ...) return support.message(trace, f, ...) end
 
--- Each of `cases`, {text = kernel}, is refused with a text that begins so.
+-- Checks that each of `cases`, {text = kernel}, is rejected with a message that
+-- begins with the text.
 local function refused(cases, ...)
   for want, f in pairs(cases) do
     assert.equal(want, message(f, ...):sub(1, #want))
@@ -22,7 +24,7 @@ local function refused(cases, ...)
 end
 
 describe("cute.range", function()
-  it("wants integers, and knows its options", function()
+  it("takes integers, and checks its options", function()
     refused {
       ["bad argument #1 to 'cute.range' (number or traced value expected, got "
         .. "no value) [bad-argument]"] =
@@ -122,7 +124,7 @@ describe("cute.range", function()
     end, src))
   end)
 
-  it("knows what loop variables can be: no floor fix-ups", function()
+  it("uses bounds of loop variables: no floor fix-ups", function()
     local p = trace(function(out)
       local slot = 0
       for _ in cute.range(9) do slot = (slot + 1) % 3 end
@@ -133,7 +135,7 @@ describe("cute.range", function()
 end)
 
 describe("cute.range", function()
-  it("takes an integer to the type it meets", function()
+  it("converts an integer to the type of its operand", function()
     local out = cute.zeros({1}, cute.f32)
     cute.kernel("k", function(o)
       local acc = 0
@@ -149,7 +151,7 @@ describe("cute.range", function()
     assert.same({1, 3, 5}, seen)
   end)
 
-  it("refuses a local whose type changes", function()
+  it("rejects a local whose type changes", function()
     assert.equal("local 'x' changes from i32 to f32 in this loop "
       .. "[loop-type-changed]\n  convert it with :to(dtype), or use another "
       .. "local", (message(function(out)
@@ -159,7 +161,7 @@ describe("cute.range", function()
       end, cute.zeros({1}, cute.i32))))
   end)
 
-  it("refuses what it cannot carry", function()
+  it("rejects values that it cannot carry", function()
     local text = message(function()
       local name = "a"
       for _ in cute.range(4) do name = name .. "b" end
@@ -168,7 +170,7 @@ describe("cute.range", function()
       .. "[loop-type-changed]", text:match "[^\n]+")
   end)
 
-  it("refuses break, and return", function()
+  it("rejects break, and return", function()
     local expected = "break, return or goto out of a traced loop: its body is "
       .. "traced once for all iterations [loop-exit]\n  "
       .. "cute.break_if(condition) leaves it where the condition holds"
@@ -191,14 +193,14 @@ describe("cute.range", function()
     assert.equal("mine", text)
   end)
 
-  it("says which limit is no integer", function()
+  it("names the limit that is no integer", function()
     assert.equal("cute.range: a limit is 1.5, not an integer [bad-argument]",
       (message(function() for _ in cute.range(1.5) do return end end)))
   end)
 end)
 
 describe("cute.when", function()
-  it("merges what its branches assign", function()
+  it("merges the assignments of its branches", function()
     assert.same({1, 20, 3, 5}, run(4, function(out, n)
       local a, b, c, d = 0, 0, 3, nil
       cute.when(n:lt(10), function() a, b = 1, 10 end,
@@ -236,7 +238,7 @@ describe("cute.when", function()
     end))
   end)
 
-  it("refuses branches that disagree", function()
+  it("rejects branches that disagree", function()
     local text = message(function(out)
       local n = cute.arch.thread_idx()
       local x = n
@@ -247,7 +249,7 @@ describe("cute.when", function()
       .. "[loop-type-changed]", text:match "[^\n]+")
   end)
 
-  it("refuses functions that do nothing, or return what the other does not",
+  it("rejects empty functions, and results of one branch only",
     function()
     local out = cute.zeros({1}, cute.i32)
     local skips = "a function with nothing but `return` leaves only itself, "
@@ -313,7 +315,7 @@ describe("cute.when", function()
 end)
 
 describe("cute.when", function()
-  it("refuses a condition that is no boolean", function()
+  it("rejects a condition that is no boolean", function()
     assert.equal("cute.when: the condition is i32, not a boolean "
       .. "[type-mismatch]", (message(function(n)
         cute.when(n, function() end)
@@ -393,7 +395,7 @@ describe("traced values in Lua's own operators", function()
     end
   end)
 
-  it("are found beside ==, which Lua does not let through", function()
+  it("are reported beside ==, which Lua evaluates itself", function()
     local text, line = message(function(n)
       local k = n + 1
       if k == 0 then return end
@@ -496,7 +498,7 @@ describe("traced values in Lua's own operators", function()
 end)
 
 describe("traced values in Lua's own operators", function()
-  it("say which operand is wrong", function()
+  it("report the wrong operand", function()
     refused({
       ["bad operand #2 of 'add' (number or traced value expected, got nil) "
         .. "[bad-argument]"] = function(_, n) return n + nil end,
@@ -515,7 +517,7 @@ describe("traced values in Lua's own operators", function()
       .. "limit needs `for k in cute.range%(n%) do`", text)
   end)
 
-  it("are told what to use in Lua's libraries", function()
+  it("suggest a replacement in Lua's libraries", function()
     local text = message(function(n) return math.min(n, 3) end, 5)
     assert.matches("^'min' on a traced value: .*\n  use cute%.min%(", text)
     text = message(function(n) return ("%d"):format(n) end, 5)
@@ -528,7 +530,7 @@ describe("traced values in Lua's own operators", function()
     assert.matches("^'%.%.' on a traced value", text)
   end)
 
-  it("take the type of what they meet, or say that it does not fit",
+  it("take the type of the other operand, or report that it does not fit",
     function()
       assert.equal("the number 0.5 does not fit in i32: convert the traced "
         .. "value with :to(cute.f32) [type-mismatch]",
@@ -581,7 +583,8 @@ describe("where a value may be used", function()
   it("is not an older pass of a loop", function()
     local text = message(function()
       local n = 0
-      local asleep = coroutine.create(function(x)  -- holds what no trace sees
+      -- holds a value that no trace sees
+      local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
       end)
@@ -596,9 +599,9 @@ describe("where a value may be used", function()
   end)
 end)
 
-describe("what cute.assume says", function()
-  -- What is known of n by itself, behind f(n), which assumes that it is 0 to 3
-  -- somewhere, and is 9.
+describe("the facts of cute.assume", function()
+  -- Tests which bounds of n itself remain after f(n), which assumes locally
+  -- that it is 0 to 3; n is 9.
   local function behind(f)
     return run(2, function(out, n)
       f(n, out)
@@ -609,7 +612,7 @@ describe("what cute.assume says", function()
     out[0] = cute.where(cute.assume(n, 0, 3, 1):lt(4), 1, 2)
   end
 
-  it("ends with the branch or the loop that says it", function()
+  it("end with the branch or loop that states them", function()
     assert.equal(2, behind(function(n, out)
       cute.when(n:lt(4), function() known(n, out) end)
     end))
@@ -619,20 +622,20 @@ describe("what cute.assume says", function()
     end))
     assert.equal(2, behind(function(n, out)
       local sum = n * 0
-      for i in cute.range(n - 9) do  -- none, in several passes
+      for i in cute.range(n - 9) do  -- no pass, or several
         sum = sum + i
         cute.when(n:lt(4), function() known(n, out) end)
         known(n, out)
       end
       out[0] = sum
     end))
-    local ok, err = pcall(behind, known)  -- which is not so
+    local ok, err = pcall(behind, known)  -- a false assumption
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))
   end)
 end)
 
-describe("what is known of a loop's variable", function()
+describe("bounds of a loop's variable", function()
   it("is known of the text, too", function()
     local text = cute.kernel("k", function(out, n, d)
       cute.assume(d, 1, 100, 1)
@@ -647,7 +650,7 @@ describe("what is known of a loop's variable", function()
 end)
 
 describe("a conversion between integers", function()
-  -- What is known of the operand holds for the result only where it fits.
+  -- Bounds of the operand hold for the result only if it fits the type.
   for from, cases in pairs {
     i32 = {{"i8", 100, 228, -28}, {"i16", 0, 40000, -25536}, {"u8", 0, 300, 44},
            {"u16", 0, 70000, 4464}, {"i8", -300, 0, -44}},
@@ -773,7 +776,7 @@ describe("a kernel", function()
     assert.equal(2, count)
   end)
 
-  it("shows what was made for the architecture that was asked for", function()
+  it("shows the result for the requested architecture", function()
     local k = cute.kernel("k", function(out) out[0] = 1 end)
     local out = cute.zeros({1}, cute.i32)
     local function arch(p) return p.source:match "^// k for (sm_%d+)" end
@@ -800,7 +803,7 @@ describe("cute.where of two numbers", function()
   end
   local function put(t, i, w) t[i] = w end
 
-  it("takes the type that it meets", function()
+  it("takes the type of its operand", function()
     for _, dtype in ipairs {"u8", "i32", "i64", "f32", "f64", "bf16"} do
       assert.same({1, 1, 1, 2, 2, 2, 2, 2}, chosen(dtype, 1, 2, put), dtype)
       assert.same({2, 2, 2, 3, 3, 3, 3, 3}, chosen(dtype, 1, 2,
@@ -810,7 +813,7 @@ describe("cute.where of two numbers", function()
                 chosen("f64", 0.1, 0.3, put))
   end)
 
-  it("is i32 or f32 where it meets none, and refused where it is neither's",
+  it("is i32 or f32 without one, and rejected if both do not fit",
      function()
     chosen("i32", 1, 2, function(t, i, w)
       assert.equal("i32", tostring(w.dtype))

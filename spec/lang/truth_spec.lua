@@ -1,13 +1,13 @@
 -- luacheck: ignore 211 212 231 311 331 512 542 113 (kernels to be refused)
--- Traced values that Lua tests: `if`, `and`, `or`, `not`, `while`, `until`.
--- Those that cannot be absent are errors; where nil is asked for, none are.
+-- Traced values in Lua's conditions: `if`, `and`, `or`, `not`, `while`,
+-- `until`. Values that cannot be nil raise an error; tests for nil do not.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local arch = cute.arch
 
--- The first sentence of the error that f raises as a kernel of two i32 tensors
--- and n, and its line, counted from f's first.
+-- Returns the first sentence of the error that f raises as a kernel of two i32
+-- tensors and n, and its line, relative to f's first.
 local function refused(f)
   local args = {cute.zeros({8}, cute.i32), cute.zeros({8}, cute.i32), 4}
   local text, line = support.message(function()
@@ -133,7 +133,7 @@ describe("a traced number that Lua tests is reported", function()
     end)
   end)
 
-  it("in what a helper always returns", function()
+  it("in a helper's result that is never nil", function()
     found("at(0)", function(x, m)
       local function at(i) return m[i] end if at(0) then x[0] = 1 end
     end)
@@ -144,7 +144,7 @@ describe("a traced number that Lua tests is reported", function()
 end)
 
 describe("a traced number that Lua tests is reported", function()
-  it("as a boolean, too, which something else uses", function()
+  it("also as a boolean that other code uses", function()
     local always = "a traced boolean is always true in Lua's if, and, or, not, "
       .. "while [unused-boolean]"
     for _, f in ipairs {
@@ -164,12 +164,13 @@ describe("a traced number that Lua tests is reported", function()
   end)
 end)
 
--- f runs, with a thread and n = 4 as arguments: x is what it wrote first.
+-- Runs f with a thread and n = 4 as arguments; x is the first value that it
+-- wrote.
 local function gives(want, f)
   assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
 end
 
-describe("nil may be what a test asks for", function()
+describe("nil may be the subject of a test", function()
   it("in defaults of parameters, the kernel's too", function()
     local function add(a, b)
       b = b or 1
@@ -222,7 +223,7 @@ describe("nil may be what a test asks for", function()
     end)
   end)
 
-  it("in what was found before, and what is kept", function()
+  it("in a previous result, and a kept one", function()
     gives(3 + 3 * 4, function(x, n)
       local previous, sum = nil, 0
       for i = 1, 4 do
@@ -272,8 +273,8 @@ describe("nil may be what a test asks for", function()
   end)
 end)
 
-describe("nil may be what a test asks for", function()
-  it("in what Lua's library gives, and iterators", function()
+describe("nil may be the subject of a test", function()
+  it("in results of Lua's library, and iterators", function()
     gives(2 + 1 + 1 + 2, function(x, n)
       local list, count = {n, x[0]}, 0
       local v = table.remove(list)
@@ -294,7 +295,7 @@ describe("nil may be what a test asks for", function()
     end)
   end)
 
-  it("in choices between what is traced and what is not", function()
+  it("in selections between traced and other values", function()
     local function maybe(x, i) if i == 1 then return x[0] end end
     gives(1, function(x)
       local n = 0

@@ -1,10 +1,11 @@
--- Variables that are nil before a loop or branch: who sees what is set inside.
+-- Variables that are nil before a loop or branch: where values set inside are
+-- visible.
 local cute = require "cute"
 local support = require "spec.support"
 
 local BLOCK = 4
 
--- x(0) to x(3) after f(x, n, t), a kernel of four threads; n is 4.
+-- Returns x(0) to x(3) after f(x, n, t), a kernel of four threads; n is 4.
 local function run(f, n)
   local x = cute.full({8}, -1, cute.i32)
   cute.kernel("k", function(out, m) f(out, m, (cute.arch.thread_idx())) end)(
@@ -18,20 +19,21 @@ local function message(f, n)
   return (tostring(text):gsub("^[^\n]-:%d+: ", ""))
 end
 
--- f raises: `name` is nil before, and `value` after this `form`.
+-- Checks that f raises: `name` is nil before, and `value` after this `form`.
 local function undefined(name, value, form, f)
   assert.equal(("'%s' is nil before this %s and %s after it [out-of-region]")
     :format(name, form, value), (message(f):match "^[^\n]*"))
 end
 
--- f raises: the second iteration (or another thread) does something else.
+-- Checks that f raises: the second iteration (or another thread) behaves
+-- differently.
 local function differs(name, value, form, f)
   assert.equal(("'%s' is nil at first and %s later, and then the body of this "
     .. "%s does something else [out-of-region]"):format(name, value, form),
     (message(f):match "^[^\n]*"))
 end
 
-describe("what a branch alone sets is undefined behind it:", function()
+describe("a variable set only in a branch is undefined after it:", function()
   it("a local", function()
     undefined("v", "3", "branch", function(x, _, t)
       local v
@@ -114,7 +116,7 @@ describe("what a branch alone sets is undefined behind it:", function()
     used(3, "3", function(v, x) x[0] = cute.size(cute.make_layout {v, 2}) end)
   end)
 
-  it("where it is stored in a table that is counted", function()
+  it("stored in a table whose length is taken", function()
     for _, kept in ipairs {
       function(v) return {v} end, function(v) return {a = v} end,
       function(v) local t = {} t.a = v return t end,
@@ -128,7 +130,7 @@ describe("what a branch alone sets is undefined behind it:", function()
     end
   end)
 
-  it("what counts the fields of a table with one", function()
+  it("in a count of a table's fields", function()
     for _, count in ipairs {
       function(o) for _ in pairs(o) do end end,
       function(o) return next(o) end,
@@ -145,7 +147,7 @@ describe("what a branch alone sets is undefined behind it:", function()
   end)
 end)
 
-describe("what a branch alone sets is undefined behind it:", function()
+describe("a variable set only in a branch is undefined after it:", function()
   it("a function that its two ends choose", function()
     assert.equal("'f' is a function in one branch and another one in the "
       .. "other: which, depends on the thread [out-of-region]",
@@ -157,7 +159,7 @@ describe("what a branch alone sets is undefined behind it:", function()
       end):match "^[^\n]*"))
   end)
 
-  it("what a helper sets behind a way out of it", function()
+  it("set by a helper after a return", function()
     undefined("v", "3", "function", function(x, _, t)
       local v
       cute.func(function()
@@ -169,7 +171,7 @@ describe("what a branch alone sets is undefined behind it:", function()
   end)
 end)
 
-describe("what a loop alone sets is undefined behind it", function()
+describe("a variable set only in a loop is undefined after it", function()
   it("whether it runs a step or not", function()
     undefined("v", "7", "loop", function(x, n)
       local v
@@ -195,7 +197,7 @@ describe("what a loop alone sets is undefined behind it", function()
     end)
   end)
 
-  it("and its next iteration finds what this one left", function()
+  it("and its next iteration sees the value of the previous one", function()
     differs("c", "1", "loop", function(x, n)
       local c
       for _ in cute.range(n) do c = (c or 0) + 1 end
@@ -233,7 +235,7 @@ describe("what a loop alone sets is undefined behind it", function()
   end)
 end)
 
-describe("a later region that tests what a branch set", function()
+describe("a later region that tests a variable set in a branch", function()
   it("does the same with nil and with that, or is an error", function()
     differs("a", "1", "loop", function(x, n, t)
       local a, b
@@ -257,7 +259,7 @@ describe("a later region that tests what a branch set", function()
   end)
 end)
 
-describe("variables that are nil before work", function()
+describe("variables that are nil before a region work", function()
   it("as caches in one region and the next", function()
     assert.same({7, 7, 8, 8}, run(function(x, _, t)
       local v
@@ -298,7 +300,7 @@ describe("variables that are nil before work", function()
     end))
   end)
 
-  it("where they are used in the body alone", function()
+  it("if only the body uses them", function()
     assert.same({5, 6, 7, 8}, run(function(x, n)
       local v, f, o
       for k in cute.range(n) do
@@ -311,7 +313,7 @@ describe("variables that are nil before work", function()
     end))
   end)
 
-  it("where both ends of a branch set them", function()
+  it("if both sides of a branch set them", function()
     assert.same({3, 3, 4, 4}, run(function(x, _, t)
       local v, s
       cute.when(t:lt(2), function() v, s = 3, "a" end,
@@ -369,7 +371,7 @@ describe("a metatable that a region sets", function()
 end)
 
 describe("a boolean of Lua that a region changes", function()
-  it("is no condition of Lua's behind it", function()
+  it("is no condition in Lua after it", function()
     support.raises("this comparison was tested by Lua: a traced boolean is "
       .. "always true in Lua's if, and, or, not, while [unused-boolean]",
       function()

@@ -1,5 +1,5 @@
--- Shapes of vectors: what broadcasts, slices and reductions of random nested
--- shapes hold, against tables that are walked coordinate by coordinate.
+-- Shapes of vectors: broadcasts, slices and reductions of random nested shapes,
+-- against tables that are walked coordinate by coordinate.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
@@ -8,7 +8,8 @@ local raises = support.raises
 
 local g = setmetatable({state = 20261122}, random.Gen)
 
--- A shape of extents 2 and 3, at most `room` elements, nested up to `depth`.
+-- Returns a shape of extents 2 and 3 with at most `room` elements, nested up to
+-- `depth`.
 local function shape(room, depth)
   if depth == 0 or room < 4 or g:chance(35) then
     return g:r(math.min(room, 3) - 1) + 1
@@ -22,7 +23,8 @@ local function shape(room, depth)
   return t
 end
 
--- Coordinates of a shape, the first mode fastest: as trees of its profile.
+-- Returns the coordinates of a shape as trees of its profile, the first mode
+-- fastest.
 local function coords(s)
   if type(s) == "number" then
     local t = {}
@@ -42,8 +44,8 @@ local function coords(s)
   return list
 end
 
--- Where coordinate c of the larger shape `all` lies in s, whose modes are
--- missing or 1 where it has more, or one number for several.
+-- Returns the index in s of coordinate c of the larger shape `all`. Modes of s
+-- may be missing, be 1, or be one number for several modes.
 local function index_of(s, c, all)
   if s == 1 then return 0 end
   if type(all) == "number" then return c end
@@ -57,7 +59,7 @@ local function index_of(s, c, all)
   return at
 end
 
--- Two shapes that are s together: what one lacks the other has.
+-- Splits s into two shapes that broadcast to s together.
 local function parts(s)
   if g:chance(20) then return s, 1 end
   if g:chance(20) then return 1, s end
@@ -71,8 +73,8 @@ local function parts(s)
   return a, b
 end
 
--- A tree of the profile of s, or less deep, that ends in `_` and in what
--- `other` gives.
+-- Returns a tree of the profile of s, possibly less deep, whose leaves are `_`
+-- and results of `other`.
 local function profile(s, other)
   if g:chance(35) then return _ end
   if type(s) == "number" or g:chance(15) then return other(s) end
@@ -81,7 +83,8 @@ local function profile(s, other)
   return t
 end
 
--- The parts of c that a profile marks with `_`, and the others, in order.
+-- Splits c into the parts that a profile marks with `_` and the others, in
+-- order.
 local function split(c, by, kept, others)
   if type(by) == "table" then
     for k, sub in ipairs(by) do split(c[k], sub, kept, others) end
@@ -102,7 +105,8 @@ local function vector(x)
   return scalar and cute.full(1, x, cute.i32) or x
 end
 
--- Runs f(vector of 0, 1, ...) per case: its vector's elements, and its shape.
+-- Runs f(vector of 0, 1, ...) for each case. Returns the elements of its
+-- vector, and the shape.
 local function run(cases, f)
   local out = cute.zeros({#cases, 128}, cute.i32)
   local x = cute.zeros({128}, cute.i32)
@@ -157,7 +161,7 @@ describe("shapes of vectors", function()
       local s = shape(48, 3)
       local all = coords(s)
       local at = all[g:r(#all)]
-      local function here(mode, c)  -- a profile that leads to `at`
+      local function here(mode, c)  -- a profile that selects `at`
         if g:chance(40) then return _ end
         if type(mode) == "number" then return c end
         local t = {}
@@ -194,7 +198,7 @@ describe("shapes of vectors", function()
       return run(cases, function(case, iota)
         local v = iota(case.s, 1)
         local x = v:reduce("add", 7, case.by, keep and {keep = true} or nil)
-        if keep then x = x + v * 0 end  -- it goes with what it came of
+        if keep then x = x + v * 0 end -- it is kept only with what it came from
         return vector(x)
       end)
     end
@@ -245,7 +249,7 @@ describe("shapes of vectors", function()
                  "((2,3),2)"}, seen)
   end)
 
-  it("are refused with both where they do not fit", function()
+  it("are both in the error if they do not fit", function()
     local function refuses(want, f)
       raises(want, run, {{}}, function(_, iota)
         return f(iota({4, 3}, 1), iota)

@@ -5,8 +5,8 @@ local f32, raises = support.f32, support.raises
 
 local THREADS, LANES = 32, 4
 
--- Runs f(a, b, c) on vectors of LANES elements of each thread, of tensors
--- holding x[i], y[i], z[i]; gives the results in order.
+-- Runs f(a, b, c) on vectors of LANES elements of each thread, from tensors
+-- with x[i], y[i], z[i]. Returns the results in order.
 local function run(types, data, f)
   local tensors = {}
   for k, dtype in ipairs(types) do
@@ -105,7 +105,7 @@ describe("vectors", function()
       function(i) return (string.unpack("I4", string.pack("f", x(i)))) end)
   end)
 
-  it("compare to booleans that where selects by", function()
+  it("compare to booleans, and where selects by them", function()
     for name, want in pairs {
       lt = function(a, b) return a < b end,
       le = function(a, b) return a <= b end,
@@ -223,7 +223,7 @@ describe("vectors", function()
     end
   end)
 
-  it("refuse what cannot work", function()
+  it("reject unsupported operands", function()
     local function broken(want, f, ...)
       raises(want, run, F3, {x, y}, f, ...)
     end

@@ -1,5 +1,6 @@
--- Calls that are known: what they hand to kernels without Lua is what Lua hands
--- to them, of a driver that tells the parameters of launches.
+-- Repeated calls of cute.ops take a fast path without Lua. The specs compare
+-- the kernel parameters of that path with those of Lua's path, by a fake driver
+-- that prints the parameters of launches.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
@@ -129,8 +130,8 @@ local CASES = {
     function f(i) ops.gemm(A[i], W[i], {scale_b = S, out = D}) end]],
 }
 
--- Code that changes something between calls f(1), f(2) ...: which kernels they
--- launch, by letters.
+-- Code that changes something between calls f(1), f(2) ...; the letters say
+-- which calls launch the same kernel.
 local CHANGES = {
   ["a string that the epilogue compares"] = {"AABBA", [[
     local A, B = new(nil, 64, 64), new(nil, 64, 64)
@@ -204,8 +205,7 @@ local CHANGES = {
     function f(i) ops.gemm(A, B, C[i], {out = D}) end]]},
 }
 
--- Standard output, and the launches that the driver was told of, in the parts
--- that "-" separates.
+-- Returns standard output, and the launches that the driver saw, split at "-".
 local function run(code, more)
   local env = {FAKE_PARAMS = "1"}
   for k, v in pairs(more or {}) do env[k] = v end
@@ -219,12 +219,12 @@ local function run(code, more)
   return out, parts
 end
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
   for name, code in pairs(CASES) do
-    it("launch what Lua launches: " .. name, function()
+    it("launch the same as through Lua: " .. name, function()
       if not require "cute.jit".version() then return pending "needs NVRTC" end
       local out, parts = run("local f\n" .. code .. [[
         f(1)
@@ -250,7 +250,7 @@ describe("calls that are known", function()
     end)
   end
 
-  -- Which kernels lines of launches are of: "ABA".
+  -- Returns one letter per launch line, by kernel: "ABA".
   local function letters(lines)
     local seen, n, out = {}, 0, {}
     for i, line in ipairs(lines) do
@@ -285,7 +285,7 @@ describe("calls that are known", function()
     assert.equal("AAAAA", letters(parts[1]))
   end)
 
-  it("are checked as those that are not", function()
+  it("get the same checks as first calls", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local A, B, D = new(nil, 64, 64), new(nil, 64, 64), new(nil, 64, 64)
@@ -312,7 +312,7 @@ describe("calls that are known", function()
   end)
 end)
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
@@ -339,14 +339,14 @@ describe("calls that are known", function()
     for i = 1, 2 do  -- the driver's own stream waits for these
       local line, list = first[i], {}
       for word in line:gmatch "%S+" do list[#list + 1] = word end
-      for k = 8, 9 do  -- work and turns
+      for k = 8, 9 do  -- work counters and turn counters
         assert.is_nil(seen[list[k]])
         seen[list[k]] = true
       end
     end
   end)
 
-  it("keep no memory of those that they were made for", function()
+  it("do not keep the memory of their operands", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local function used()
@@ -369,7 +369,7 @@ describe("calls that are known", function()
     assert.equal("0\n", out)
   end)
 
-  it("give new results where out has none, known or not", function()
+  it("return new results without out, also when repeated", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run([[
       local A, B, X = new(nil, 64, 64), new(nil, 64, 64), new("f32", 64, 64)
@@ -386,7 +386,7 @@ describe("calls that are known", function()
     assert.equal(("gemm true true\nelementwise true true\n"):rep(3), out)
   end)
 
-  it("of graphs have what their blocks share to themselves", function()
+  it("of graphs have their own counters of blocks", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, parts = run([[
       local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)
@@ -410,15 +410,16 @@ describe("calls that are known", function()
       h:launch()
       g:update(f)
       g:launch()]])
-    -- this driver only tells of kernels: what sets counts to 0, of each graph
+    -- the fake driver only prints kernels; finds the memset that zeroes the
+    -- counts of each graph
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- of two graphs, and of the stream behind them
+    for i = 3, 5 do  -- two graphs, and the stream after them
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}
         for word in parts[i][k]:gmatch "%S+" do words[#words + 1] = word end
-        for at = 8, 9 do  -- work and turns
+        for at = 8, 9 do  -- work counters and turn counters
           assert.equal(i, owner[words[at]] or i)
           owner[words[at]] = i
         end
@@ -427,11 +428,11 @@ describe("calls that are known", function()
   end)
 end)
 
-describe("calls that are known", function()
+describe("repeated calls", function()
   setup(function() fake.build "-DFAKE_CLUSTERS" end)
   teardown(fake.remove)
 
-  it("are made ready anew where the context was lost", function()
+  it("are prepared again after the context is lost", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err, status = fake.run(HEAD .. [[
       local function operands()
@@ -462,7 +463,7 @@ describe("calls that are known", function()
     assert.equal("true\ttrue", found[3])
   end)
 
-  it("say that there is no room for what blocks share", function()
+  it("report that there is no room for the counters of blocks", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out = run [[
       local A, B, D = new(nil, 16, 2050), new(nil, 16, 2050), new(nil, 16, 16)

@@ -1,17 +1,18 @@
--- Calls of cute.ops one behind the other, each with results of those before, by
--- kernels of all families: what overlaps on a card, in two streams, or in
--- graphs, must not show. All numbers are small and whole, so that a card, and
--- the simulator, where nothing overlaps, have the same bits.
+-- Chains of cute.ops calls, each reading results of earlier ones, by kernels of
+-- all families. Overlap on a GPU, in two streams or in graphs, must not change
+-- results. All numbers are small and whole, so that a GPU gives the same bits
+-- as the simulator, where nothing overlaps.
 local core = require "cute.core"
 local cute = require "cute"
 
 local ops = cute.ops
 
--- Of -2 to 2, and none is lost.
+-- Maps to -2 to 2; every value of the sum matters.
 local function small(x) return x - cute.floor(x / 5) * 5.0 - 2.0 end
 local function keep(acc) return small(acc) end
 
--- A tensor on `place`; its rows stand `apart`, those of TMA where nil.
+-- Returns a tensor on `place`; its rows are `apart` elements apart, or TMA's
+-- default if nil.
 local function new(place, seed, dtype, rows, cols, apart)
   local t = cute.empty({rows, apart or cols}, dtype)
   local b = core.param_memory(t)
@@ -21,7 +22,7 @@ local function new(place, seed, dtype, rows, cols, apart)
     {apart or cols, 1}))
 end
 
--- A program of 9 kernels of a place, from X (64,64) to D (64,64).
+-- Returns a program of 9 kernels on a place, from X (64,64) to D (64,64).
 local function program(place, seed)
   local p = {place = place}
   local function own(dtype, rows, cols, apart)
@@ -52,12 +53,12 @@ local function program(place, seed)
       o.out, o.epilogue = out, f
       ops.gemm(A, B, o)
     end
-    gemm(p.X, W, odd, keep)                         -- rows of odd strides
+    gemm(p.X, W, odd, keep)                         -- odd row strides
     gemm(odd, W, next_one, keep)                    -- mma.sync
     gemm(next_one, V, third, keep)                  -- FMA units
     gemm(third, U, wide, keep)                      -- (64,2056)
-    gemm(wide, T, {next_one, row}, with_sums)       -- K is long; and a fold
-    gemm(S, R, few, keep)                           -- split, with counts
+    gemm(wide, T, {next_one, row}, with_sums)       -- long K, and a reduction
+    gemm(S, R, few, keep)                           -- split-K with counters
     ops.transpose(few, nil, {out = third, device = device})
     ops.elementwise(function(a, b) return small(a + b) end, next_one, third,
                     {out = few, device = device})
@@ -75,7 +76,7 @@ local function elements(t)
   return table.concat(list, " ")
 end
 
--- What the simulator makes of the programs of these seeds.
+-- Returns the simulator's results for the programs of these seeds.
 local function expected(seeds)
   local out = {}
   for i, seed in ipairs(seeds) do
@@ -86,8 +87,8 @@ local function expected(seeds)
   return out
 end
 
-describe("what blocks count by", function()
-  it("is 0 also where a graph that never ran was first", function()
+describe("the counters of blocks", function()
+  it("are 0 also if a graph that never ran came first", function()
     local X, D = cute.full({64, 8200}, 1, cute.bf16),
       cute.zeros({64, 64}, cute.f32)
     local W = cute.full({64, 8200}, 1, cute.bf16)
@@ -103,7 +104,7 @@ describe("what blocks count by", function()
 end)
 
 describe("a chain of calls", function()
-  it("is of all families, and dependent launches", function()
+  it("has kernels of all families, and dependent launches", function()
     local X, Y, Z = cute.zeros({64, 64}, cute.bf16),
       cute.zeros({64, 65}, cute.bf16), cute.zeros({64, 64}, cute.f32)
     Y = cute.local_tile(Y, {64, 64}, {0, 0})
@@ -175,7 +176,7 @@ describe("a chain of calls", function()
     end
   end)
 
-  it("is right in two graphs at once, each with what its blocks share #gpu",
+  it("is right in two graphs at once, each with its own counters #gpu",
      function()
     local want = expected {5, 6}
     local p = {program("gpu", 5), program("gpu", 6)}

@@ -1,6 +1,6 @@
--- ops.gemm {constant = "B"}: weights that are read before the launch in front
--- is done. The same bits as without; what is not constant is waited for; the
--- simulator tells of weights that somebody in front writes.
+-- ops.gemm {constant = "B"}: the kernel reads weights before the preceding
+-- launch ends. Results have the same bits as without; other operands are waited
+-- for; the simulator reports weights that a preceding launch writes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
@@ -18,7 +18,7 @@ local function text(t)
   return table.concat(list, " ")
 end
 
--- These options and others.
+-- Returns these options with others added.
 local function with(o, more)
   local all = {}
   for _, t in ipairs {o, more} do
@@ -27,7 +27,7 @@ local function with(o, more)
   return all
 end
 
--- {A, B, options, the kernel, is B read ahead?}
+-- {A, B, options, the kernel, whether B is read ahead}
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
@@ -39,9 +39,9 @@ local function cases()
   end
   local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
-  A, B = of(5, 40, 72, "f16")                 -- less than a chunk of a warp
+  A, B = of(5, 40, 72, "f16")                 -- less than one chunk of a warp
   add("gemm_skinny", true, A, B)
-  A, B = of(8, 64, 520)                       -- and a rest
+  A, B = of(8, 64, 520)                       -- with a remainder
   add("gemm_skinny", true, A, B, {epilogue = function(x, at)
     return x, at:row_reduce("amax", x)
   end})
@@ -56,7 +56,7 @@ local function cases()
   add("gemm_sm90", true, A, B)
   A, B = of(40, 64, 136)                      -- fewer tiles than stages
   add("gemm_sm90", true, A, B)
-  A, B = of(8, 64, 65)                        -- nothing that is read ahead
+  A, B = of(8, 64, 65)                        -- nothing is read ahead
   add("gemm_sm80", false, A, B)
   local W = cute.ops.int4(function(i, j) return (i * 7 + j) % 16 end, 32, 256)
   add("gemm_int4", false, numbers(2, 256, "bf16", 1), W,
@@ -87,7 +87,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- D of these kernels, launched as they say, and the text of the last one.
+  -- Returns D of these kernels, launched with their choices, and the text of
+  -- the last one.
   local function products(make, n, arguments, choices)
     local first, source
     for _, early_b in ipairs {false, true} do
@@ -110,8 +111,8 @@ describe("constant = \"B\"", function()
     return source
   end
 
-  -- Is `what` asked for before the wait, and `rest` behind it alone? The next
-  -- launch may begin meanwhile.
+  -- Checks that `what` is loaded before the wait and `rest` only after it, and
+  -- that the next launch may begin meanwhile.
   local function check_order(source, what, rest)
     source = source:match "__global__.*"
     local before, behind = source:match "^(.-)griddepcontrol%.wait(.*)$"
@@ -122,7 +123,7 @@ describe("constant = \"B\"", function()
     assert.is_nil(behind:find "griddepcontrol")
   end
 
-  it("reads weights ahead in gemm_skinny, whoever shares K", function()
+  it("reads weights ahead in gemm_skinny, with any split of K", function()
     local gemm_skinny = require "kernels.gemm_skinny"
     local n, k = 40, 600
     local A, B = numbers(3, k, "bf16", 1), numbers(n, k, "bf16", 2)
@@ -148,7 +149,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("waits for rows that the launches in front wrote", function()
+  it("waits for rows that preceding launches write", function()
     local A, B = numbers(2, 256, "bf16", 1), numbers(256, 256, "bf16", 2)
     local X = cute.zeros({2, 256}, cute.bf16)
     local Y = cute.zeros({2, 256}, cute.bf16)
@@ -191,7 +192,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("is told when weights are not", function()
+  it("is reported if the weights are not constant", function()
     for _, m in ipairs {2, 64} do
       local A, B = numbers(m, 256, "bf16", 1), numbers(64, 256, "bf16", 2)
       local other, W = numbers(64, 256, "bf16", 3), numbers(64, 256, "f32", 4)
@@ -201,7 +202,7 @@ describe("constant = \"B\"", function()
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
-      cute.ops.gemm(A, B, CONSTANT)  -- whoever waited was in between
+      cute.ops.gemm(A, B, CONSTANT)  -- the waiting kernel was in between
       cute.ops.copy(W, B, {device = DEVICE})
       raises "the launch before this one"
       cute.ops.copy(W, B, {device = DEVICE})
@@ -211,8 +212,8 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- As an H200 showed, of 132 multiprocessors.
-  it("is for blocks that begin where those in front of them end", function()
+  -- As measured on an H200 with 132 SMs.
+  it("applies to blocks that begin where preceding ones end", function()
     local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},
         {128, 2}, {96, 2}, {80, 1}, {160, 2}, {256, 3}, {256, 2, true},
@@ -221,7 +222,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  it("says what can be", function()
+  it("describes the accepted values", function()
     local A, B = numbers(2, 64, "bf16", 1), numbers(8, 64, "bf16", 2)
     local function raises(what, constant)
       support.raises(what, cute.ops.gemm, A, B, {constant = constant,

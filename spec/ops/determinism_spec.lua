@@ -1,6 +1,6 @@
--- What cute.ops.gemm promises of bits: choices that add up in the same order
--- give the same ones, rows have theirs in any batch, a card's are those of the
--- simulator.
+-- Reproducibility guarantees of cute.ops.gemm: configurations that add in the
+-- same order give the same bits, a row has the same bits in any batch, and a
+-- GPU gives the bits of the simulator.
 local card = require "spec.card"
 local core = require "cute.core"
 local cublas = require "cute.ops.cublas"
@@ -14,7 +14,7 @@ local ops = cute.ops
 
 local function none() end
 
--- Numbers whose sums show their order.
+-- Returns numbers whose sums depend on the order of additions.
 local function normal(shape, dtype, seed)
   if dtype.is_integer then
     return specops.tensor(specops.random(1), shape, dtype, seed, "k")
@@ -22,7 +22,8 @@ local function normal(shape, dtype, seed)
   return cute.randn(shape, dtype, {seed = seed})
 end
 
--- The rows of D, (...,M[,N]), as strings that are equal where bits are.
+-- Returns the rows of D, (...,M[,N]), as strings that are equal if the bits
+-- are.
 local function rows_of(D, vector)
   D = D:to "host"
   local rank, out = cute.rank(D), {}
@@ -55,7 +56,7 @@ end
 -- Orders
 ---------------------------------------------------------------------------
 
--- Types, M, N, K, options; how many orders there are at least.
+-- Types, M, N, K, options; the minimum number of different orders.
 local PROBLEMS = {
   {"bf16", "bf16", 66, 72, 512, {}, 4}, {"f16", "f16", 24, 72, 264, {}, 3},
   {"f32", "f32", 33, 40, 300, {}, 3},
@@ -65,9 +66,10 @@ local PROBLEMS = {
   {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 2  -- choices of a family and order
+local MOST = 2  -- configurations of each family and order
 
--- Choices for a problem, by the words for its order: {words, rows, name}.
+-- Returns configurations for a problem, keyed by the text of their order:
+-- {words, rows, name}.
 local function all_choices(c, device)
   local a, b, m, n, k, more = table.unpack(c)
   local o = {dtype = cute.f32, device = device}
@@ -81,7 +83,7 @@ local function all_choices(c, device)
     local key = x.family .. x.order
     some[key] = (some[key] or 0) + 1
     if some[key] <= MOST then
-      -- a plan takes its choice and problem for itself
+      -- a plan keeps its configuration and problem
       local p, again, call = gemm.offers(A, B, o)
       local chosen = again[i]
       out[#out + 1] = {chosen.order,
@@ -113,10 +115,10 @@ end
 describe("orders of sums #long", function()
   for _, c in ipairs(PROBLEMS) do
     local name = ("%s x %s, %dx%dx%d"):format(table.unpack(c, 1, 5))
-    it("tell equal bits by equal words: " .. name, function()
+    it("with equal descriptions give equal bits: " .. name, function()
       check_orders(c, "sim:sm_90a")
     end)
-    it("tell equal bits by equal words on a card: " .. name .. " #gpu",
+    it("with equal descriptions give equal bits on a GPU: " .. name .. " #gpu",
        function() check_orders(c, "gpu") end)
   end
 end)
@@ -127,7 +129,7 @@ end)
 
 local M = 110
 
--- Rows of t, (M,...), from `first` on: a view.
+-- Returns a view of t's rows, (M,...), from `first` on.
 local function rows(t, first, count)
   local shape, stride = {count}, {}
   for i = 1, cute.rank(t) do
@@ -138,8 +140,8 @@ local function rows(t, first, count)
                           cute.make_layout(shape, stride))
 end
 
--- The same numbers elsewhere: rows `apart` elements longer, from element
--- `skip` on; with `turned` columns are contiguous.
+-- Copies the numbers elsewhere: rows `apart` elements longer, starting at
+-- element `skip`; with `turned`, columns are contiguous.
 local function copied(t, skip, apart, turned)
   local m, k = t.shape[1], t.shape[2]
   local along = (turned and m or k) + apart
@@ -150,7 +152,7 @@ local function copied(t, skip, apart, turned)
   return to:copy_from(t)
 end
 
--- A batch of two: the first half of t's rows, and the second.
+-- Returns a batch of two: the first and the second half of t's rows.
 local function halves(t)
   local shape, stride = {2, t.shape[1] // 2}, {t.shape[1] // 2 * t.stride[1],
                                                t.stride[1]}
@@ -158,7 +160,7 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Where else rows may be: {first, count, how A lies, how D does}.
+-- Other positions for rows: {first, count, layout of A, layout of D}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
   {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},
@@ -171,9 +173,9 @@ local PLACES = {
   {10, 36, halves, batch = true},
 }
 
--- {name, types of A and B, N, K, f(part, all): options, C among them, of those
--- rows of a tensor or all of it; turned: what an error says of rows that lie
--- so, where they cannot have these bits}
+-- {name, types of A and B, N, K, f(part, all): options, including C, for those
+-- rows of a tensor or for all; turned: the error for transposed rows, if they
+-- cannot have these bits}
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)
@@ -225,14 +227,14 @@ local CASES = {
   {"whole numbers", "i8", "i8", 64, 200, plain},
 }
 
--- B of a case.
+-- Returns B of a case.
 local function weights(c)
   local n, k = c[4], c[5]
   if c[3] ~= "i4" then return normal({n, k}, cute[c[3]], 4) end
   return ops.int4(function(i, j) return (i * 7 + j * j) % 16 end, n, k)
 end
 
--- Rows of a case's product at a place, and what else there is of them.
+-- Returns the rows of a case's product at a position, and its other results.
 local function product(c, X, B, place, device)
   local first, count, lay, make = table.unpack(place, 1, 4)
   local where = device == "gpu" and "gpu" or "host"
@@ -254,8 +256,8 @@ local function product(c, X, B, place, device)
   return list
 end
 
--- Every case has half of the places, the first one all; cases on a card a
--- fifth, and bits of the simulator.
+-- Every case takes half of the positions, the first case all of them; on a GPU
+-- a fifth, compared with the simulator's bits.
 local function check_rows(c, index, device)
   local X, B = normal({M, c[5]}, cute[c[2]], 3), weights(c)
   local on_card = device == "gpu"
@@ -290,7 +292,8 @@ local function three()
   return {cute.stream "gpu", cute.stream "gpu", cute.stream "gpu"}
 end
 
--- How many different results a call has when several streams run it at once.
+-- Returns how many different results a call has when several streams run it at
+-- once.
 local function repeated(run, streams, times)
   local kinds, n, kept = {}, 0, {}
   for i = 1, streams * times do
@@ -419,7 +422,7 @@ describe("batch_invariant", function()
     end)
   end
 
-  it("asks for one order of sums, whatever M is", function()
+  it("requires one order of sums for any M", function()
     local B = cute.zeros({1024, 8192}, cute.bf16)
     local o = {device = "sim:sm_90a", batch_invariant = true}
     local free = {device = "sim:sm_90a"}
@@ -433,7 +436,7 @@ describe("batch_invariant", function()
     assert.is_truthy(next(others, next(others)), "the same without it")
   end)
 
-  it("says what it promises, and how sums are made", function()
+  it("describes its guarantee, and the order of sums", function()
     local A = cute.zeros({256, 256}, cute.e4m3)
     local e = ops.explain(A, A, {device = "sim:sm_90a", batch_invariant = true})
     assert.equal("batch_invariant", e.promise)
@@ -443,7 +446,7 @@ describe("batch_invariant", function()
       .. "; batch_invariant", 1, true))
   end)
 
-  it("refuses what it cannot hold", function()
+  it("rejects calls for which it cannot hold", function()
     local A, B = cute.zeros({8, 64}, cute.bf16), cute.zeros({16, 64}, cute.bf16)
     local function raises(want, o)
       o.device, o.batch_invariant = "sim:sm_90a", true
@@ -464,7 +467,7 @@ end)
 -- cuBLAS
 ---------------------------------------------------------------------------
 
--- FNV-1a of a buffer's bytes, 8 at a time.
+-- Returns the FNV-1a hash of a buffer's bytes, 8 at a time.
 local function hash(bytes)
   local h = 0xcbf29ce484222325
   for at = 1, #bytes - 7, 8 do
@@ -503,7 +506,7 @@ describe("like = cublas", function()
                 {e.kernel, e.split, e.order})
   end)
 
-  it("has K of batches in one piece, as cuBLAS has", function()
+  it("does not split K of batches, like cuBLAS", function()
     local function explained_batch(a, b)
       return ops.explain(cute.empty(a, cute.bf16), cute.empty(b, cute.bf16),
                          {like = "cublas", device = "sim:sm_90a"})
@@ -604,7 +607,7 @@ describe("like = cublas", function()
 end)
 
 describe("like = cublas", function()
-  it("says what it does not know", function()
+  it("reports the products that it does not know", function()
     local function raises(want, m, n, k, t, o)
       support.raises("like = \"cublas\": " .. want, function()
         explained(m, n, k, t, o)
@@ -680,7 +683,7 @@ describe("like = cublas", function()
     end)
   end
 
-  -- What alpha and beta make of sums, in which order cuBLAS rounds.
+  -- Where cuBLAS rounds when it applies alpha and beta.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
     it(("rounds alpha and beta as it does: %dx%dx%d #long"):format(m, n, k),
@@ -775,7 +778,7 @@ describe("like = cublas", function()
     end)
   end
 
-  it("knows what it says on a card #gpu", function()
+  it("agrees with its description on a GPU #gpu", function()
     local device = cute.device "gpu"
     if device.name ~= "NVIDIA H200"
       or device.dev:cublas_version() ~= cublas.VERSION then

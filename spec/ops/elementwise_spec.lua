@@ -1,6 +1,6 @@
--- cute.ops.elementwise, copy, convert and transpose: random shapes that
--- broadcast, strides and types against plain Lua; what lies along another mode;
--- what they refuse.
+-- cute.ops.elementwise, copy, convert and transpose against plain Lua: random
+-- shapes that broadcast, strides and types; tensors whose contiguous modes
+-- differ; rejected calls.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -14,7 +14,7 @@ local TYPES = {"f32", "bf16", "f16", "f64", "i32", "i8", "u8", "i64", "i16",
 
 local each, at = ops.each_of, ops.element
 
--- Fails where an element of t is not what want(c) says, as its type has it.
+-- Fails if an element of t differs from want(c) rounded to t's type.
 local function same(t, shape, want)
   local round = ops.rounded(t.element_type)
   each(shape, function(c, i)
@@ -25,7 +25,7 @@ local function same(t, shape, want)
   end)
 end
 
--- (assert.equal takes longer)
+-- (assert.equal is slower)
 local function equal(want, got)
   if want ~= got then error(("%s, not %s"):format(got, want)) end
 end
@@ -82,7 +82,7 @@ describe("cute.ops.elementwise", function()
     call(3.0)
   end)
 
-  it("has numbers of now in calls that are known #gpu", function()
+  it("has current numbers in repeated calls #gpu", function()
     local X, factor, offset = matrix {20, 30}, 1.0, {by = 0}
     local G, scale = X:to "gpu", cute.full({1}, 3, cute.f32, {device = "gpu"})
     local D = ops.tensor(ops.random(1), {20, 30}, "f64", 1, "k"):to "gpu"
@@ -114,7 +114,7 @@ describe("cute.ops.elementwise", function()
     assert.equal(3 * (1 / 3) + 1e-17, Y(9))
   end)
 
-  it("has types by result, dtype, and what is computed", function()
+  it("has types from the result, dtype, and the function", function()
     local X, F = matrix({4, 8}, "bf16"), matrix({4, 8}, "f32", 2)
     local function type_of(f, ...)
       return tostring((elementwise(f, ...)).element_type)
@@ -132,7 +132,8 @@ describe("cute.ops.elementwise", function()
     end)
   end)
 
-  it("turns several operands, of one and of several widths #long", function()
+  it("transposes several operands, of one and of several widths #long",
+     function()
     for i, c in ipairs {{"i8", "f64"}, {"bf16", "bf16"}, {"i8", "i8"},
                         {"f32", "bf16"}} do
       for k, e in ipairs {{150, 264}, {40, 500}, {500, 36}, {33, 35}} do
@@ -160,7 +161,7 @@ describe("cute.ops.elementwise", function()
     assert.equal("(4,6,5):(6,1,24)", tostring(Y.layout))
   end)
 
-  it("computes in place, and beside itself in one matrix", function()
+  it("computes in place, and into another part of one matrix", function()
     local X = matrix {8, 40}
     local was = X:clone()
     elementwise(function(x) return x * 3 end, X, {out = X, device = "sim"})
@@ -175,7 +176,7 @@ describe("cute.ops.elementwise", function()
 end)
 
 describe("cute.ops.elementwise", function()
-  it("knows where elements are", function()
+  it("passes coordinates of elements", function()
     local X = cute.zeros(cute.make_layout({3, 40, 50}, {2000, 1, 40}), cute.f32)
     local Y, Z = elementwise(function(x, place)
       local l, i, j = place:coords()
@@ -187,7 +188,7 @@ describe("cute.ops.elementwise", function()
     same(Z, {3, 40, 50}, function(c) return c[3] end)
   end)
 
-  it("drops what epilogues of gemm drop", function()
+  it("drops unused values like epilogues of gemm", function()
     local A, B = cute.zeros({2, 40, 8}, cute.bf16), cute.zeros({50, 8},
                                                                cute.bf16)
     local want = cute.ops.gemm(A, B, {dtype = cute.f32, device = "sim",
@@ -220,7 +221,7 @@ describe("cute.ops.elementwise", function()
                                             cute.make_layout {1})(0))
   end)
 
-  it("says what is wrong, at the line of the call", function()
+  it("reports errors at the line of the call", function()
     local X, Y = matrix {20, 30}, matrix {30, 20}
     local function add(x, y) return x + y end
     local sum, list = 0, {}
@@ -305,7 +306,7 @@ local function filled(shape, dtype, seed)
   return ops.tensor(ops.random(1), shape, dtype, seed, "k")
 end
 
--- Fails where Y is not X turned, in batches or none.
+-- Fails if Y is not X transposed, with or without batches.
 local function turned(X, Y)
   local c = shape_of(X)
   local n = #c
@@ -316,8 +317,8 @@ local function turned(X, Y)
   end)
 end
 
--- A kernel that turns matrices (B,A) with A contiguous, whose rows begin
--- anywhere in 16 bytes; so many of them, so far apart.
+-- Returns a kernel that transposes matrices (B,A) with A contiguous and any
+-- alignment of rows within 16 bytes; `many` of them, `apart` elements apart.
 local function shifted(dtype, B, A, tile, many, apart)
   local V = 128 // cute[dtype].bits
   return require "kernels.elementwise" {extents = {B, A, many or 1},
@@ -328,8 +329,8 @@ local function shifted(dtype, B, A, tile, many, apart)
     outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
 end
 
--- Turns X (L,B,A) or (B,A), in windows of whole sectors; and how: the report
--- of the simulator, of sm_90a with maps.
+-- Transposes X (L,B,A) or (B,A) in windows of whole sectors. Returns the
+-- simulator's report, for sm_90a with tensor maps.
 local function windows(X, Y, tile, maps)
   local n = cute.rank(X)
   local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
@@ -413,9 +414,9 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("turn them with few conflicts where there is an order of reading",
+  it("transpose with few bank conflicts in a suitable order of reads",
      function()
-    -- rows and columns beyond tiles: of each order
+    -- rows and columns beyond whole tiles, for each order of reading
     for _, c in ipairs {
       {"f32", 0, 0}, {"f32", 1, 1}, {"f32", 2, 3}, {"f32", 3, 1},
       {"bf16", 0, 1}, {"bf16", 1, 1}, {"bf16", 3, 7}, {"bf16", 4, 1},
@@ -426,13 +427,13 @@ describe("cute.ops.copy, convert, transpose", function()
       local tile = {8 * V, 8 * V}
       local B, A = 2 * tile[1] + c[2], 2 * tile[2] + c[3]
       local X, Y = cute.zeros({B, A}, dtype), cute.zeros({A, B}, dtype)
-      local most  -- loads for whole vectors
+      local most  -- loads of whole vectors
       for _, l in ipairs(windows(X, Y, tile).lines) do
         if l.op == "ld.shared" and (not most or l.count > most.count) then
           most = l
         end
       end
-      -- where vectors of lanes are cut, the first and last may meet
+      -- where lanes' vectors are split, the first and last may conflict
       assert.is_true(most.conflicts <= most.count // 3, table.concat(c, " "))
     end
   end)
@@ -451,8 +452,8 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn them where what lies around them belongs to others", function()
-    -- matrices in turn with those that are written meanwhile
+  it("transpose between memory that others write", function()
+    -- alternating matrices, the others written meanwhile
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
@@ -468,7 +469,7 @@ describe("cute.ops.copy, convert, transpose", function()
     Y:fill(0)
     windows(X, Y, {64, 64})
     turned(X, Y)
-    -- and rows in turn with such rows, right behind each other
+    -- and rows alternating with such rows, without a gap
     all = filled({133, 269}, "bf16", 7)
     X = cute.make_tensor(all.iterator, cute.make_layout({133, 133}, {269, 1}))
     Y = cute.make_tensor(all.iterator + 136, X.layout)
@@ -477,7 +478,7 @@ describe("cute.ops.copy, convert, transpose", function()
       turned(X, Y)
       Y:fill(0)
     end
-    -- rows of a wider matrix, and from an odd element on
+    -- rows of a wider matrix, also from an odd element on
     local wide = filled({130, 400}, "bf16", 5)
     for first = 0, 1 do
       local Z = cute.make_tensor(wide.iterator + first,
@@ -486,7 +487,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn them beside operands of other widths, and know where they are",
+  it("transpose with operands of other widths and coordinates",
      function()
     local function rows(dtype, seed) return filled({65, 275}, dtype, seed) end
     local function columns(t)
@@ -574,7 +575,7 @@ describe("cute.ops.copy, convert, transpose", function()
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
-    -- matrices that lie no multiple of 16 bytes apart
+    -- matrices whose distance is no multiple of 16 bytes
     fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
                     {device = "sim:sm_90a"})
     assert.equal("transpose 64,128", tile)
@@ -635,7 +636,7 @@ describe("cute.ops.copy, convert, transpose", function()
 end)
 
 describe("cute.ops.copy, convert, transpose", function()
-  it("convert between all types, and broadcast to what they copy to",
+  it("convert between all types, and broadcast to their target",
      function()
     for i, from in ipairs(TYPES) do
       for k, to in ipairs(TYPES) do
@@ -668,7 +669,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("turn such rows in calls that are known, and in a graph #gpu", function()
+  it("transpose such rows in repeated calls, and in a graph #gpu", function()
     for i, dtype in ipairs {"i8", "bf16", "f32", "f64"} do
       local out
       for seed = 1, 3 do
@@ -687,7 +688,7 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 
-  it("say what is wrong", function()
+  it("report what is wrong", function()
     local X = cute.zeros({4, 5}, cute.f32)
     local o = cute.ops
     for _, c in ipairs {

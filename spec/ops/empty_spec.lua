@@ -1,5 +1,5 @@
--- Operations on tensors without elements, as NumPy and PyTorch define them; the
--- expectations are what these answer.
+-- Operations on tensors without elements. The expected results are those of
+-- NumPy and PyTorch.
 local cute = require "cute"
 local support = require "spec.support"
 
@@ -11,7 +11,7 @@ local function with(o)
   return o
 end
 
--- A tensor in words: type, layout, elements.
+-- Describes a tensor: type, layout, elements.
 local function said(t)
   local words = {}
   for i = 0, cute.size(t) - 1 do words[#words + 1] = tostring(t(i)) end
@@ -32,7 +32,7 @@ end
 
 local function T(...) return cute.ones({...}, cute.bf16) end
 
-describe("elementwise operations of nothing", function()
+describe("elementwise operations on empty tensors", function()
   local x = cute.zeros({0, 8}, cute.f32)
 
   it("launch nothing, and broadcast as numpy.add does", function()
@@ -64,8 +64,8 @@ describe("elementwise operations of nothing", function()
   end)
 end)
 
-describe("reductions of nothing", function()
-  it("are the identity of what has one", function()
+describe("reductions of empty tensors", function()
+  it("are the identity, if the operation has one", function()
     -- numpy.zeros((0, 3)).sum(0), .sum(), prod, mean; numpy.linalg.norm
     for op, want in pairs {sum = "0.0", prod = "1.0", norm = "0.0",
                            mean = "nan", rms = "nan"} do
@@ -84,7 +84,7 @@ describe("reductions of nothing", function()
     check("i64 (2,0):(1,1) ", ops.reduce(x, "prod", with {by = {2}}))
   end)
 
-  it("go where the result is wanted, each time", function()
+  it("are written to out, each time", function()
     local x, out = cute.zeros({0, 3}, cute.f32), cute.full({3}, 7, cute.f16)
     for _ = 1, 2 do
       out:fill(7)
@@ -113,8 +113,8 @@ describe("reductions of nothing", function()
   end)
 end)
 
-describe("ops.gemm of nothing", function()
-  it("gives an empty D where M, N or a batch is 0", function()
+describe("ops.gemm of empty tensors", function()
+  it("returns an empty D if M, N or a batch is 0", function()
     check("bf16 (0,4):(4,1) ", ops.gemm(T(0, 8), T(4, 8), SIM))
     check("bf16 (4,0):(1,1) ", ops.gemm(T(4, 8), T(0, 8), SIM))
     check("bf16 (0,0):(1,1) ", ops.gemm(T(0, 0), T(0, 0), SIM))
@@ -133,7 +133,7 @@ describe("ops.gemm of nothing", function()
       with {scale_b = cute.full({64}, 0.5, cute.bf16)}))
   end)
 
-  it("gives beta C, or zeros, where K is 0", function()
+  it("returns beta C, or zeros, if K is 0", function()
     -- torch.addmm(C, A, B, beta=, alpha=), torch.matmul
     local A, B = T(2, 0), T(3, 0)
     local C = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.bf16)
@@ -169,7 +169,8 @@ describe("ops.gemm of nothing", function()
     end
     check("bf16 (2,3):(3,1) 1.0 1.0 2.0 2.0 3.0 3.0; f32 (2):(1) 6.0 6.0; "
       .. "f32 (1):(0) 0.0", ops.gemm(T(2, 0), T(3, 0), with {epilogue = f}))
-    -- rows of no columns: the reduction that has elements is of nothing
+    -- rows without columns: the reduction over them has elements, each of an
+    -- empty set
     check("bf16 (0,3):(3,1) ; f32 (0):(1) ; f32 (3):(1) 0.0 0.0 0.0; "
       .. "f32 (1):(0) 1.0; f16 (0,3):(3,1) ", ops.gemm(T(0, 8), T(3, 8),
       with {epilogue = function(acc, at)
@@ -196,8 +197,8 @@ describe("ops.gemm of nothing", function()
   end)
 end)
 
-describe("ops.grouped_gemm of nothing", function()
-  it("gives empty results, and zeros where K is 0", function()
+describe("ops.grouped_gemm of empty groups", function()
+  it("returns empty results, and zeros if K is 0", function()
     local where = cute.tensor({0, 1, 2}, cute.i32)
     check("bf16 (0,3):(3,1) ", ops.grouped_gemm(T(0, 8), T(2, 3, 8),
       cute.zeros({3}, cute.i32), SIM))

@@ -1,5 +1,6 @@
 -- Epilogues of cute.ops.gemm against plain Lua, on every family of kernels:
--- vectors and matrices, further results, reductions, dropout, captured values.
+-- vectors and matrices, additional results, reductions, dropout, captured
+-- values.
 local choose = require "cute.ops.choose"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -16,8 +17,8 @@ local function matrix(shape, dtype, seed)
                     "k")
 end
 
--- {M, N, K, type, device}: gemm_sm90 both ways round, gemm_sm80,
--- gemm_skinny, gemm_splitk, gemm_simt; ragged and not, batches.
+-- {M, N, K, type, device}: gemm_sm90 in both orientations, gemm_sm80,
+-- gemm_skinny, gemm_splitk, gemm_simt; partial tiles and whole ones, batches.
 local CASES = {
   {"gemm_sm90", 129, 264, 128, "bf16", "sim:sm_90a"},
   {"gemm_sm90 as D^T", 300, 8, 64, "bf16", "sim:sm_90a"},
@@ -30,8 +31,9 @@ local CASES = {
   {"gemm_simt", 131, 9, 7, "f32", "sim:sm_80", 3},
 }
 
--- f(A, B, call, batches): call(o, want) runs with options o, compares D with
--- want(batch, i, j, sum), and gives D and what else there is.
+-- Calls f(A, B, call, batches) for each family. call(o, want) runs with options
+-- o, compares D with want(batch, i, j, sum), and returns D and the other
+-- results.
 local function each_family(what, f, gpu)
   for n, c in ipairs(CASES) do
     local name, M, N, K, dtype, device, batches = table.unpack(c, 1, 7)
@@ -58,7 +60,7 @@ local function each_family(what, f, gpu)
   end
 end
 
--- Element i of the last mode of v, of batch l.
+-- Returns element i of v's last mode, in batch l.
 local function element(v, l, i)
   if cute.rank(v) == 1 then return v(i) end
   return v(v.shape[1] == 1 and 0 or l, i)
@@ -156,7 +158,7 @@ end
 
 describe("an epilogue", function()
   it("has the functions of networks", function()
-    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, 1.5e-7
+    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, error 1.5e-7
       local t = 1 / (1 + 0.3275911 * math.abs(x))
       local y = 1 - (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t
         - 0.284496736) * t + 0.254829592) * t * math.exp(-x * x)
@@ -261,7 +263,7 @@ describe("an epilogue", function()
 end)
 
 describe("an epilogue", function()
-  it("writes results where it is told", function()
+  it("writes results to the given tensors", function()
     local D, twice = cute.zeros({40, 24}, cute.f32),
       cute.zeros({40, 24}, cute.bf16)
     local sums = cute.zeros({40}, cute.f32)
@@ -273,7 +275,7 @@ describe("an epilogue", function()
     assert.is_true(pcall(holds, function(_, _, _, sum) return sum end, D))
   end)
 
-  it("takes numbers and tensors as arguments: others are no other kernel",
+  it("takes numbers and tensors as arguments: one kernel for all",
      function()
     local name, made = "kernels.gemm_sm80", 0
     local plain <close> = setmetatable({require(name)}, {
@@ -301,7 +303,7 @@ describe("an epilogue", function()
     assert.equal(2, made)
   end)
 
-  it("takes those of functions that it calls, too", function()
+  it("takes arguments of functions that it calls, too", function()
     local gain, bias = 2.0, matrix({24}, "f32", 3)
     local function add(x, at) return x + at:col(bias) end
     local function act(x, at) return add(x * gain, at) end
@@ -480,7 +482,7 @@ describe("gates", function()
     assert.same({true, true}, seen)
   end)
 
-  it("are refused where B or the epilogue does not fit", function()
+  it("are rejected if B or the epilogue does not fit", function()
     local A, B = matrix {8, 16}, matrix {9, 16}
     local function refuses(text, o, C)
       o.device, o.gated = "sim", true
@@ -503,7 +505,7 @@ end)
 -- Dropout
 ---------------------------------------------------------------------------
 
--- Philox4x32-10 by its paper.
+-- Philox4x32-10 as in its paper.
 local function philox(c, k)
   local mask = 0xffffffff
   local k0, k1 = k[1], k[2]
@@ -597,7 +599,7 @@ describe("an epilogue that is wrong", function()
       end)
   end)
 
-  it("remembers what it found out, which is no state", function()
+  it("caches its results, which are no state", function()
     local cache, n = {}, 3
     local D = gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local bits = acc.dtype.bits
@@ -624,7 +626,7 @@ describe("an epilogue that is wrong", function()
     end)
   end)
 
-  it("brings what has another shape", function()
+  it("returns another shape", function()
     local v, w = matrix({40}, "f32"), matrix({25}, "f32")
     local line = debug.getinfo(1, "l").currentline
     local why = refuses("at:col takes a value for each of 24 columns, and this "
@@ -639,7 +641,7 @@ describe("an epilogue that is wrong", function()
       function(acc, at) return acc + at:tile(v) end)
   end)
 
-  it("branches by Lua on what vectors are", function()
+  it("branches in Lua on the values of vectors", function()
     local text = "this comparison was never used"
     refuses(text, function(acc)
       if acc:gt(0) then return acc end
@@ -650,7 +652,7 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- one that is a result, or that a choice is made by, is used
+    -- a value counts as used if it is a result or selects one
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -664,7 +666,7 @@ describe("an epilogue that is wrong", function()
 end)
 
 describe("an epilogue that is wrong", function()
-  it("asks for what there is not", function()
+  it("requests missing coordinates or operands", function()
     local v = matrix({24}, "f32")
     refuses("an at has no 'column': it has batch_index col col_reduce coords "
       .. "dropout reduce row row_reduce tile",
@@ -690,14 +692,14 @@ describe("matrices that an epilogue reads", function()
   local M, N, K = 200, 136, 72
   local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
 
-  -- Of the kernel for such a call: how many maps it has.
+  -- Returns how many tensor maps the kernel for such a call has.
   local function maps(C, o)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local text = cute.ops.explain(A, B, C, o):trace():cuda()
     return select(2, text:gsub("const __grid_constant__ TensorMap", ""))
   end
 
-  -- A matrix like D of this order: rows `far` elements apart.
+  -- Returns a matrix in D's layout, with rows `far` elements apart.
   local function like_D(far, first)
     local t = matrix({M, N}, "bf16", 5)
     local b = cute.zeros({M * far + first}, cute.bf16)
@@ -709,8 +711,8 @@ describe("matrices that an epilogue reads", function()
     return view
   end
 
-  it("come by TMA where it reaches them", function()
-    -- rows at multiples of 16 bytes; not; from another address; columns
+  it("come by TMA if it can address them", function()
+    -- rows at multiples of 16 bytes; other rows; another address; columns
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -737,7 +739,7 @@ describe("matrices that an epilogue reads", function()
     assert.equal(5, maps(C, o))
     assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
     assert.equal(4, maps(C, {beta = 2}))
-    -- D^T, whose C is C^T
+    -- D^T, with C^T for C
     local thin = matrix({8, K}, nil, 3)
     local c = matrix({M, 8}, nil, 4)
     assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",
@@ -760,7 +762,7 @@ describe("matrices that an epilogue reads", function()
     end
   end)
 
-  it("are left alone where a part of a tile lies outside of D #long", function()
+  it("stay unchanged where part of a tile lies outside of D #long", function()
     local X, Y = matrix {64, 64}, matrix({72, 64}, "bf16", 2)
     local D = cute.full({64, 72}, 3, cute.f32)
     local p, list, call = products.offers(X, Y, {out = D, accumulate = true,
@@ -779,7 +781,7 @@ describe("matrices that an epilogue reads", function()
     assert.is_true(tried >= 10)
   end)
 
-  it("may be of all batches, or one for each", function()
+  it("may be shared by all batches, or one for each", function()
     local A3, B3 = matrix {3, 72, 64}, matrix({3, 40, 64}, nil, 2)
     for _, R in ipairs {matrix({72, 40}, nil, 3), matrix({3, 72, 40}, nil, 4)}
     do
@@ -792,8 +794,8 @@ describe("matrices that an epilogue reads", function()
   end)
 end)
 
-describe("what an epilogue is chosen for", function()
-  -- The tile, and whether warpgroups take turns.
+describe("the choice of an epilogue's form", function()
+  -- Returns the tile, and whether warpgroups alternate (pingpong).
   local function chosen(m, n, k, o)
     local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
     o.device = "sim:sm_90a"
@@ -803,7 +805,7 @@ describe("what an epilogue is chosen for", function()
   end
   local function gelu(acc) return cute.ops.gelu(acc) end
 
-  it("it runs beside products, but where K is long", function()
+  it("overlaps with products, except for long K", function()
     local function gates(gate, up) return cute.ops.silu(gate) * up end
     assert.same({"128x128x64", true}, {chosen(4096, 4096, 4096, {
       epilogue = gelu})})
@@ -822,7 +824,7 @@ describe("what an epilogue is chosen for", function()
   end)
 end)
 
-describe("what an epilogue becomes", function()
+describe("the text of an epilogue", function()
   it("compiles for sm_80 and sm_90a", function()
     local function source(M, N, K, dtype, device)
       local bias = matrix({N}, "f32", 3)
@@ -873,7 +875,7 @@ describe("parts of a tile that an epilogue of gemm_sm80 comes to in a loop",
     end)
   end
 
-  it("are all of D, and nothing beside it", function()
+  it("cover all of D, and nothing else", function()
     for _, c in ipairs {{70, 33}, {64, 64}, {64, 128}, {129, 200}, {5, 1}} do
       assert.is_nil(run(c[1], c[2], nil, true))
       assert.is_nil(run(c[1], c[2], nil, nil))

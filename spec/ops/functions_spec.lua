@@ -1,12 +1,12 @@
--- The functions of epilogues against plain Lua: how far they are from the
--- exact ones, in f32, and that other types and numbers have them too.
+-- The functions of epilogues against plain Lua: their error in f32, and that
+-- other types and plain numbers have them too.
 local cute = require "cute"
 local ops = cute.ops
 
 local function sigmoid(x) return 1 / (1 + math.exp(-x)) end
 
--- Phi(x), by the series of erf for small x, else by the continued fraction of
--- the tail.
+-- Returns Phi(x): by the series of erf for small x, else by the continued
+-- fraction of the tail.
 local function phi(x)
   local a = math.abs(x)
   local density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)
@@ -36,7 +36,8 @@ local EXACT = {
   relu = function(x) return math.max(x, 0) end,
 }
 
--- f of each element of a list, in this type; in vectors of so many.
+-- Returns f of each element of a list, in this type, in vectors of `vectors`
+-- elements.
 local function values(f, list, dtype, vectors)
   local n, each = #list, vectors or 1
   local x, y = cute.tensor(list, dtype), cute.zeros({n}, dtype)
@@ -110,7 +111,7 @@ describe("functions of epilogues", function()
     end)
   end
 
-  it("are the same of long vectors, in few copies where they are long",
+  it("give the same for long vectors, with few copies of long text",
      function()
     local list = range(-8, 8, 64 * 32)
     local want = values(ops.gelu, list, cute.f32)
@@ -136,7 +137,7 @@ describe("functions of epilogues", function()
     local t = cute.zeros({4}, cute.f32)
     local text = kernel(t, t):trace {block = 32}:cuda()
     assert.is_nil(text:match "1%.0f /")
-    for _, name in ipairs {"rcp", "ex2"} do  -- one each, and what it is
+    for _, name in ipairs {"rcp", "ex2"} do  -- three calls and the definition
       assert.equal(4, select(2, text:gsub(name .. "_approx_ftz_f32%(", "")))
     end
   end)

@@ -1,5 +1,5 @@
--- cute.ops.gemm: random sizes, strides, types and batches against sums in plain
--- Lua; what it chooses, and what it refuses.
+-- cute.ops.gemm against sums in plain Lua: random sizes, strides, types and
+-- batches; the chosen kernels; rejected calls.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -24,7 +24,7 @@ local TYPES = {
 
 local SIZES = {1, 2, 3, 8, 15, 16, 17, 33, 64, 70, 100, 129}
 
--- A problem of this number: operands, options, and what D is.
+-- Returns a random problem: operands, options, and the expected D.
 local function problem(number)
   local pick = ops.random(number)
   local types = TYPES[number % #TYPES + 1]
@@ -36,7 +36,7 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- modes were put in front together: shorter lists have the last ones
+  -- modes were prepended together: shorter lists have the last ones
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -140,7 +140,7 @@ describe("ops.gemm", function()
     end))
   end)
 
-  it("has tiles of which all threads lie along K, with rows that are missing",
+  it("has tiles with all threads along K, and missing rows",
      function()
     for _, t in ipairs {"e4m3", "e5m2", "i8"} do
       local A, B = ops.tensor(ops.random(1), {70, 129}, t, 1, "m"),
@@ -205,7 +205,7 @@ describe("ops.gemm", function()
 end)
 
 describe("ops.gemm", function()
-  it("says of a family that none of its tiles suits", function()
+  it("reports a family none of whose tiles fits", function()
     local A, B = matrix {3, 128}, matrix {264, 128}
     local e = cute.ops.explain(A, B, {device = "sim:sm_90a", group = 128,
       scale_b = cute.zeros({3, 1}, cute.f32)})
@@ -214,7 +214,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- C as it is, and what it stands for.
+  -- C in each accepted form, and what it broadcasts to.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
@@ -235,7 +235,7 @@ describe("ops.gemm", function()
       end
     end
   end
-  it("has a C of one row, or column, for all, as a bias is", function()
+  it("broadcasts a C of one row or column, like a bias", function()
     local A, B = matrix {2, 9, 64}, matrix({24, 64}, nil, 2)
     local C = cute.make_tensor(matrix({1, 24}, nil, 3).iterator,
                                cute.make_layout(24))
@@ -251,7 +251,7 @@ describe("ops.gemm", function()
     check_C "gpu"
   end)
 
-  -- Is this one product of so many rows, and right?
+  -- Checks that a call is one product of `rows` rows, and right.
   local function check_rows(rows, A, B, C, o, want)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local e = cute.ops.explain(A, B, C, o)
@@ -259,7 +259,7 @@ describe("ops.gemm", function()
     assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, C, o), want or
       function(_, _, _, sum) return sum end))
   end
-  it("has matrices beside one B as rows of one product", function()
+  it("computes matrices that share B as rows of one product", function()
     local A, B = matrix {2, 3, 5, 64}, matrix({24, 64}, nil, 2)
     local R, bias = matrix({2, 3, 5, 24}, nil, 3), matrix({1, 24}, nil, 4)
     bias = cute.make_tensor(bias.iterator, cute.make_layout {24})
@@ -271,7 +271,7 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- where it matters in which batch a row is, or how far they are apart
+    -- calls where the batch of a row, or the distance of rows, matters
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -288,7 +288,7 @@ describe("ops.gemm", function()
     end)
   end)
 
-  it("is of one element for any promise", function()
+  it("of one element satisfies any determinism option", function()
     local x = matrix({1, 768}, "e4m3")
     local D = cute.ops.gemm(x, x, {device = "sim:sm_90a", dtype = cute.f32,
                                    batch_invariant = true})
@@ -335,7 +335,7 @@ describe("ops.gemm", function()
       .. "needed", why, 1, true)
   end)
 
-  it("does not read C where beta is 0", function()
+  it("does not read C if beta is 0", function()
     local A, B = matrix({20, 64}), matrix({24, 64}, nil, 2)
     local D = cute.full({20, 24}, 0 / 0, cute.f32)
     local function right(t)
@@ -353,8 +353,9 @@ describe("ops.gemm", function()
     end
   end)
 
-  -- Every candidate for doubles on a device, K divided or not, of operands in
-  -- these layouts (1: A's columns, 2: B's); in sums that f32 would round.
+  -- Tries every candidate for doubles on a device, with and without split-K,
+  -- for operands in these layouts (1: A's columns, 2: B's), with sums that f32
+  -- would round.
   local function doubles(device, layouts, epilogue)
     local m, n, k, seen = 20, 24, 203, {}
     local function operand(rows, columns, across, seed)
@@ -388,7 +389,8 @@ describe("ops.gemm", function()
     return seen
   end
 
-  it("is of doubles in all tiles, K divided or not #long", function()
+  it("of doubles is right in all tiles, with and without split-K #long",
+     function()
     local all = {gemm_sm80 = true, ["gemm_sm80 divided"] = true,
                  gemm_simt = true, ["gemm_simt divided"] = true}
     assert.same(all, doubles("sim:sm_80", {3}))
@@ -396,7 +398,7 @@ describe("ops.gemm", function()
     doubles("sim:sm_90a", {1}, true)
   end)
 
-  it("is of doubles in all tiles on a card #gpu", function()
+  it("of doubles is right in all tiles on a GPU #gpu", function()
     doubles("gpu", {0, 1, 2, 3})
     doubles("gpu", {2}, true)
   end)
@@ -411,7 +413,7 @@ describe("ops.gemm", function()
 end)
 
 describe("ops.gemm", function()
-  it("is turned around where that suits tiles", function()
+  it("swaps A and B where that suits the tiles", function()
     local A, B = matrix({1030, 64}), matrix({8, 64}, nil, 2)
     local C = matrix({1030, 8}, nil, 3)
     local o = {device = "sim:sm_90a", alpha = 2}
@@ -471,7 +473,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("shares K out where tiles are few #long", function()
+  it("splits K if there are few tiles #long", function()
     local A, B = matrix({40, 8200}), matrix({24, 8200}, nil, 2)
     local o = {dtype = cute.f32, device = "sim:sm_80", alpha = 2}
     local e = cute.ops.explain(A, B, o)
@@ -483,7 +485,7 @@ describe("ops.gemm", function()
     end
   end)
 
-  it("does not where its sums would fill the memory", function()
+  it("does not split K if the partial sums would fill the memory", function()
     local divided = 0
     for _, dtype in ipairs {"f64", "f32"} do
       for _, n in ipairs {1024, 4096, 8192} do
@@ -511,7 +513,7 @@ local function explain(a, b, d, o)
 end
 
 describe("ops.explain", function()
-  it("has of all families that take a problem the one that is fastest",
+  it("takes the fastest of all families that apply",
      function()
     local A = {layout = cute.make_layout({64, 64}, {64, 1}), shape = {64, 64},
                stride = {64, 1}, element_type = cute.bf16, alignment = 16}
@@ -533,7 +535,7 @@ describe("ops.explain", function()
     assert.same(found[1], {c.base, c.ns})
   end)
 
-  it("tells kernel, tile, why, and why not another", function()
+  it("reports kernel, tile, reasons, and why not another", function()
     local e = explain(matrix {512, 1024}, matrix {256, 1024})
     assert.equal("gemm_sm90", e.kernel)
     assert.equal(0, #e.refused)
@@ -564,7 +566,7 @@ describe("ops.explain", function()
     end)
   end
 
-  it("waits once for both operands where their elements come one by one",
+  it("waits once for both operands that are copied by elements",
      function()
     local k = require "kernels.gemm_sm80" {tile = {64, 128, 64}}
     for _, c in ipairs {{70, 130, 133, true}, {64, 128, 133, false}} do
@@ -618,9 +620,9 @@ describe("ops.explain", function()
 end)
 
 describe("ops.explain", function()
-  it("takes shorter tiles of bytes that come one by one, and is right",
+  it("takes shorter tiles of bytes that are copied singly, and is right",
      function()
-    -- type, K, elements between rows of A and of B, K of a tile
+    -- type, K, row strides of A and B, K of a tile
     for _, c in ipairs {{"i8", 131, 131, 131, 64}, {"i8", 128, 132, 131, 128},
                         {"i8", 128, 130, 129, 64}, {"i8", 132, 132, 132, 128},
                         {"e4m3", 131, 131, 131, 128},
@@ -642,7 +644,7 @@ describe("ops.explain", function()
   end)
 end)
 
-describe("what ops.gemm runs", function()
+describe("the launches of ops.gemm", function()
   local function compiles(e, archs)
     assert.is_not_nil(kernels.compiles(e:trace(), archs))
   end
@@ -656,7 +658,7 @@ describe("what ops.gemm runs", function()
   end)
 end)
 
--- A first call takes half a second, and most of it goes with the text.
+-- A first call takes half a second, most of it in proportion to the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,
@@ -676,7 +678,7 @@ describe("the text of a kernel", function()
   end
   local function lines(text) return select(2, text:gsub("\n", "")) end
 
-  it("is short where operands come element by element", function()
+  it("is short for operands that are copied by elements", function()
     local gates = {gated = true, epilogue = function(g, x) return g * x end}
     for _, c in ipairs {{1024, 1024, 1023, "bf16", 550},
         {1023, 1023, 1023, "bf16", 700}, {1023, 1023, 1023, "i8", 700},
@@ -697,14 +699,14 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- 8 parts of a tile: a loop of them where products take long
+    -- 8 parts of a tile: a loop over them where products take long
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
     assert.is_true(each == 1 and long < 650, long)
   end)
 
-  it("has an epilogue once for parts of a tile, but for what is read like D",
+  it("has one epilogue for all parts of a tile, except for D's layout",
      function()
     local bias, R = new("f32", 4095), new("bf16", 4095, 4095)
     local function loads(name, f)
@@ -719,7 +721,7 @@ describe("the text of a kernel", function()
     assert.equal(128, (loads("arg4", function(acc, at)
       return acc + at:tile(R)
     end)))
-    -- reductions are of whole tiles
+    -- reductions take whole tiles
     assert.equal(16, (loads("arg4", function(acc, at)
       local y = acc + at:col(bias)
       return y, at:row_reduce("sum", y)
@@ -745,7 +747,7 @@ describe("the text of a kernel", function()
     end
   end)
 
-  it("has more warps where elements come one by one", function()
+  it("has more warps if elements are copied singly", function()
     local function threads(K, t, n)
       local text = text_of(n or 1023, n or 1023, K, t)
       return tonumber(text:match "__launch_bounds__%((%d+)")
@@ -756,7 +758,7 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- and where f32's blocks are alone on their multiprocessors
+    -- also where f32's blocks are alone on their multiprocessors
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)
@@ -770,7 +772,7 @@ local function refuses(text, ...)
   assert.is_truthy(why:find("gemm_spec.lua:", 1, true), why)
 end
 
-describe("ops.gemm refuses", function()
+describe("ops.gemm rejects", function()
   local SIM = {device = "sim"}
 
   it("extents that do not agree", function()
@@ -790,7 +792,7 @@ describe("ops.gemm refuses", function()
       B, SIM)
   end)
 
-  it("layouts that are no rows and columns of one stride each", function()
+  it("layouts other than rows and columns of one stride each", function()
     local t = cute.zeros({4096}, cute.bf16)
     local function of(...)
       return cute.make_tensor(t.iterator, cute.make_layout(...))
@@ -848,7 +850,8 @@ describe("ops.gemm refuses", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- what an epilogue reads may be out itself, not another part of it
+    -- an epilogue may read the same elements of `out` that it writes, not
+    -- others
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})
     local after = cute.make_tensor(R.iterator + 16, R.layout)
@@ -868,8 +871,8 @@ describe("ops.gemm refuses", function()
   end)
 end)
 
-describe("ops.gemm refuses", function()
-  it("but not one that lies between an operand's rows", function()
+describe("ops.gemm rejects", function()
+  it("no out between an operand's rows", function()
     local b = core.buffer("bf16", 32 * 96)
     local function columns(first, n, apart)
       local t = cute.make_tensor(b, cute.make_layout {1})

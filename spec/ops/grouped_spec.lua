@@ -1,5 +1,6 @@
--- cute.ops.grouped_gemm: groups of rows of any numbers, one behind the other or
--- masked, by both families of kernels, against plain Lua; lists; what is wrong.
+-- cute.ops.grouped_gemm against plain Lua: groups of any number of rows,
+-- concatenated or masked, by both families of kernels; lists of problems; wrong
+-- calls.
 local cute = require "cute"
 local grouped = require "spec.grouped"
 local kernels = require "spec.kernels"
@@ -16,7 +17,7 @@ local function right(c)
   end
 end
 
--- Cases of every kind, small.
+-- Small cases of every kind.
 local CASES = {
   {form = "rows", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, skip = 3},
   {form = "masked", sizes = {70, 0, 1, 130, 64}, N = 72, K = 96, most = 130},
@@ -81,7 +82,7 @@ describe("products of groups", function()
     compiled(CASES[9], "gemm_sm80")
   end)
 
-  it("say what serves them", function()
+  it("describe their kernel", function()
     local A = cute.empty({9000, 512}, cute.bf16)
     local B = cute.empty({8, 1024, 512}, cute.bf16)
     local ends = cute.zeros({9}, cute.i32)
@@ -116,7 +117,7 @@ describe("products of groups", function()
     end
   end)
 
-  it("have new results where nobody gives them, of the usual types", function()
+  it("return new results without out, of the default types", function()
     local A = cute.full({3, 4, 16}, 2, cute.e4m3)
     local B = cute.full({3, 8, 16}, 1, cute.e4m3)
     local counts = cute.tensor({4, 1, 0}, cute.i32)
@@ -129,7 +130,7 @@ describe("products of groups", function()
   end)
 end)
 
-describe("what is wrong with groups", function()
+describe("errors of groups", function()
   local A = cute.full({10, 16}, 1, cute.bf16)
   local B = cute.full({2, 8, 16}, 1, cute.bf16)
   local M = cute.full({2, 10, 16}, 1, cute.bf16)
@@ -138,7 +139,7 @@ describe("what is wrong with groups", function()
   end
   local function ends(...) return cute.tensor({...}, cute.i32) end
 
-  it("is told: operands", function()
+  it("report operands", function()
     refuses("(8,16):(16,1); (E,N,K) is needed", A,
       cute.full({8, 16}, 1, cute.bf16), ends(0, 5, 10), {device = "sim"})
     refuses("A is (10,16):(16,1) and B is (2,8,24):(192,24,1): K of 16 and of "
@@ -153,7 +154,7 @@ describe("what is wrong with groups", function()
       cute.full({2, 8, 16}, 1, cute.f32), ends(0, 5, 10), {device = "sim"})
   end)
 
-  it("is told: offsets and counts", function()
+  it("report offsets and counts", function()
     refuses("offsets are 2:1 and B is (2,8,16):(128,16,1): 3 numbers are "
       .. "needed for 2 groups: where each begins, and the last one's end", A, B,
       ends(5, 10), {device = "sim"})
@@ -162,7 +163,7 @@ describe("what is wrong with groups", function()
     refuses("offsets are of f32; i32 or i64 is needed", A, B,
       cute.zeros({3}, cute.f32), {device = "sim"})
     refuses("offsets is nil; a tensor is needed", A, B)
-    for _ = 1, 2 do  -- also of a call that is known
+    for _ = 1, 2 do  -- also on a repeated call
       refuses("offsets[2] is 11: 0 to 10 rows are possible", A, B,
               ends(0, 5, 11), {device = "sim"})
       refuses("offsets[2] is 4, behind 5: groups follow each other", A, B,
@@ -173,7 +174,7 @@ describe("what is wrong with groups", function()
     end
   end)
 
-  it("is told: options", function()
+  it("report options", function()
     refuses("ops.grouped_gemm: alpha = \"x\": a number is needed", A, B,
             ends(0, 5, 10), {device = "sim", alpha = "x"})
     refuses("ops.grouped_gemm: no option 'beta'", A, B, ends(0, 5, 10),
@@ -193,7 +194,7 @@ describe("what is wrong with groups", function()
       {device = "sim", dtype = "f32", out = cute.zeros({10, 8}, cute.bf16)})
   end)
 
-  it("is told: results in memory that is read", function()
+  it("report results in memory that is read", function()
     local D = cute.zeros({10, 8}, cute.i32)
     local where = cute.make_tensor(D.iterator, cute.make_layout {3})
     refuses("out shares memory with offsets", A, B, where,
@@ -205,8 +206,8 @@ describe("what is wrong with groups", function()
         cute.make_layout({2, 5, 8}, cute.LayoutRight))})
   end)
 
-  it("leaves operands in peace on a device that nobody asks", function()
-    -- the kernels themselves, which offsets of any kind must not lead astray
+  it("leave operands unread on a device with unchecked offsets", function()
+    -- calls the kernels directly: no offsets may lead them out of bounds
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
@@ -233,7 +234,8 @@ describe("lists of products", function()
     assert.same({}, grouped_gemm({}, {device = "sim"}))
   end)
 
-  -- Products of these extents on a device: the first that is wrong, in words.
+  -- Runs products of these extents on a device, and describes the first wrong
+  -- one.
   local function wrong(shapes, device, o)
     local list, made = {}, {}
     for i, s in ipairs(shapes) do
@@ -253,7 +255,7 @@ describe("lists of products", function()
   local SHAPES = {{70, 72, 128}, {1, 8, 8}, {200, 136, 72}, {64, 64, 64},
                   {129, 8, 264}}
 
-  it("are one launch where Hopper's kernel takes all", function()
+  it("are one launch if the Hopper kernel takes all", function()
     local gemm = require "cute.ops.gemm"
     local own = gemm.gemm
     gemm.gemm = function() error "one by one" end
@@ -264,7 +266,7 @@ describe("lists of products", function()
     end)
     gemm.gemm = own
     assert.is_true(ok, why)
-    -- others go one by one
+    -- other lists run one product after the other
     assert.is_nil(wrong({{9, 7, 5}, {64, 64, 64}}, "sim:sm_90a", {}))
     assert.is_nil(wrong(SHAPES, "sim:sm_80", {}))
   end)
@@ -301,7 +303,7 @@ describe("lists of products", function()
     end
   end)
 
-  it("say which problem is wrong", function()
+  it("name the wrong problem", function()
     raises("A of problem 1 is nil; a tensor is needed", grouped_gemm, {{}},
            {device = "sim"})
     local function full(...) return cute.full({...}, 1, cute.bf16) end

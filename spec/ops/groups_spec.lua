@@ -1,5 +1,5 @@
--- Groups of rows in kernels/gemm_sm90 itself: tiles and places of any kind,
--- against plain Lua.
+-- Groups of rows in kernels/gemm_sm90 itself, against plain Lua: all kinds of
+-- tiles and offsets.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -17,8 +17,8 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- The kernel's operands for groups of these sizes: A, B, D, where they are, and
--- each one's first row; masked nil.
+-- Returns the kernel's operands for groups of these sizes: A, B, D, offsets,
+-- and the first row of each group; masked: nil.
 local function operands(c)
   local E, at, first = #c.sizes, c.skip or 0, {}
   for e, n in ipairs(c.sizes) do first[e], at = at, at + n end
@@ -38,7 +38,7 @@ local function operands(c)
     {counts = cute.tensor(c.sizes, cute.i64)}
 end
 
--- Runs a case: the first element that is wrong, in words.
+-- Runs a case, and describes the first wrong element.
 local function wrong(c, device)
   local A, B, D, where, first = operands(c)
   local o = {groups = c.form}
@@ -82,7 +82,7 @@ local TILES = {
   {tile = {64, 8, 64}, consumers = 1},
   {tile = {64, 24, 64}, consumers = 1, cluster = {1, 4}, stages = 2}}
 
--- The n-th random case.
+-- Returns the nth random case.
 local function random(n)
   local pick = ops.random(n)
   local c = {sizes = {}, form = pick {"rows", "masked", "rows"},
@@ -134,7 +134,7 @@ describe("groups of rows on Hopper", function()
     end
   end)
 
-  it("of columns are refused: TMA's boxes begin on 16 bytes", function()
+  it("of columns are rejected: TMA's boxes begin on 16 bytes", function()
     raises("groups = \"rows\" with a_major = \"k\" and d_major = \"m\"",
            gemm_sm90, {groups = "rows", d_major = "m"})
     raises("a_major = \"m\"", gemm_sm90, {groups = "rows", a_major = "m"})

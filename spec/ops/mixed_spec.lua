@@ -1,7 +1,7 @@
--- Random calls of ops.gemm and ops.grouped_gemm beside plain Lua, of what
--- random_spec leaves out: batches that operands and what epilogues read have in
--- part, C of one row or column, sums added to out, packed weights, groups,
--- dropout, several reductions, results in memory of any strides.
+-- Random calls of ops.gemm and ops.grouped_gemm against plain Lua. They cover
+-- what random_spec leaves out: operands and epilogue tensors with some of the
+-- batch modes, C of one row or column, sums added to `out`, packed weights,
+-- groups, dropout, several reductions, results of any strides.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -22,7 +22,7 @@ local function with(list, ...)
                     {table.unpack(list)})
 end
 
--- The batch modes that an operand has of these.
+-- Returns the batch modes, out of these, that an operand has.
 local function part(pick, batch)
   local kind, out = pick {"all", "all", "none", "ones", "last"}, {}
   for i = kind == "none" and #batch + 1 or kind == "last" and #batch or 1,
@@ -32,7 +32,7 @@ local function part(pick, batch)
   return out
 end
 
--- Element (own) of t, of the batch that t has there; what t has one of is all.
+-- Returns element (own) of t in the given batch; modes of extent 1 broadcast.
 local function at(t, batch, ...)
   local c, own = {}, {...}
   local lead = cute.rank(t) - #own
@@ -42,7 +42,7 @@ local function at(t, batch, ...)
   return t(table.unpack(c))
 end
 
--- A vector (batch..., n), its elements side by side or not.
+-- Returns a vector (batch..., n) with contiguous or strided elements.
 local function vector(pick, batch, n, dtype, seed)
   local t = ops.tensor(pick, with(batch, n, 1), dtype, seed, pick {"k", "any"})
   local shape, stride = {}, {}
@@ -50,7 +50,7 @@ local function vector(pick, batch, n, dtype, seed)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Philox4x32-10 by its paper.
+-- Philox4x32-10 as in its paper.
 local function philox(c, k)
   local k0, k1 = k & 0xffffffff, k >> 32
   for _ = 1, 10 do
@@ -67,10 +67,10 @@ local FOLD = {sum = {0, function(a, b) return a + b end},
   amax = {0, function(a, b) return math.max(a, math.abs(b)) end}}
 
 ---------------------------------------------------------------------------
--- Parts of a call: each sets options, and gives what it means
+-- Parts of a call: each sets options, and returns their meaning
 ---------------------------------------------------------------------------
 
--- Weights of 4 bits, and B's number (j, k) with its factor.
+-- Returns 4-bit weights, and the scaled value of B's element (j, k).
 local function packed(pick, c, o, rows)
   local q, list, group = {}, {}, pick(2) == 0 and 64
   for i = 0, rows * c.k - 1 do q[i] = pick(4) + 6 end
@@ -90,7 +90,8 @@ local function packed(pick, c, o, rows)
   end
 end
 
--- A factor of rows of an operand: its option, and its value at (e, row, k).
+-- Returns scale factors for rows of an operand: the option, and the value at
+-- (e, row, k).
 local function factor(pick, rows, k, groups, ragged)
   local kind = pick {"none", "number", "rows", "blocks", "squares"}
   if kind == "squares" and ragged then kind = "none" end
@@ -109,8 +110,8 @@ local function factor(pick, rows, k, groups, ragged)
   end
 end
 
--- An epilogue of random parts; what it makes of a sum: f(x, batch, l, i, j, row
--- of D); what its other results are.
+-- Returns an epilogue of random parts; its value for a sum: f(x, batch, l, i,
+-- j, row of D); and the values of its other results.
 local function epilogue(pick, c, floats)
   local type_of = c.a == "f64" and {"f64"} or {"f32", "bf16", "f16", "e4m3"}
   local own = c.form == "rows" and {} or c.batch
@@ -181,7 +182,7 @@ local function extents(pick)
   return c
 end
 
--- Operands and options of a random call, and what they mean.
+-- Returns the operands and options of a random call, and the expected values.
 local function random_call(pick, device)
   local c, pair = extents(pick), pick(PAIRS)
   local o = {device = device or pick(DEVICES)}
@@ -249,13 +250,13 @@ local function random_call(pick, device)
   return c, o
 end
 
--- x as a result of this type.
+-- Returns x converted to a result of this type.
 local function as(x, dtype)
   if dtype == "i32" then return x < 0 and -(-x // 1) or x // 1 end
   return ops.rounded(dtype)(x)
 end
 
--- The first result that is wrong, in words.
+-- Describes the first wrong result.
 local function compare(c, o, D, ...)
   local more, wrong = {...}, nil
   local E = c.second and c.second ~= "none" and table.remove(more, 1)
@@ -327,7 +328,7 @@ local function compare(c, o, D, ...)
   return wrong
 end
 
--- A random call, checked; nil, or what is wrong in words.
+-- Runs and checks a random call. Returns nil, or what is wrong.
 local function check(seed, device)
   local c, o = random_call(ops.random(seed * 7919 + 13), device)
   local words = {}

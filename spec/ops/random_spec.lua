@@ -1,6 +1,6 @@
--- Random calls of ops.gemm beside plain Lua: types, strides, batches, factors,
--- C and epilogues in all combinations, each either right or refused with a
--- sentence that is expected.
+-- Random calls of ops.gemm against plain Lua: types, strides, batches, scale
+-- factors, C and epilogues in all combinations. Each is either right or
+-- rejected with an expected message.
 local cute = require "cute"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -15,7 +15,7 @@ local PAIRS = {{"bf16", "bf16"}, {"bf16", "bf16"}, {"f16", "f16"},
   {"bf16", "i8"}, {"f16", "u8"}, {"bf16", "e4m3"}, {"i8", "f16"},
   {"e5m2", "bf16"}, {"bf16", "f32"}, {"f32", "f16"}}
 
--- What may be refused, as no kernel has it.
+-- Expected rejections: no kernel supports the combination.
 local REFUSED = {"no kernel multiplies"}
 
 local function expected(why)
@@ -26,8 +26,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- A random factor of `rows` rows and k elements of K: the option, and its value
--- at (row, k).
+-- Returns random scale factors for `rows` rows and k elements of K: the option,
+-- and the value at (row, k).
 local function factor(pick, rows, k, group)
   local kind = pick {"none", "none", "number", "one", "rows", "blocks"}
   local t = pick {"f32", "bf16"}
@@ -46,8 +46,8 @@ local function factor(pick, rows, k, group)
   return nil, function() return 1 end
 end
 
--- An epilogue of random parts for D (m,n), with what it makes of a sum at
--- (i, j): a list; and what reductions fold.
+-- Returns an epilogue of random parts for D (m,n), the list of its values for a
+-- sum at (i, j), and the values that its reductions add up.
 local function epilogue(pick, m, n, floats)
   local row = ops.tensor(pick, {m}, pick(FLOATS), 11, "k")
   local col = ops.tensor(pick, {n}, pick(FLOATS), 12, "k")
@@ -91,7 +91,7 @@ local FOLD = {
   min = {math.huge, math.min},
   amax = {0, function(a, b) return math.max(a, math.abs(b)) end}}
 
--- Options in words.
+-- Describes options.
 local function words_of(o)
   local words = {}
   for name, v in pairs(o) do words[#words + 1] = name .. "=" .. tostring(v) end
@@ -99,7 +99,7 @@ local function words_of(o)
   return table.concat(words, " ")
 end
 
--- An element of a reduction that differs from its expected value, in words.
+-- Describes an element of a reduction that differs from its expected value.
 local function differs(R, list, what)
   for i, x in pairs(list) do
     local exact = math.abs(x) < 1 << 22  -- in f32, of quarters
@@ -109,7 +109,7 @@ local function differs(R, list, what)
   end
 end
 
--- A random call, checked; nil, or what is wrong in words.
+-- Runs and checks a random call. Returns nil, or what is wrong.
 local function check(seed, device, told)
   local pick = ops.random(seed)
   device = device or pick(DEVICES)

@@ -1,5 +1,5 @@
--- cute.ops.reduce against plain Lua: all operations, which modes go, any
--- strides and types; where blocks share a place; what it refuses.
+-- cute.ops.reduce against plain Lua: all operations, any reduced modes, strides
+-- and types; results that several blocks contribute to; rejected calls.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -22,7 +22,8 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Reductions of X in Lua: {[place] = by operation}, and the extents that stay.
+-- Returns reductions of X in Lua, {[position] = value by operation}, and the
+-- remaining extents.
 local function right(X, by)
   local shape = {}
   for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end
@@ -122,7 +123,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("does so in calls that are known, and in a graph #gpu", function()
+  it("does so in repeated calls, and in a graph #gpu", function()
     local out = cute.zeros({1}, cute.f32, {device = "gpu"})
     for i = 1, 3 do
       local X = matrix({5, 70000}, "f32", i)
@@ -142,7 +143,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("has types by what is folded, dtype and out", function()
+  it("has types from the operands, dtype and out", function()
     local function type_of(dtype, op, o)
       return tostring(reduce(matrix({4, 8}, dtype), op,
         setmetatable({device = "sim"}, {__index = o})).element_type)
@@ -184,8 +185,8 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
-  -- Where the largest, or smallest, of each place of X is, in plain Lua: rows
-  -- of `many` elements get(place, k) each.
+  -- Returns in plain Lua the index of the largest, or smallest, element at each
+  -- position of the result: rows of `many` elements get(place, k) each.
   local function first_of(op, places, many, get)
     local list = {}
     for p = 0, places - 1 do
@@ -217,7 +218,7 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- what is planted at (row, column) beside elements that are all alike
+      -- elements planted at (row, column) among equal ones
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then
@@ -278,7 +279,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("folds what blocks left in as many steps as it takes", function()
+  it("reduces the blocks' partial results in any number of steps", function()
     local X = matrix({33000, 37}, "i8")
     local b = core.launch_values {X, n = 1}[1][1]
     local sums = {}
@@ -341,7 +342,7 @@ describe("cute.ops.reduce", function()
     end
   end)
 
-  it("says what is wrong", function()
+  it("reports what is wrong", function()
     local X = matrix {4, 6}
     for _, c in ipairs {
       {"ops.reduce: no operation 'som' (did you mean sum?)", X, "som"},

@@ -1,6 +1,6 @@
--- Products whose matrices are moved for Hopper's kernel, as
--- cute.ops.family.repack has it: random ones beside plain Lua, what is moved
--- and what stays, what is said of it, and what else calls ask for.
+-- Products whose matrices are repacked for the Hopper kernel
+-- (cute.ops.family.repack): random ones against plain Lua, which operands are
+-- repacked, the explanation, and the other kinds of calls.
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
@@ -14,7 +14,8 @@ local tuned = require "cute.ops.tuned"
 
 local SIM = "sim:sm_90a"
 
--- The best candidate of a call that moves something, its problem and the call.
+-- Returns the best candidate of a call that repacks an operand, its problem and
+-- the call.
 local function moved(A, B, C, o)
   local p, list, call = offers(A, B, o, C)
   for _, c in ipairs(list) do
@@ -24,7 +25,7 @@ end
 
 local function none() end
 
--- What it gives.
+-- Returns its result.
 local function run(A, B, C, o)
   local c, p, call = moved(A, B, C, o)
   return plans.new(p, c, call):run(call, none)
@@ -34,7 +35,7 @@ local function rows(shape, dtype, seed)
   return ops.tensor(ops.random(seed), shape, dtype, seed, "k")
 end
 
--- A tensor of that layout, from element `first` of its memory on.
+-- Returns a tensor of that layout, from element `first` of its memory on.
 local function laid(shape, stride, dtype, seed, first)
   local l = cute.make_layout(shape, stride)
   local b = core.buffer(dtype, cute.cosize(l) + (first or 0))
@@ -54,7 +55,8 @@ local TYPES = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
   {"f32", "f32", "f32", tf32 = true}, {"i8", "u8", "i32"},
   {"e4m3", "e5m2", "f32"}, {"bf16", "i8", "f32"}, {"f16", "e4m3", "f32"}}
 
--- Options of a product, a C, and what D is by its sums: by kind.
+-- Options of a product, a C, and the expected D as a function of its sums, by
+-- kind.
 local ENDINGS = {
   [0] = function(pick, shape, d)
     return {out = ops.tensor(pick, shape, d)}, nil, plain
@@ -124,8 +126,8 @@ local function random(number, device)
   return true
 end
 
-describe("what is moved", function()
-  it("gives what Lua gives of random operands #long", function()
+describe("repacked operands", function()
+  it("give Lua's results for random operands #long", function()
     local count = 0
     for number = 1, 30 do count = count + (random(number) and 1 or 0) end
     assert.is_true(count > 24, count)
@@ -160,7 +162,7 @@ describe("what is moved", function()
     end
   end)
 
-  it("is A, B or D, each where it is in the way", function()
+  it("are A, B or D, depending on which does not fit", function()
     local good, odd = {70, 64}, {70, 67}
     for _, c in ipairs {
         {rows(odd, "bf16", 1), rows({48, 67}, "bf16", 2), "A, B"},
@@ -171,10 +173,10 @@ describe("what is moved", function()
         {rows(good, "e4m3", 1), laid({48, 64}, {1, 48}, "e4m3", 2), "B"},
         {rows(good, "bf16", 1), rows({48, 64}, "i8", 2), "B as bf16"},
         {rows(odd, "f16", 1), rows({45, 67}, "e5m2", 2), "A, B as f16, D"},
-        -- columns of 16 bits are TMA's, but for where they begin
+        -- TMA accepts the columns of 16 bits, except for their first address
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},
-        -- one matrix of each for all stays one
+        -- an operand shared by all batches is repacked once
         {laid({3, 70, 64}, {0, 67, 1}, "bf16", 1), rows({3, 48, 64}, "bf16", 2),
          "A"},
         {laid({2, 3, 70, 64}, {70 * 67, 0, 67, 1}, "bf16", 1),
@@ -191,7 +193,7 @@ describe("what is moved", function()
     assert.equal(70 * 64, cute.cosize(c.moved.A.layout))
   end)
 
-  it("leaves what lies between D's elements as it was", function()
+  it("leave the memory between D's elements unchanged", function()
     local all = laid({40, 151}, {151, 1}, "bf16", 3)
     local was = {}
     ops.each_of({40, 151}, function(c, n) was[n] = all(table.unpack(c)) end)
@@ -211,7 +213,7 @@ describe("what is moved", function()
 end)
 
 ---------------------------------------------------------------------------
--- What is said
+-- Explanations
 ---------------------------------------------------------------------------
 
 local function stand_in(shape, dtype, stride)
@@ -219,10 +221,10 @@ local function stand_in(shape, dtype, stride)
     cute.make_layout(shape, stride or cute.LayoutRight))
 end
 
-describe("moving matrices", function()
+describe("repacking matrices", function()
   local function square(n, dtype) return stand_in({n, n}, dtype or "bf16") end
 
-  it("is chosen where that takes less, and said", function()
+  it("is chosen and reported if it is faster", function()
     local e = cute.ops.explain(square(4095), square(4095), {device = SIM})
     assert.same({"gemm_sm90", "A, B, D"}, {e.kernel, e.moved})
     assert.matches("\n  gemm_sm90 with A, B, D moved %([%d.]+ us%), tile %d+x",
@@ -235,7 +237,7 @@ describe("moving matrices", function()
     assert.is_nil(e.moved)
   end)
 
-  it("is no choice where nothing is in the way, or cannot be mended", function()
+  it("is no option if nothing or too much prevents TMA", function()
     for _, c in ipairs {{square(64)}, {square(67, "f32")},
                         {square(67, "f64")},
                         {square(67), {device = "sim:sm_80"}}} do
@@ -245,7 +247,7 @@ describe("moving matrices", function()
       local e = cute.ops.explain(c[1], c[1], o)
       for _, r in ipairs(e.refused) do assert.not_equal("moved", r[1]) end
     end
-    -- what stands against gemm_sm90 then
+    -- why gemm_sm90 does not apply then
     local e = cute.ops.explain(rows({3, 5, 67}, "bf16", 1),
       rows({3, 48, 67}, "bf16", 2), {device = SIM, gated = true,
         epilogue = function(x, y) return x * y end})
@@ -297,7 +299,7 @@ describe("moving matrices", function()
     end
   end)
 
-  it("does not read ahead what it writes itself", function()
+  it("does not read ahead its own results", function()
     local function text(A, B, words)
       local o = {device = SIM, constant = "B"}
       local c, p, call = moved(A, B, nil, o)
@@ -318,7 +320,7 @@ describe("moving matrices", function()
   end)
 end)
 
-describe("moving matrices", function()
+describe("repacking matrices", function()
   it("keeps sums of 8-bit floats to the bits of aligned ones", function()
     local A = cute.randn({20, 640}, cute.e4m3, {seed = 1})
     local B = cute.randn({160, 640}, cute.e4m3, {seed = 2})
@@ -334,7 +336,7 @@ describe("moving matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- again, with changed operands, and others
+    -- again, with changed operands and with others
     X:fill(1)
     B:fill(0.5)
     assert.equal(320, cute.ops.gemm(X, B, o)(19, 159))
@@ -362,7 +364,7 @@ describe("moving matrices", function()
     end
   end)
 
-  it("is done again by calls that are known, and in graphs #gpu", function()
+  it("is done again by repeated calls, and in graphs #gpu", function()
     local A, B = rows({300, 1001}, "i8", 1):to "gpu",
       laid({200, 1001}, {1, 201}, "i8", 2):to "gpu"
     local o = {out = cute.zeros({300, 201}, cute.i32, {device = "gpu"})}

@@ -1,5 +1,5 @@
--- Factors and mixed types of cute.ops.gemm: by tensor, by row, by blocks of K,
--- of all 8-bit types, against plain Lua.
+-- Scale factors and mixed types of cute.ops.gemm against plain Lua: per tensor,
+-- per row, per block of K, for all 8-bit types.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
@@ -15,7 +15,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Scales of `rows` rows and K elements: the tensor, and its factor of (i, k).
+-- Scales of `rows` rows and K elements: each returns the tensor, and the factor
+-- of (i, k).
 local SCALES = {}
 function SCALES.none() return nil, function() return 1 end end
 function SCALES.number() return 0.5, function() return 0.5 end end
@@ -58,7 +59,7 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
-  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- an MMA each
+  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- one MMA each
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
   {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
   {"bf16", "i8", 17, 270, 192, "none", "blocks", 64},
@@ -130,10 +131,10 @@ describe("factors and mixed types", function()
     end
   end)
 
-  it("are of each matrix of a batch, or of all", function()
+  it("belong to each matrix of a batch, or to all", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- of n rows: extents, and element (l, i) of block g of K
+    -- for n rows: extents, and element (l, i) of block g of K
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},
@@ -180,7 +181,8 @@ describe("factors and mixed types", function()
       assert.is_truthy(why:find("with modes of the batch in front or without",
                                 1, true), why)
     end
-    -- B's factors are of one matrix of A each: no rows of one product
+    -- each matrix of A has its own factors of B, so that the rows are not one
+    -- product
     local all = matrix({N, K}, "e4m3", 2)
     local each = matrix({L, N}, "f32", 5)
     local D = gemm(A, all, {device = "sim:sm_90a", dtype = cute.f32,
@@ -192,7 +194,7 @@ describe("factors and mixed types", function()
 end)
 
 describe("factors and mixed types", function()
-  it("of rows may have a mode of extent 1 behind, whatever K is", function()
+  it("of rows may have a trailing mode of extent 1, for any K", function()
     for _, K in ipairs {64, 192} do
       for device, types in pairs {["sim:sm_80"] = {"i8", "f32"},
                                   ["sim:sm_90a"] = {"i8"}} do
@@ -216,7 +218,7 @@ describe("factors and mixed types", function()
     end))
   end)
 
-  it("of whole sums are fractions, as C and what an epilogue brings", function()
+  it("of integer sums are fractions, like C and epilogue tensors", function()
     local A, B = matrix({40, 64}, "i8"), matrix({48, 64}, "i8", 2)
     local function full(...) return cute.full({...}, 0.25, cute.f32) end
     local a, b, C, T = full(40), full(48), full(40, 48), full(40, 48)
@@ -264,7 +266,7 @@ describe("factors and mixed types", function()
     end
   end)
 
-  it("have a shape that fits, or are refused", function()
+  it("have a fitting shape, or are rejected", function()
     local A, B = matrix({20, 256}, "e4m3"), matrix({24, 256}, "e4m3", 2)
     local function refuses(text, o)
       o.device = "sim"
@@ -291,13 +293,13 @@ describe("factors and mixed types", function()
   end)
 end)
 
-describe("8-bit weights of many rows", function()
+describe("8-bit weights with many rows", function()
   local function stand_in(shape, dtype)
     return cute.make_tensor(cute.empty({1}, dtype).iterator,
                             cute.make_layout(shape, cute.LayoutRight))
   end
 
-  it("are converted once, where that takes less", function()
+  it("are converted once if that is faster", function()
     for _, c in ipairs {{16, "gemm_skinny"}, {64, "gemm_splitk"},
                         {512, "moved"}, {2048, "moved"}} do
       for _, types in ipairs {{"bf16", "i8"}, {"f16", "e4m3"}} do
@@ -328,7 +330,7 @@ describe("8-bit weights of many rows", function()
     end
   end)
 
-  -- The bits of each family for a product: a list of {family, bytes}.
+  -- Returns each family's bits for a product: a list of {family, bytes}.
   local function by_families(A, B, o)
     local seen, out = {}, {}
     for i, c in ipairs(select(2, offered.offers(A, B, o))) do
@@ -368,7 +370,7 @@ describe("8-bit weights of many rows", function()
     end)
   end
 
-  -- Rows enough for the conversion to be chosen, and results that are exact.
+  -- Enough rows that a conversion is chosen, and results that are exact.
   local function check_many(device)
     local A, B = matrix({384, 512}, "bf16"), matrix({1024, 512}, "i8", 2)
     local s = matrix({1024, 4}, "bf16", 3)
@@ -411,14 +413,14 @@ describe("int4 weights", function()
     return t
   end
 
-  -- (N,K/group), or (N), with N contiguous.
+  -- Returns (N,K/group), or (N), with N contiguous.
   local function by_column(t, group)
     if group then return cute.make_tensor(t.iterator, cute.select(t.layout,
                                                                   {1, 0})) end
     return cute.make_tensor(t.iterator, cute.make_layout {t.shape[2]})
   end
 
-  -- f(i, j): sums of weights q, (N,K), and their factors, (K/group,N).
+  -- Returns f(i, j): sums of weights q, (N,K), and their factors, (K/group,N).
   local function products(A, q, s, z, group)
     return function(i, j)
       local sum = 0
@@ -503,7 +505,7 @@ describe("int4 weights", function()
 end)
 
 describe("int4 weights", function()
-  it("are refused where they do not fit", function()
+  it("are rejected if they do not fit", function()
     local W = cute.ops.int4(function() return 8 end, 16, 64)
     local A, s = matrix {4, 64}, matrix({16}, "bf16")
     local function refuses(text, o, X, w)

@@ -1,5 +1,5 @@
--- Products of few rows (kernels/gemm_skinny.lua): random choices, sizes and
--- strides against sums in plain Lua; what ops makes of them.
+-- Products of few rows (kernels/gemm_skinny.lua) against sums in plain Lua:
+-- random configurations, sizes and strides; the calls in which ops takes them.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
@@ -7,8 +7,8 @@ local kernels = require "spec.kernels"
 local ops = require "spec.ops"
 local support = require "spec.support"
 
--- Rows of k elements at multiples of 8, (..., rows, k), from small whole
--- numbers; `seed` nil: what nobody should read.
+-- Returns small whole numbers in rows of k elements at multiples of 8, (...,
+-- rows, k); without `seed`, values that nobody should read.
 local function matrix(shape, dtype, seed, pad)
   local rank, stride = #shape, {}
   local at = shape[rank] + (pad or 0)
@@ -22,7 +22,8 @@ end
 
 local function same(_, _, _, sum) return sum end
 
--- The product by choices `o`, in the simulator on `device`; S: factors of B.
+-- Returns the product with configuration `o`, by the simulator of `device`; S:
+-- factors of B.
 local function product(o, A, B, D, device, make, S)
   local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
   local made = (make or gemm_skinny)(o)
@@ -41,7 +42,7 @@ end
 
 local WARPS = {{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {1, 8}, {4, 2}}
 
--- Choices and operands of this number.
+-- Returns a random configuration with operands.
 local function problem(number)
   local pick = ops.random(number)
   local dtype = pick {"bf16", "f16"}
@@ -50,15 +51,15 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  local rows = pick {o.m, 1, 19}  -- others than it is meant for
+  local rows = pick {o.m, 1, 19}  -- other counts than the kernel is made for
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
   local D = ops.tensor(pick, {rows, o.n}, pick {"f32", dtype})
   return o, A, B, D
 end
 
--- The same with B of 8 bits, a whole number of pieces of K, and maybe factors S
--- of groups of it; B with these.
+-- The same with B of 8 bits, K a multiple of the piece, and possibly factors S
+-- of groups of B; returns B with the factors applied.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)
@@ -101,7 +102,7 @@ describe("gemm_skinny", function()
         local _, _, turns = product(o, A, B, D, device)
         assert.is_nil(ops.differs(A, B, D, same), number)
         for i = 0, turns and cute.size(turns) - 1 or -1 do
-          assert.equal(0, turns(i))  -- for the next launch
+          assert.equal(0, turns(i))  -- zero again for the next launch
         end
       end
     end)
@@ -121,7 +122,7 @@ describe("gemm_skinny", function()
     end
   end)
 
-  -- A fault in the text: {what, becomes}, of a problem of this number.
+  -- A text fault: {what, becomes, number of the problem}.
   for _, f in ipairs {
     {"row = cute.min(row, last)", "row = row", 16},
     {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},
@@ -167,14 +168,14 @@ describe("gemm_skinny", function()
       local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
       return of_a, of_b
     end
-    -- two runs, in front of the loop and in it
+    -- two runs of loads: before the loop and in it
     assert.same({4, 4}, {loads(8, 64, "b")})
     assert.same({8, 4}, {loads(9, 64, "b")})
     assert.same({4, 8}, {loads(8, 64, "a")})
     assert.same({4, 4}, {loads(8, 8, "a")})
   end)
 
-  it("says that clusters have 8 blocks at most", function()
+  it("reports that clusters have 8 blocks at most", function()
     local ok, why = pcall(gemm_skinny, {n = 16, k = 16, splits = 9,
                                         cluster = true})
     assert.is_false(ok)
@@ -206,7 +207,7 @@ describe("gemm_skinny", function()
     end
   end)
 
-  it("says what it cannot take", function()
+  it("rejects unsupported options with a reason", function()
     local function refuses(text, o)
       local ok, why = pcall(gemm_skinny, o)
       assert.is_false(ok)
@@ -247,7 +248,7 @@ local function explain(A, B, o)
   return cute.ops.explain(A, B, o)
 end
 
--- Problems of ops: operands, options with everything that may follow.
+-- Problems of ops: operands, and options with every kind of epilogue.
 local CASES = {
   {{1, 64}, {40, 64}}, {{8, 520}, {72, 520}}, {{16, 256}, {130, 256}},
   {{31, 264}, {33, 264}}, {{3, 4, 64}, {3, 48, 64}},
@@ -307,7 +308,7 @@ describe("ops.gemm of few rows", function()
     end)
   end
 
-  -- Each candidate in turn; another N is another configuration.
+  -- Tries each candidate; another N gives other configurations.
   it("is right by narrow tiles of gemm_sm90 #long", function()
     local choose, at, most, found = require "cute.ops.choose", 1, 1, {}
     local _ <close> = setmetatable({choose.choose}, {__close = function(t)
@@ -351,7 +352,7 @@ describe("ops.gemm of few rows", function()
       return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
         cute.make_layout({rows, columns}, {columns, 1}))
     end
-    -- measured: 225 us, by tiles of 128 rows 281; 59 and 76
+    -- measured: 225 us, with tiles of 128 rows 281; 59 and 76
     for _, s in ipairs {{16, 57344, 8192}, {16, 28672, 4096}} do
       local _, list = gemm.offers(like(s[1], s[3]), like(s[2], s[3]),
         {out = like(s[1], s[2] // 2), gated = true, device = "sim:sm_90a",
@@ -363,7 +364,7 @@ describe("ops.gemm of few rows", function()
     end
   end)
 
-  it("leaves to others what it cannot take", function()
+  it("leaves unsupported problems to other families", function()
     local function why(text, A, B, o)
       for _, r in ipairs(explain(A, B, o).refused) do
         if r[1] == "gemm_skinny" then return assert.equal(text, r[2]) end
@@ -384,7 +385,8 @@ describe("ops.gemm of few rows", function()
           scale_b = matrix({16, 8}, "f32", 3)})
     why("gemm_skinny has no factors for blocks of A", matrix({3, 256}, "bf16"),
         q, {scale_a = matrix({3, 2}, "f32", 3)})
-    for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do  -- nobody would ask why
+    -- families whose absence needs no explanation
+    for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do
       local e = explain(matrix({c[1], 64}, c[2], 1), matrix({16, 64}, c[2], 2))
       assert.is_true(e.kernel ~= "gemm_skinny")
       for _, r in ipairs(e.refused) do assert.not_equal("gemm_skinny", r[1]) end

@@ -1,6 +1,6 @@
--- Random calls of operations on whole tensors beside plain Lua: functions of
--- elements made at random, whose text runs twice, once over numbers; copies,
--- transposes and reductions of any views, with all values that types have.
+-- Random calls of operations on whole tensors against plain Lua: random
+-- functions of elements, whose text runs on vectors and on numbers; copies,
+-- transposes and reductions of any views, with all values of a type.
 local core = require "cute.core"
 local cute = require "cute"
 local ops = require "spec.ops"
@@ -20,13 +20,13 @@ local function is_unsigned(t) return t:find "^u" ~= nil end
 
 local NARROW = {bf16 = true, f16 = true, e4m3 = true, e5m2 = true}
 
--- What f is given of an operand of type t.
+-- Returns the type that f sees for an operand of type t.
 local function seen(t) return NARROW[t] and "f32" or t end
 
 local Maker = {}
 Maker.__index = Maker
 
--- An operand, converted where it is not of type t.
+-- Returns an operand, converted to type t if necessary.
 function Maker:leaf(t)
   local i = self.pick(#self.types) + 1
   local s = seen(self.types[i])
@@ -43,7 +43,7 @@ function Maker:number(t)
     return self.pick {"0.5", "-3", "k", "c.by", "1e-3"}
   elseif is_float(t) then
     return self.pick {"0.5", "-3", "2.25"}
-  end  -- what is captured has a type of its own
+  end  -- a captured value has its own type
   return self.pick {"1", "3", "100", (t == "i32" or t == "i64") and "n" or "7"}
 end
 
@@ -64,7 +64,7 @@ local FLOAT = {"+", "-", "*", "/", "//", "%", "neg", "min", "max", "abs",
 local INTEGER = {"+", "-", "*", "//", "%", "&", "|", "~", "<<", ">>", "neg",
                  "min", "max", "abs", "where", "to"}
 
--- The text of an expression of type t; first: one that has methods.
+-- Returns the text of an expression of type t; first: one that has methods.
 function Maker:expr(t, depth)
   if depth == 0 then return self:leaf(t) end
   local op = self.pick(is_float(t) and FLOAT or INTEGER)
@@ -105,7 +105,8 @@ function Maker:expr(t, depth)
   return ("(%s %s %s)"):format(a, op, b())
 end
 
--- Text of a function of operands of these types, types of its results.
+-- Returns the text of a function of operands of these types, and the types of
+-- its results.
 local function text_of(pick, types, with_at)
   local m = setmetatable({pick = pick, types = types, inside = {},
                           sums = "f32"}, Maker)
@@ -184,7 +185,7 @@ end
 -- Views
 ---------------------------------------------------------------------------
 
--- All elements of t's buffer, as bits.
+-- Returns all elements of t's buffer as bits.
 local function memory_of(t)
   local b = core.launch_values {t, n = 1}[1][1]
   local list = {}
@@ -192,8 +193,8 @@ local function memory_of(t)
   return list, b
 end
 
--- Fails where f(coordinates) is not what t has there, or where t's buffer has
--- changed between its elements.
+-- Fails if an element of t differs from f(coordinates), or if the memory
+-- between t's elements has changed.
 local function check(t, shape, was, f)
   local mine = {}
   local first = core.launch_values({t, n = 1})[1][2] * 8 // t.element_type.bits
@@ -214,7 +215,7 @@ local function check(t, shape, was, f)
   end
 end
 
--- Two modes of t as one, of two strides.
+-- Merges two modes of t into one with two strides.
 local function nested(pick, t, shape)
   local m = pick(#shape - 1) + 1
   local s, d, own, l = {}, {}, {}, t.layout
@@ -288,7 +289,8 @@ end
 local OPS = {"sum", "max", "argmax", "norm", "min", "argmin", "amax", "mean",
              "prod", "rms"}
 
--- What a place is folded to in plain Lua, and what sums may be off by.
+-- The expected reduction of one position in plain Lua, and the tolerance of
+-- sums.
 local Fold = {}
 Fold.__index = Fold
 
@@ -323,7 +325,7 @@ function Fold:add(x, index)
   end
 end
 
--- The value, and how far from it a result may be; nil: any.
+-- Returns the value and its tolerance; nil: any result is accepted.
 function Fold:value(op)
   local most = self.float == "f64" and math.huge or 2.0 ^ 127
   local eps = self.float == "f64" and 2.0 ^ -50 or 2.0 ^ -20
@@ -344,7 +346,8 @@ function Fold:value(op)
     if self.size >= most then return nil end
     return self.sum, self.size * eps
   end
-  if self.down < 1e-30 or self.up > 1e30 then return nil end  -- by the order
+  -- depends on the order
+  if self.down < 1e-30 or self.up > 1e30 then return nil end
   return self.prod, math.abs(self.prod) * self.n * 2.0 ^ -22
 end
 
@@ -433,7 +436,7 @@ end)
 describe("calls", function()
   local SIM = {device = "sim:sm_90a"}
 
-  it("store all elements of small tiles, whatever widths meet", function()
+  it("store all elements of small tiles, for any mix of widths", function()
     for _, types in ipairs {{"f32", "i8"}, {"f64", "u8"}, {"f64", "bf16"},
                             {"i32", "e4m3"}, {"f32", "f32"}} do
       for _, e in ipairs {{17, 8}, {16, 16}, {9, 40}, {33, 24}} do
@@ -452,7 +455,7 @@ describe("calls", function()
     end
   end)
 
-  it("round whole numbers that doubles have not once", function()
+  it("round integers once that doubles cannot represent", function()
     local X = cute.tensor({0x32dfffffffffff, 0xffcd200000000001,
       0x78400000000001, (1 << 53) - 1, -1, math.maxinteger}, cute.i64)
     local U = cute.recast_tensor(cute.tensor({0xff7fffffffffffff,
@@ -520,8 +523,8 @@ describe("calls", function()
     end
   end)
 
-  it("of elementwise know where elements past 2^31 are", function()
-    local n = (1 << 31) + 37  -- the last ones fill no vector
+  it("of elementwise pass coordinates past 2^31", function()
+    local n = (1 << 31) + 37  -- the last elements fill no vector
     local k = require "kernels.elementwise" {extents = {n}, wide = true,
       width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
       f = function(x, i) return cute.where(i:ge(1 << 31), x, i:to(cute.i8)) end,
@@ -535,7 +538,7 @@ end)
 
 describe("calls", function()
   local GPU, reduce = {device = "gpu"}, cute.ops.reduce
-  -- `count` elements of t's memory from the `first` on
+  -- Returns `count` elements of t's memory, from `first` on.
   local function part(t, first, count)
     return cute.make_tensor(t.iterator + first, cute.make_layout {count})
   end
@@ -547,13 +550,13 @@ describe("calls", function()
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
     assert.equal(5, reduce(X, "max"):to "host"(0))
-    -- vectors of one element, and sums of the same one again and again
+    -- vectors of one element, and repeated sums of the same element
     local odd = part(X, 1, n - 1)
     assert.equal(n + 11, reduce(odd, "sum"):to "host"(0))
     assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
     local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
     assert.equal(n, reduce(same, "sum"):to "host"(0))
-    -- as many places
+    -- as many positions
     local pairs_of = cute.make_tensor(X.iterator,
                                       cute.make_layout({n, 2}, {1, 0}))
     local P = reduce(pairs_of, "max", {by = "row"})
@@ -575,7 +578,7 @@ describe("calls", function()
     assert.equal(rows * columns + 6, reduce(T, "sum"):to "host"(0))
   end)
 
-  it("of reduce have one result, and take tf32", function()
+  it("of reduce have one result, and accept tf32", function()
     local X = cute.full({4, 6}, 1.5, cute.tf32)
     local Y = cute.ops.reduce(X, "sum", {by = "row", device = "sim"})
     assert.equal(9.0, Y(3))
@@ -585,7 +588,7 @@ describe("calls", function()
         cute.zeros({1}, "f32")}, device = "sim"}), 1, true)
   end)
 
-  it("of amax give magnitudes that the type has not", function()
+  it("of amax give magnitudes that the type cannot represent", function()
     for _, bits in ipairs {8, 16, 32, 64} do
       local X = cute.zeros({3, 5000}, "i" .. bits)
       X[{1, 4000}], X[{2, 7}] = -1 << bits - 1, -3

@@ -5,7 +5,8 @@ local gemm = require "cute.ops.gemm"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local plans = require "cute.ops.plan"
 
--- Widths of tiles of bm rows without anything else, of m by n by k.
+-- Returns the widths of tiles of bm rows without other options, for a product
+-- of m by n by k.
 local function widths(bm, m, n, k, o)
   local set = {}
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, o)) do
@@ -20,12 +21,13 @@ end
 describe("tiles of gemm_sm90", function()
   it("are as narrow as serves as many, in whole swizzle patterns", function()
     local set = widths(128, 4096, 129, 8192)
-    assert.is_true(set[72] and set[136] and set[128])  -- two, one
+    -- two of 72 or 128, one of 136
+    assert.is_true(set[72] and set[136] and set[128])
     for w in pairs(set) do assert.equal(0, w % 8) end
-    -- 289 columns: four of 80, three of 104, two of 152
+    -- 289 columns: four tiles of 80, three of 104, two of 152
     set = widths(128, 4096, 289, 8192)
     assert.is_true(set[80] and set[104] and set[152])
-    -- none narrower than half of what they are made from
+    -- none narrower than half of the original width
     for w in pairs(widths(256, 4096, 64, 512)) do assert.is_true(w >= 96) end
   end)
 
@@ -38,7 +40,7 @@ describe("tiles of gemm_sm90", function()
     assert.is_true(widths(128, 128, 57344, 8192)[224])  -- 256
   end)
 
-  it("stay where columns lie beside each other, in groups and in gates",
+  it("stay if columns belong together, in groups and in gates",
      function()
     local function whole(o)
       for _, w in ipairs {40, 72, 80, 88, 104, 136} do

@@ -1,4 +1,4 @@
--- PTX and SASS as lines with the lines of CUDA C that they come from.
+-- Lines of PTX and SASS with the lines of CUDA C that they come from.
 local asm = require "cutelua.text.asm"
 local cute = require "cute"
 local jit = require "cute.jit"
@@ -19,7 +19,8 @@ local PTX = table.concat({
   "}", '\t.file\t1 "/somewhere/k.cu"', "\t.section\t.debug_str", "\t{",
   ".b8 95", "\t}"}, "\n")
 
--- nvdisasm -c -gi of three instructions, and -c -plr -lrm count of them.
+-- Output of nvdisasm -c -gi for three instructions, and -c -plr -lrm count for
+-- them.
 local SASS = ([[
 T.target sm_90a
 
@@ -67,8 +68,8 @@ local function program()
     :trace {block = 32, arch = "sm_80"}
 end
 
-describe("what becomes of CUDA C", function()
-  it("is PTX by line, what is inlined at its caller's", function()
+describe("the machine code of CUDA C", function()
+  it("is PTX by line, with inlined code at its caller's line", function()
     local l = asm.ptx(PTX)
     assert.same({".version 9.0", ".visible .entry k(",
       "  .param .u64 k_param_0", ")", ".maxntid 32, 1, 1", "{",
@@ -110,7 +111,7 @@ describe("what becomes of CUDA C", function()
     assert.truthy(found.sync:find("__syncthreads()", 1, true))
   end)
 
-  it("is printed as SASS behind the script's lines", function()
+  it("is printed as SASS after the script's lines", function()
     if not (jit.version() and asm.disassembler()) then
       pending "needs nvdisasm"
     end
@@ -124,7 +125,7 @@ describe("what becomes of CUDA C", function()
     assert.same({first + 3, first + 4, first + 5}, {op.STS, op.BAR, op.STG})
   end)
 
-  it("says what is not there", function()
+  it("reports missing tools", function()
     local out, err, code = support.run(
       {"scripts/copy_basic.lua", "--emit", "sass"},
       {env = {CUTELUA_NO_CUDA = "1"}})
@@ -136,7 +137,7 @@ describe("what becomes of CUDA C", function()
     out, err, code = support.run({"scripts/copy_basic.lua", "--emit", "sass"},
       {env = {PATH = dir, HOME = dir, CUDA_HOME = dir}})
     support.remove(dir)
-    if code == 0 then return end  -- beside the toolkit, wherever PATH leads
+    if code == 0 then return end  -- found with the toolkit, whatever PATH is
     assert.equal("", out)
     assert.truthy(err:find("nvdisasm was not found", 1, true), err)
     assert.equal(1, code)

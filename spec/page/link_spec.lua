@@ -4,7 +4,7 @@ local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local support = require "spec.support"
 
--- Of Python's zlib and base64.
+-- Encoded by Python's zlib and base64.
 local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
   .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
 local BAD = {
@@ -21,8 +21,8 @@ local BAD = {
   {OBJECT .. "!", "it has other characters than a link is made of."},
 }
 
--- Awaits what other threads of the browser do: while messages go about, its
--- virtual time stands still.
+-- Waits for other threads of the browser, whose virtual time stops while
+-- messages are in flight.
 local REAL = [[
 async function real(promise) {
   var done = false, channel = new MessageChannel();
@@ -36,7 +36,7 @@ async function real(promise) {
 ]]
 
 describe("a link with a script", function()
-  it("is what zlib and base64url make, and is read again", function()
+  it("is encoded by zlib and base64url, and read back", function()
     if not browser.find() then pending "needs Chromium" end
     local cases = {}
     for i, row in ipairs(BAD) do cases[i] = row[1] end

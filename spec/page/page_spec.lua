@@ -1,12 +1,13 @@
--- `cutelua explain`: what the page says is what emitter, simulator and compiler
--- say; what a browser makes of it.
+-- `cutelua explain`: the page shows what emitter, simulator and compiler
+-- report; how a browser renders it.
 local browser = require "spec.browser"
 local cute = require "cute"
 local dkjson = require "dkjson"
 local jit = require "cute.jit"
 local support = require "spec.support"
 
--- turn has bank conflicts in line 10; late races in line 17 and reads beyond x.
+-- turn has bank conflicts in line 10; late races in line 17 and reads out of
+-- bounds.
 local NASTY = "-- </script><b id=\"nasty\">&amp; 'x' \\u003c \u{20AC}"
 local SCRIPT = "local how = ... " .. NASTY .. [[
 
@@ -51,7 +52,7 @@ local function explain(words, opt)
                       opt or NO_CUDA)
 end
 
--- The data that the page's script draws.
+-- Returns the data that the page's script draws.
 local known = {}
 local function data_of(path)
   local text = assert(support.read(path)):match "\nvar page = (%b{});\n"
@@ -130,7 +131,7 @@ describe("cutelua explain", function()
     end
   end)
 
-  it("lists tensors where they were made", function()
+  it("lists tensors at the lines that make them", function()
     local k = data_of(page).kernels[1]
     local by = {}
     for _, t in ipairs(k.things) do by[t.name] = t end
@@ -148,7 +149,7 @@ describe("cutelua explain", function()
     assert.is_nil(picture.part)
   end)
 
-  it("has PTX whose lines are the text's, or says why not", function()
+  it("has PTX whose lines are the text's, or explains why not", function()
     local k = data_of(page).kernels[1]
     if not jit.version() then
       assert.truthy(k.missing[1]:find("NVRTC was not found", 1, true))
@@ -194,7 +195,7 @@ describe("cutelua explain", function()
                 {[k.keys[race.key][2]] = true, [k.keys[race.also][2]] = true})
   end)
 
-  it("has what the compiler minds, and spills, at their lines", function()
+  it("has the compiler's warnings, and spills, at their lines", function()
     local asm, kernel = require "cutelua.text.asm", require "cute.lang.kernel"
     local made = {missing = {}, compiled = {log = "", resources = {
         registers = 40, spill_stores = 4, spill_loads = 8},
@@ -252,14 +253,14 @@ describe("cutelua explain", function()
     assert.matches("attempt to index", k.notes[1].text)
   end)
 
-  it("goes to standard output, the script's words elsewhere", function()
+  it("goes to standard output, and the script's output elsewhere", function()
     local out, err, code = explain {"-o", "-", dir .. "/s.lua", "once"}
     assert.equal(0, code)
     assert.equal("turned\n", err)
     assert.matches("^<!doctype html>.*</html>\n$", out)
   end)
 
-  it("refuses what it cannot do, and leaves files as they were", function()
+  it("rejects unsupported options, and leaves files unchanged", function()
     local s = dir .. "/s.lua"
     local function refused(want, rc, ...)
       local out, err, code = explain {...}
@@ -300,7 +301,7 @@ describe("cutelua explain", function()
                          '["tma.load","tma_b > sB",128,0,0,16384,524288]',
                          '["stmatrix","sD",256,1024,0,0,131072]',
                          '["tma.store","sD > tma_d",32,0,0,4096,131072]',
-                         -- two stages are too many cells: one is drawn
+                         -- two stages have too many cells: one is drawn
                          '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
                            .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)
@@ -308,7 +309,7 @@ describe("cutelua explain", function()
   end)
 end)
 
--- What the page looks like in a browser, against its data.
+-- Reads the page in a browser, to compare it with its data.
 local LOOK = [[
   var k = page.kernels[0], out = {};
   function rows(css) { return Array.from(document.querySelectorAll(css)).map(
@@ -386,7 +387,7 @@ local LOOK = [[
   return out;]]
 
 describe("the page of a kernel in a browser", function()
-  it("lights together what belongs together #noasan #long", function()
+  it("highlights related parts together #noasan #long", function()
     if not browser.find() then pending "needs Chromium" end
     dir = support.folder()
     finally(function() support.remove(dir) end)
@@ -425,7 +426,7 @@ describe("the page of a kernel in a browser", function()
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
-      -- it begins where most is waited, with its number in place
+      -- it begins at the line with the longest waits, with its number visible
       assert.same({hottest}, f.begins)
       assert.same({true, true}, {f.inView, f.over})
       assert.is_true(f.moved <= 4, f.moved)

@@ -1,8 +1,8 @@
--- Who collides: the map of one request, as text and as a picture, and that a
+-- Bank conflicts: the map of one access, as text and as a picture, and that a
 -- launch without `record` has none.
 local cute = require "cute"
 
--- Threads store columns of a (32,32) tile of `dtype` and read rows of it.
+-- Threads store columns of a (32,32) tile of `dtype` and read its rows.
 local function columns(dtype, layout)
   return cute.kernel("columns", function(x)
     local tid = cute.arch.thread_idx()
@@ -16,8 +16,8 @@ end
 local ROWS = cute.make_layout({32, 32}, {32, 1})
 local ONE = {grid = 1, block = 32}
 
--- Copies a (64,64) tile past L1 by 128 threads, 8 columns each: threads along
--- rows first, or along columns.
+-- Copies a (64,64) tile past L1 by 128 threads, 8 columns each; threads are
+-- ordered along rows first, or along columns.
 local function copied(threads)
   return cute.kernel("copied", function(x, y)
     local tid, cpasync = cute.arch.thread_idx(), cute.nvgpu.cpasync
@@ -38,7 +38,7 @@ local function copied(threads)
 end
 
 describe("conflicts", function()
-  it("are told where a cp.async reads many lines", function()
+  it("are reported for a cp.async that reads many lines", function()
     local block = {grid = 1, block = 128}
     local along = copied(cute.make_layout({16, 8}, {8, 1})):profile(block)
     assert.same({64, 0}, {along.lines[1].wavefronts, along.lines[1].conflicts})
@@ -52,7 +52,7 @@ describe("conflicts", function()
                             1, true), told)
   end)
 
-  it("are told line by line, with a map of one request", function()
+  it("are reported line by line, with a map of one access", function()
     local r = columns(cute.f32, ROWS):profile(ONE)
     local list = r:conflicts()
     assert.equal(1, #list)
@@ -78,8 +78,8 @@ describe("conflicts", function()
       .. "6 (6,0), 7 (7,0), ...", 1, true))
   end)
 
-  it("share a word where lanes ask for the same", function()
-    -- 16-bit elements: two lanes a word, so 16 words of one bank of two rows
+  it("share a word if lanes read the same one", function()
+    -- 16-bit elements, two lanes a word: 16 words of two rows in one bank
     local l = cute.make_layout({32, 32}, {64, 1})
     local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
     assert.equal(32, c.passes)
@@ -93,7 +93,7 @@ describe("conflicts", function()
     end
   end)
 
-  it("go by groups of lanes where accesses are wide", function()
+  it("are counted by groups of lanes for wide accesses", function()
     local k = cute.kernel("wide", function(x)
       local tid = cute.arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 64},
@@ -145,7 +145,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Lanes by element "m,n", and by pass and bank, of a request by brute force.
+  -- Returns the lanes by element "m,n", and by pass and bank, of an access, by
+  -- brute force.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8
@@ -175,7 +176,7 @@ describe("conflicts", function()
     return found
   end
 
-  it("are drawn as a picture of elements and one of banks", function()
+  it("are drawn as one picture of elements and one of banks", function()
     local draw = require "cutelua.draw"
     for text, dtype in pairs {["(32,32):(32,1)"] = cute.f32,
         ["Sw<2,0,3> o 0 o (32,32):(32,1)"] = cute.f32,
@@ -227,7 +228,7 @@ describe("conflicts", function()
     assert.is_truthy(not ok and why:find("record = true", 1, true))
   end)
 
-  it("are none where there are none", function()
+  it("are empty if there are none", function()
     local sw = cute.composition(cute.make_swizzle(5, 0, 5), ROWS)
     local r = columns(cute.f32, sw):profile(ONE)
     assert.same({}, r:conflicts())
@@ -236,7 +237,7 @@ describe("conflicts", function()
                                                         1, true))
   end)
 
-  it("need what was recorded, and the simulator", function()
+  it("need a recorded launch on the simulator", function()
     local r = columns(cute.f32, ROWS):launch {grid = 1, block = 32,
                                               device = "sim"}
     local said, why = pcall(r.conflicts, r)
@@ -253,7 +254,7 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  it("stand in lines that say which way a copy goes", function()
+  it("have lines that name the direction of a copy", function()
     local k = cute.kernel("ways", function(x)
       local tid = cute.arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout {32})

@@ -1,6 +1,6 @@
--- Estimates: what is counted beside what must be, what the model says of
--- kernels whose time can be told by hand, and its order of many GEMMs beside
--- that of an H200.
+-- Estimates: counted bytes against the necessary ones, the cost model on
+-- kernels whose time can be computed by hand, and its ranking of many GEMMs
+-- against an H200's.
 local assert = require "luassert"
 local cute = require "cute"
 local gemms = require "spec.gemms"
@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
-local REGISTERS = 64  -- said, so that no compiler is asked
+local REGISTERS = 64  -- given, so that no compiler is called
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
@@ -18,7 +18,8 @@ local function estimate(k, grid, block, more, ...)
   return k(...):estimate(o)
 end
 
--- Cycles of `warps` with n sums each, which wait for one another or not.
+-- Returns the cycles of `warps` with n sums each, dependent (chain) or
+-- independent.
 local function cycles(n, warps, chain)
   local k = cute.kernel("sums", function(Y, x)
     local t, acc = cute.arch.thread_idx(), {}
@@ -49,7 +50,7 @@ describe("an estimate", function()
     assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors, once
   end)
 
-  it("counts those of tensor cores", function()
+  it("counts operations of tensor cores", function()
     local g = gemms.list[1]
     local a, b, c = gemms.layouts(g, 256, 384, 192)
     local function tensor(l)
@@ -63,7 +64,7 @@ describe("an estimate", function()
     assert.equal(report:total "sectors" * 32, e.bytes.l2)
   end)
 
-  it("knows what L1 has", function()
+  it("models hits in L1", function()
     local function reads(at)
       local k = cute.kernel("reads", function(X, Y)
         local t = cute.arch.thread_idx()
@@ -74,7 +75,7 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- both warps, eight times the same 128 bytes; then each its own
+    -- both warps read the same 128 bytes eight times; then each its own
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -92,7 +93,7 @@ describe("an estimate", function()
     assert.near(400 * 8, cycles(800, 32) - cycles(400, 32), 20)
   end)
 
-  it("knows who waits at barriers", function()
+  it("models waits at barriers", function()
     local function run(n, m, named)
       local k = cute.kernel("meet", function(Y, x)
         local t = cute.arch.thread_idx()
@@ -134,7 +135,7 @@ describe("an estimate", function()
 end)
 
 describe("an estimate", function()
-  it("is of one block, which may be chosen", function()
+  it("models one block, which may be chosen", function()
     local k = cute.kernel("more", function(Y)
       local b, t = cute.arch.block_idx(), cute.arch.thread_idx()
       local sum = cute.var(t:to(cute.f32))
@@ -171,7 +172,7 @@ describe("an estimate", function()
       .. "global tensor 'x'", why)
   end)
 
-  it("plays a launch twice without a launch in front of the second", function()
+  it("runs a launch twice, with the second one not dependent", function()
     local add = cute.kernel("add", function(x, y)  -- no griddepcontrol_wait
       local t = cute.arch.thread_idx()
       y[t] = y[t] + x[t]
@@ -184,7 +185,7 @@ describe("an estimate", function()
   end)
 
   it("plays a launch twice with the memory of the first", function()
-    -- The loop is as long as a counter says, which the launch doubles.
+    -- A counter that the launch doubles gives the loop's length.
     local function cycles_of(writes)
       local k = cute.kernel("k", function(c, d, y)
         local t = cute.arch.thread_idx()
@@ -211,7 +212,7 @@ describe("an estimate", function()
     assert.same({1.5, 0.5, 2}, {waves(396)})
   end)
 
-  it("says of an empty kernel that it does nothing", function()
+  it("reports that an empty kernel does nothing", function()
     local e = estimate(cute.kernel("none", function(_) end), 1, 32, nil,
                        zeros(4))
     assert.equal("launch", e.bound)
@@ -221,7 +222,7 @@ describe("an estimate", function()
     assert.near(H200.launch, e.seconds, 1e-8)
   end)
 
-  it("counts named barriers where registers are said", function()
+  it("counts named barriers with given registers", function()
     local k = cute.kernel("b", function(Y, i)
       cute.arch.barrier {barrier_id = i[0], number_of_threads = 32}
       Y[cute.arch.thread_idx()] = 1
@@ -247,14 +248,14 @@ describe("an estimate", function()
 end)
 
 describe("an estimate", function()
-  it("leaves tensors as they were", function()
+  it("leaves tensors unchanged", function()
     local k = cute.kernel("write", function(Y)
       Y[cute.arch.thread_idx()] = 1
     end)
     local Y = cute.full({64}, 7, cute.f32)
     estimate(k, 1, 64, nil, Y)
     for i = 0, 63 do assert.equal(7, Y(i)) end
-    -- what nobody wrote is still what nobody wrote
+    -- unwritten memory is still unwritten
     local E, Z = cute.empty({64}, cute.f32), zeros(64)
     estimate(k, 1, 64, nil, E)
     local read = cute.kernel("read", function(X, O)
@@ -265,7 +266,7 @@ describe("an estimate", function()
     assert.equal("uninitialised", report.reports[1].kind)
   end)
 
-  it("tells by lines, in words", function()
+  it("reports by lines, in words", function()
     local e = estimate(cute.kernel("words", function(X, Y)
       local t = cute.arch.thread_idx()
       Y[t] = X[t] + X[t]
@@ -283,7 +284,7 @@ describe("an estimate", function()
 end)
 
 describe("an estimate's memory", function()
-  it("lies in a card's, whatever the host gave", function()
+  it("is that of a GPU, whatever the host allocated", function()
     local two = cute.kernel("two", function(x, y, z)
       local t = cute.arch.thread_idx()
       for _ = 1, 2 do
@@ -305,7 +306,7 @@ describe("an estimate's memory", function()
   end)
 end)
 
-describe("an estimate refuses", function()
+describe("an estimate rejects", function()
   local k = cute.kernel("k", function(Y) Y[cute.arch.thread_idx()] = 1 end)
   local function refused(text, o, Y)
     o.block, o.grid = o.block or 32, 1
@@ -337,7 +338,7 @@ describe("an estimate refuses", function()
       registers = 128}, zeros(1024))
   end)
 
-  it("what the card has not", function()
+  it("features that the GPU lacks", function()
     local cluster = cute.kernel("c", function(Y)
       cute.arch.cluster_arrive()
       cute.arch.cluster_wait()
@@ -351,7 +352,7 @@ describe("an estimate refuses", function()
   end)
 end)
 
--- Places of numbers in their order; those of equal ones are shared.
+-- Returns the ranks of numbers; equal ones share the mean rank.
 local function ranks(list)
   local out = {}
   for i, x in ipairs(list) do
@@ -364,7 +365,7 @@ local function ranks(list)
   return out
 end
 
--- Spearman's: the correlation of ranks.
+-- Returns Spearman's correlation of ranks.
 local function spearman(x, y)
   local n, a, b = #x, ranks(x), ranks(y)
   local mean, ab, aa, bb = (n + 1) / 2, 0, 0, 0
@@ -375,8 +376,9 @@ local function spearman(x, y)
   return ab / math.sqrt(aa * bb)
 end
 
-describe("the order of a GEMM's ways #long", function()
-  -- What docs/measured/gemm_ways.tsv has of n^3: by name {us =, registers =}.
+describe("the ranking of GEMM variants #long", function()
+  -- Returns the rows for n^3 of docs/measured/gemm_ways.tsv: by name {us =,
+  -- registers =}.
   local function measured(n)
     local out = {}
     for line in io.lines "docs/measured/gemm_ways.tsv" do
@@ -411,7 +413,7 @@ describe("the order of a GEMM's ways #long", function()
     assert.is_true(spearman(x, y) >= 0.9, spearman(x, y))
   end)
 
-  it("is so among those of mma.sync, and of wgmma", function()
+  it("agrees for mma.sync, and for wgmma", function()
     for _, k in ipairs {"mma", "wgmma"} do
       local p, q = {}, {}
       for i = 1, #x do

@@ -1,8 +1,9 @@
--- The model of time beside what an H100 took: kernels of one kind of work.
+-- The cost model against an H100's times: kernels that each do one kind of
+-- work.
 local assert = require "luassert"
 local estimates = require "spec.estimates"
 
--- Rows with what the model says of them.
+-- Returns the rows with the model's estimates.
 local function said(list)
   local rows = {}
   for i, r in ipairs(list) do
@@ -23,7 +24,7 @@ describe("estimates of one kind of work #long", function()
     end
   end)
 
-  it("are in the H100's order where it has 20 % between them", function()
+  it("are in the H100's order if its times differ by 20 %", function()
     for _, rows in ipairs {known, new} do
       for _, a in ipairs(rows) do
         for _, b in ipairs(rows) do

@@ -1,11 +1,12 @@
---- Kernels without their swizzles, and with what find_swizzle found instead.
+--- Runs kernels without their swizzles, and with the ones that find_swizzle
+-- found.
 local core = require "cute.core"
 local cute = require "cute"
 
 local plain = {}
 
--- f() with all shared memory of kernels made by make(k, dtype, layout), the kth
--- that is made.
+-- Runs f() with make(k, dtype, layout) in place of the kth allocation of shared
+-- memory.
 local function made_by(make, f, ...)
   local own, run, k = core.make_smem_tensor, core.sim_run, 0
   local function hook(dtype, layout, align)
@@ -25,7 +26,8 @@ local function made_by(make, f, ...)
   return table.unpack(out, 2, out.n)
 end
 
---- f(), which gives a report, with all swizzles taken out; how many were there.
+--- Runs f(), which returns a report, with all swizzles removed; also returns
+-- their number.
 function plain.without(f, ...)
   local n = 0
   local r = made_by(function(_, layout)
@@ -36,20 +38,20 @@ function plain.without(f, ...)
   return r, n
 end
 
---- f() with other layouts: list[k] of the kth shared tensor, or its own plain
--- one.
+--- Runs f() with other layouts: list[k] for the kth shared tensor, or its own
+-- without the swizzle.
 function plain.with(list, f, ...)
   return made_by(function(k, layout)
     return list[k] or layout.is_composed and layout.outer or layout
   end, f, ...)
 end
 
---- f() as it is, recorded.
+--- Runs f() unchanged, recorded.
 function plain.as_is(f, ...)
   return made_by(function(_, layout) return layout end, f, ...)
 end
 
---- What find_swizzle says of a report: findings, and their layouts by the order
+--- Returns find_swizzle's findings for a report, and their layouts in the order
 -- of the shared tensors.
 function plain.found(report)
   local list, by = report:find_swizzle(), {}

@@ -1,5 +1,6 @@
--- Preflight: what a target lacks is what refuses the kernel there; its table
--- has all targets; limits are those of blocks, threads and memory.
+-- Preflight: a target's missing features are those for which it rejects the
+-- kernel; its table has all targets; limits are those of blocks, threads and
+-- memory.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -46,7 +47,7 @@ local function names(r)
 end
 
 describe("preflight", function()
-  it("says of one target what is lacking, and where", function()
+  it("reports the missing features of one target, and their lines", function()
     local o = {block = 32, registers = false}
     local r = async(1):preflight("sm_75", o)
     assert.is_false(r.ok)
@@ -78,10 +79,10 @@ describe("preflight", function()
     o.cluster = 16
     local wide = clusters():preflight("sm_90a", o)
     assert.is_true(wide.ok)
-    assert.is_nil(by(wide, "cluster").ok)  -- not all GPUs have as many
+    assert.is_nil(by(wide, "cluster").ok)  -- not all GPUs support as many
   end)
 
-  it("agrees with what refuses the launch, on all targets", function()
+  it("agrees with rejected launches, on all targets", function()
     for _, make in ipairs {plain, function() return async(70) end,
                            function() return async(200) end, clusters} do
       local list = make():preflight {block = 32, registers = false}
@@ -134,7 +135,7 @@ describe("preflight", function()
     assert.is_truthy(text:find "\nsm_100a [^\n]*lacks wgmma and 1 more\n")
   end)
 
-  it("asks NVRTC for registers, where it is", function()
+  it("gets registers from NVRTC, if available", function()
     local r = plain():preflight("sm_90a", {block = 128})
     local c = by(r, "registers")
     if not r.registers then
@@ -159,7 +160,7 @@ describe("preflight", function()
 end)
 
 describe("preflight", function()
-  it("refuses what is no option", function()
+  it("rejects unknown options", function()
     raises("no option 'blok' (did you mean block?)", function()
       local x = plain():preflight("sm_80", {blok = 3})
       return x

@@ -1,6 +1,7 @@
--- What find_swizzle finds: on the scripts' kernels without their swizzles as
--- good as theirs, always what the simulator then counts; beside brute force;
--- and that it keeps to what vectors, memory, TMA and wgmma ask.
+-- find_swizzle: on the scripts' kernels without their swizzles it finds layouts
+-- as good as theirs, and its counts equal the simulator's. Also compares it
+-- with brute force, and checks the constraints of vectors, memory, TMA and
+-- wgmma.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -12,8 +13,8 @@ local support = require "spec.support"
 local raises = support.raises
 local cpasync = cute.nvgpu.cpasync
 
--- Runs f as it is, without swizzles and with what is found then: f() gives a
--- report, or a list of them, of which it is the last.
+-- Runs f unchanged, without swizzles, and with the ones found then. f() returns
+-- a report, or a list whose last report counts.
 local function compare(f, least)
   local ours = plain.as_is(f)
   local bare, n = plain.without(f)
@@ -33,7 +34,8 @@ local function compare(f, least)
   return bare:total "conflicts", after:total "conflicts", list
 end
 
-describe("find_swizzle cures the scripts' kernels without theirs:", function()
+describe("find_swizzle repairs the scripts' kernels without their swizzles:",
+   function()
   for i, name in ipairs {"gemm_base", "gemm2stage", "gemm3stage",
                          "gemm_sm80_best", "gemm_sm70", "gemm_int8",
                          "gemm_fp8_sm89", "gemm_tf32", "gemm_f64"} do
@@ -53,7 +55,7 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
     end)
   end
 
-  -- Case i of a script of copies, or its kernel `other`, on 256 x 256.
+  -- Returns case i of a script of copies, or its kernel `other`, on 256 x 256.
   local function copied(name, i, other)
     local spec = assert(lessonlib.script_spec("scripts/" .. name .. ".lua",
       "cutelua.bench.copylesson", "run"))
@@ -74,7 +76,7 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- the lesson's own plain one is the same
+        -- the lesson's own kernel without a swizzle is the same
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -99,8 +101,8 @@ describe("find_swizzle cures the scripts' kernels without theirs:", function()
   end
 end)
 
--- What a choice costs by a rule of its own: distinct words of a bank, group by
--- group, for requests of `width` bytes of which no pairs merge.
+-- Returns a layout's cost by an independent rule: distinct words of a bank,
+-- group by group, for accesses of `width` bytes of which no pairs merge.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do
@@ -156,7 +158,7 @@ describe("find_swizzle", function()
     {op = "st", at = function(t, i) return {i, t} end, count = 32},
     {op = "ld", at = function(t, i) return {t, i} end, count = 32}}
 
-  it("finds what everybody knows", function()
+  it("finds the well-known swizzles", function()
     local found = cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}),
                                     transposed, {type = cute.f32})
     assert.is_true(found.cured)
@@ -169,7 +171,7 @@ describe("find_swizzle", function()
     assert.is_true(again:equals(found.layout))
   end)
 
-  it("pads where no swizzle will do, and there is room", function()
+  it("pads if no swizzle helps, and there is room", function()
     local l = cute.make_layout({32, 16}, {16, 1})
     local accesses = {
       {op = "ld", count = 16, at = function(t, i) return {t, i} end},
@@ -184,7 +186,7 @@ describe("find_swizzle", function()
                                                   budget = 2171})
     assert.is_false(small.cured)
     assert.equal(2048, small.bytes.now)
-    -- from the padded one it comes back to less memory
+    -- from a padded layout it finds one with less memory
     found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
                               {accesses[1]}, {type = cute.f32})
     assert.is_true(found.cured and found.bytes.now == 2048)
@@ -211,7 +213,7 @@ describe("find_swizzle", function()
     end
   end)
 
-  it("says when nothing cures it, and what is least", function()
+  it("reports if nothing helps, and the minimum", function()
     local one = cute.find_swizzle(cute.make_layout {32, 32}, {{op = "ld",
       at = function(t) return {0, t} end}, {op = "ld", at = function(t)
         return {t, 0} end}, {op = "ld", at = function(t) return {t, t} end},
@@ -238,7 +240,7 @@ describe("find_swizzle", function()
     local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
     for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
                            "SM75_U32x1_LDSM_N", "UniversalCopy"} do
-      -- of B an atom has two matrices at most
+      -- for B an atom has two matrices at most
       for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
         local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
           cute.bf16, name == "UniversalCopy" and 32 or nil), mma)
@@ -270,7 +272,7 @@ describe("find_swizzle", function()
     end
   end)
 
-  it("refuses what is no access", function()
+  it("rejects invalid accesses", function()
     local l = cute.make_layout {32}
     raises('access 1 has copy = a tiled copy, side = "S" or "D"',
            cute.find_swizzle, l, {{copy = 3, side = "S"}})
@@ -316,8 +318,8 @@ local function by_tma(layout)
   return r
 end
 
-describe("of a kernel, find_swizzle", function()
-  it("tries canonical layouts alone where TMA copies", function()
+describe("for a kernel, find_swizzle", function()
+  it("only tries canonical layouts if TMA copies", function()
     local r = by_tma(cute.make_layout({64, 64}, {64, 1}))
     local f = r:find_swizzle("sD")[1]
     assert.is_true(f.cured and f.was.conflicts > 0)
@@ -329,7 +331,7 @@ describe("of a kernel, find_swizzle", function()
     assert.equal(f.now.passes, again:total "wavefronts")
   end)
 
-  it("finds what a warpgroup's MMA reads best", function()
+  it("finds the best layout for a warpgroup's MMA", function()
     local text = support.read "scripts/gemm_wgmma.lua"
     for _, kind in ipairs {"INTER", "SW32", "SW64"} do
       local r = plain.as_is(function()
@@ -345,7 +347,7 @@ describe("of a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- which is the script's own
+        -- the same as the script's
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -353,7 +355,7 @@ describe("of a kernel, find_swizzle", function()
     end
   end)
 
-  it("knows tensors that are views of so many elements", function()
+  it("handles tensors that are views of part of the memory", function()
     local l = cute.make_layout({32, 32}, {32, 1})
     local function kernel(layout)
       return cute.kernel("views", function(x)
@@ -377,14 +379,14 @@ describe("of a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- found from a bad swizzle, too
+    -- also found from a bad swizzle
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)
     raises("no shared tensor 'sY'", run, l, "sY")
   end)
 
-  it("does not search what has several swizzles", function()
+  it("does not search tensors with several swizzles", function()
     local l = cute.make_layout({32, 32}, {32, 1})
     local sw = cute.composition(cute.make_swizzle(5, 0, 5), l)
     local list = cute.kernel("two", function(x)

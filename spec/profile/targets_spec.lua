@@ -1,4 +1,5 @@
--- What an SM holds: ours beside NVIDIA's own calculation, where its header is.
+-- The limits of an SM: our table against NVIDIA's occupancy calculation, if its
+-- header is available.
 local assert = require "luassert"
 local cute = require "cute"
 local support = require "spec.support"
@@ -55,7 +56,7 @@ int main(void) {
 
 local include = (os.getenv "CUDA_HOME" or "/usr/local/cuda") .. "/include"
 
--- What the program says of each line.
+-- Returns the program's answer to each line.
 local function asked(lines)
   local dir = support.folder()
   support.write(dir .. "/occupancy.c", PROGRAM)
@@ -69,7 +70,7 @@ local function asked(lines)
   return out
 end
 
-describe("what an SM holds", function()
+describe("the occupancy of an SM", function()
   local name = "is what NVIDIA's own calculation says"
   if support.read(include .. "/cuda_occupancy.h") then
     it(name, function()
@@ -109,18 +110,18 @@ describe("what an SM holds", function()
     pending(name .. " (needs headers)")
   end
 
-  it("says by what it is limited", function()
+  it("reports the limiting resource", function()
     local o = targets.occupancy(90, {threads = 128, registers = 228,
                                      shared = 98304, barriers = 1})
     assert.same({blocks = 2, by = {"registers", "shared"}, limits = {
       registers = 2, shared = 2, threads = 16, blocks = 32, barriers = 64}}, o)
     assert.same({"barriers"}, targets.occupancy(120, {threads = 64,
       registers = 32, shared = 0, barriers = 16}).by)
-    -- registers of nobody are no limit
+    -- unknown registers are no limit
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 
-  -- What cuOccupancyMaxActiveClusters said of an H100 and an H200.
+  -- Results of cuOccupancyMaxActiveClusters on an H100 and an H200.
   it("holds clusters as the driver counts them", function()
     local said = {
       {132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7},
@@ -133,10 +134,10 @@ describe("what an SM holds", function()
       end
     end
     assert.equal(25, targets.clusters(100, 4))  -- of 100 of its SMs
-    assert.equal(40, targets.clusters(160, 4))  -- of a card with no table
+    assert.equal(40, targets.clusters(160, 4))  -- a GPU without a table
   end)
 
-  it("fits none of what is too large", function()
+  it("is 0 if a block is too large", function()
     assert.equal(0, targets.occupancy(90, {threads = 1024,
                                            registers = 80}).blocks)
     assert.equal(0, targets.occupancy(90, {threads = 32,
@@ -154,7 +155,7 @@ describe("what an SM holds", function()
     end
   end)
 
-  it("has cards, and says where their numbers come from", function()
+  it("lists GPUs, and the sources of their numbers", function()
     for _, card in ipairs {"h200", "h100", "a100", "l40s"} do
       local c = cards.card(card)
       assert.is_true(#c.source > 20 and c.dram > 0 and c.sms > 0)

@@ -1,5 +1,5 @@
--- Timelines: ranges cost nothing when nobody looks; the model's begin and end
--- where they must; what is stored on a GPU, and how it is written.
+-- Timelines: ranges cost nothing unless they are recorded; in the model they
+-- begin and end at the right times; the format stored on a GPU, and its output.
 local assert = require "luassert"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -15,13 +15,13 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
 local function plainly(_, f, ...) return f(...) end
 
--- n products that wait for one another.
+-- n dependent products.
 local function chain(v, n)
   for _ = 1, n do v = v * 3.0 end
   return v
 end
 
--- Two warps: the first works longer, both meet.
+-- Two warps: the first works longer, then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()
@@ -55,14 +55,14 @@ local function of(k, opts, ...)
 end
 
 describe("cute.arch.range", function()
-  it("changes nothing of the text", function()
+  it("does not change the text", function()
     local with = meeting(cute.arch.range)(zeros(64)):trace {block = 64}
     local without = meeting(plainly)(zeros(64)):trace {block = 64}
     assert.equal(without.source, with.source)
     assert.equal(without.ir, with.ir)
   end)
 
-  it("gives what its function gives, on the host too", function()
+  it("returns its function's results, on the host too", function()
     assert.same({3, nil, "x"}, {cute.arch.range("r", function(a, b)
       return a + b, nil, "x"
     end, 1, 2)})
@@ -79,7 +79,7 @@ describe("cute.arch.range", function()
     assert.equal(30, Y(0))
   end)
 
-  it("refuses what is no name, or no function", function()
+  it("rejects other arguments than a name and a function", function()
     for _, c in ipairs {
       {"range: a name is needed", "", print},
       {"range(name: string, f: function", 1, print},
@@ -93,12 +93,12 @@ describe("cute.arch.range", function()
 end)
 
 describe("a timeline of the model", function()
-  it("begins and ends ranges where they must", function()
+  it("begins and ends ranges at the right times", function()
     local t = of(meeting(cute.arch.range), nil, zeros(64))
     local long, short = spans(t, "work", 0)[1], spans(t, "work", 1)[1]
     assert.near(300 * EACH, long.stop - long.begin, 8 * EACH)
     assert.near(100 * EACH, short.stop - short.begin, 8 * EACH)
-    -- who was early waits for the other
+    -- the earlier warp waits for the other
     local early, late = spans(t, "meet", 1)[1], spans(t, "meet", 0)[1]
     assert.near(200 * EACH + H200.barrier * CYCLE, early.stop - early.begin,
                 8 * EACH)
@@ -157,14 +157,14 @@ describe("a timeline of the model", function()
     end
   end)
 
-  it("says it in words", function()
+  it("prints it as text", function()
     local text = tostring(of(meeting(cute.arch.range), nil, zeros(64)))
     assert.is_truthy(text:find("timeline of meeting, model of H200: ", 1, true))
     assert.is_truthy(text:find("\nafter +6 "), text)
   end)
 end)
 
--- JSON as Lua; enough of it.
+-- Parses JSON, as far as needed here.
 local function parse(text)
   local at = 1
   local value
@@ -271,7 +271,7 @@ describe("a timeline is written", function()
       rects = rects + (close == "" and name == "rect" and 1 or 0)
     end
     assert.equal(0, depth)
-    assert.equal(1 + 3 + #t.spans, rects)  -- ground, names, spans
+    assert.equal(1 + 3 + #t.spans, rects)  -- background, names, spans
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
     assert.is_true(#t:svg(1) < #svg)
     local text = cute.draw(t, {as = "text", width = 60})
@@ -354,7 +354,7 @@ describe("a kernel that stores clocks", function()
       block = 64}, {"sm_80", "sm_90a"})
   end)
 
-  it("needs a GPU, or says so", function()
+  it("needs a GPU, or reports that", function()
     local gpu = require "cute.gpu"
     if gpu.available() then return end
     local t, why = meeting(cute.arch.range)(zeros(64)):timeline {grid = 1,
@@ -363,7 +363,7 @@ describe("a kernel that stores clocks", function()
     assert.is_truthy(why:find("no-gpu", 1, true), why)
   end)
 
-  it("tells on a card the events that the model tells #gpu", function()
+  it("records on a GPU the events of the model #gpu", function()
     local Y = zeros(64):to "gpu"
     local t = assert(meeting(cute.arch.range)(Y):timeline {grid = 5,
       block = 64, device = "gpu"})
@@ -380,7 +380,7 @@ describe("a kernel that stores clocks", function()
       for _, s in ipairs(t.spans) do
         if s.block == block then by[s.name .. s.warp] = s end
       end
-      -- the first warp works longer, and is waited for
+      -- the first warp works longer, and the other waits for it
       assert.is_true(by.work0.stop - by.work0.begin
         > by.work1.stop - by.work1.begin)
       assert.is_true(by.meet1.stop >= by.work0.stop - 50)
@@ -403,7 +403,7 @@ describe("ranges of the library", function()
     assert.equal(4 * 4, #spans(t, "producer_acquire"))
     local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
     assert.equal(2 * 4 * 4, #loads)  -- A and B
-    -- a wait ends when both are there
+    -- a wait ends when both have arrived
     local ends = {}
     for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end
     table.sort(ends)

@@ -1,5 +1,5 @@
--- tools/annotations.lua tells every kind of fault in a text, and none of what
--- is right.
+-- tools/annotations.lua reports every kind of fault in a text, and nothing in a
+-- correct one.
 local support = require "spec.support"
 
 local FILES = {
@@ -85,7 +85,7 @@ print(free.anything)
 ]],
 }
 
--- What is told of these files, with others besides or instead.
+-- Returns the reports for these files, plus or instead of given others.
 local function told(more)
   local dir, all = support.folder(), {}
   os.execute(("mkdir -p %s/lua/cute/meta %s/kernels %s/scripts"):format(dir,
@@ -115,7 +115,7 @@ describe("tools/annotations.lua", function()
     return
   end
 
-  it("tells nothing of what is right", function()
+  it("reports nothing in a correct text", function()
     assert.equal("", told())
   end)
 
@@ -145,7 +145,7 @@ describe("tools/annotations.lua", function()
       "x.of.of.sise: there is no such field",
     ["cute.old()"] = "cute.old is deprecated",
   } do
-    it("tells " .. want, function()
+    it("reports " .. want, function()
       assert.equal("scripts/s.lua:2: " .. want .. "\n", script(line))
     end)
   end
@@ -181,7 +181,7 @@ describe("tools/annotations.lua", function()
     ["---@field n integer"] = "1: a field of no class",
     ["---@params x integer"] = "1: no annotation is called @params",
   } do
-    it("tells " .. want, function()
+    it("reports " .. want, function()
       assert.equal("lua/m.lua:" .. want .. "\n", annotated(text .. "\n"))
     end)
   end

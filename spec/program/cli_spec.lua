@@ -20,7 +20,7 @@ local function message(...)
 end
 
 describe("cli", function()
-  it("reads values behind a blank or an equals sign", function()
+  it("reads values after a blank or an equals sign", function()
     local opt = cli.try_parse({"--m", "512", "--scale=1.5", "--plot",
       "--mode", "hot", "--tile-name=a b=c", "--device", "sim", "--arch",
       "sm_90a", "--emit=cu", "-o", "x.cu", "--a", "-", "--seed", "7"}, SPEC)
@@ -29,12 +29,12 @@ describe("cli", function()
       output = "x.cu", a = "-", seed = 7}, opt)
   end)
 
-  it("fills in what was not given", function()
+  it("fills in defaults", function()
     assert.same({args = {}, m = 256, device = "auto", seed = 0},
       cli.try_parse({}, SPEC))
   end)
 
-  it("refuses an unknown option and names the nearest", function()
+  it("rejects an unknown option and names the nearest", function()
     assert.equal("unknown option '--devise' (did you mean --device?); "
       .. "--help lists them all", message("--devise", "sim"))
     assert.truthy(message("--dev=gpu"):find("did you mean --device?", 1,
@@ -45,7 +45,7 @@ describe("cli", function()
       message("--quux"))
   end)
 
-  it("refuses numbers that will not do, with the value", function()
+  it("rejects invalid numbers, with the value", function()
     assert.equal("--m: a whole number of at least 1 expected, got '0'",
       message("--m", "0"))
     assert.equal("--m: a whole number of at least 1 expected, got '-4'",
@@ -64,7 +64,7 @@ describe("cli", function()
       message("--scale", "nan"))
   end)
 
-  it("refuses other values that will not do", function()
+  it("rejects other invalid values", function()
     assert.equal("--device: one of auto, sim, gpu expected, got 'cuda'",
       message("--device", "cuda"))
     assert.equal("--arch: a name such as sm_80 or sm_90a expected, got "
@@ -76,7 +76,7 @@ describe("cli", function()
     assert.equal("--out: a file name expected, got ''", message("--out="))
   end)
 
-  it("takes arguments where they are asked for", function()
+  it("takes arguments if requested", function()
     local spec = {name = "ladder", args = {name = "rung", many = true}}
     assert.same({args = {"a", "b", "--c"}},
       cli.try_parse({"a", "b", "--", "--c"}, spec))
@@ -143,7 +143,7 @@ describe("cli.write_file", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("writes the whole file, in pieces, and nothing beside it", function()
+  it("writes the whole file, in pieces, and leaves nothing else", function()
     assert.is_true(cli.write_file(dir .. "/f", "ab", "\0c"))
     assert.equal("ab\0c", support.read(dir .. "/f"))
     assert.is_true(cli.write_file(dir .. "/f", "new"))
@@ -152,7 +152,7 @@ describe("cli.write_file", function()
     assert.equal("f\n", p:read "a")
   end)
 
-  it("says why it cannot, and leaves what was there", function()
+  it("reports failures, and leaves the old file unchanged", function()
     local ok, why = cli.write_file(dir .. "/none/f", "x")
     assert.is_nil(ok)
     assert.equal(("cannot write %s/none/f: No such file or directory [io]")
@@ -166,7 +166,7 @@ describe("cli.write_file", function()
     assert.equal("d\n", p:read "a")
   end)
 
-  it("says before long work whether it could", function()
+  it("reports before long work whether it could write", function()
     assert.is_true(cli.writable(dir .. "/f"))
     assert.is_nil(support.read(dir .. "/f"))
     support.write(dir .. "/g", "kept")

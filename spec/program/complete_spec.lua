@@ -15,7 +15,7 @@ local env = env_of {
 }
 env.tiled = cute.make_tiled_mma(env.mma)
 
--- The answer to a first TAB behind a text.
+-- Returns the answer to a first TAB after a text.
 local function answer(text, globals, columns, rows)
   return menu.new():press(text, globals or env, columns or 80, rows or 23)
 end
@@ -91,7 +91,7 @@ describe("completion", function()
     assert.equal("byte", (list "string.by"))
   end)
 
-  it("follows constant indices and stops where a call is needed", function()
+  it("follows constant indices and stops before calls", function()
     assert.equal("deep", (list "tab.x[2].d"))
     assert.equal("hidden", (list "tab['two words'].h"))
     assert.equal("", (list "tab.x[i].d"))
@@ -101,7 +101,7 @@ describe("completion", function()
     assert.equal("", (list "t:size()."))
   end)
 
-  it("runs nothing of the user's", function()
+  it("runs no code of the user's", function()
     local asked = {}
     local function note(_, key) asked[#asked + 1] = key return {x = 1} end
     local spied = env_of {
@@ -186,7 +186,7 @@ describe("completion", function()
     end
   end)
 
-  it("answers a tab with what all share, then with all and what they are",
+  it("answers TAB with the common prefix, then with all descriptions",
      function()
     assert.equal("te", (answer "cu"))
     local text, shown = answer "L.sh"
@@ -203,7 +203,7 @@ describe("completion", function()
     assert.is_nil((answer "-- cu"))
   end)
 
-  it("says in a line what each is: of ours, and of the user's", function()
+  it("describes each in a line: our names, and the user's", function()
     local function shown(text, globals)
       local _, out = answer(text, globals)
       for line in out:gmatch "[^\n]+" do
@@ -212,7 +212,7 @@ describe("completion", function()
       return out
     end
     local out = shown "cute.make_tiled_copy_"
-    local from = out:find("  [^ ]") -- where the meanings begin
+    local from = out:find("  [^ ]") -- the column of the descriptions
     for line in out:gmatch "[^\n]+" do
       assert.is_truthy(line:find("^[%w_]+ +%f[^ ]", 1), line)
       assert.equal(" ", line:sub(from, from))
@@ -260,12 +260,12 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- another text begins anew; so does a press back
+    -- another text starts a new list; so does a press back
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- options go in with what follows them
+    -- options are inserted with what follows them
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -286,7 +286,7 @@ yes   true
   end)
 end)
 
--- In strings candidates come of what only the program has.
+-- Completes in strings, with candidates that only the program has.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
     local complete = require "cutelua.program.complete"
@@ -367,7 +367,7 @@ describe("completion in strings", function()
       print(found == list "cute.ops.")]])
   end)
 
-  it("leaves a tab where nothing fits", function()
+  it("inserts a tab if nothing fits", function()
     assert.equal("\t\nnil\n", in_program [[
       print((answer "s = 'a b"))
       print((answer "s = [=[a b"))]])
@@ -415,7 +415,7 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's", function()
-    -- functions of Lua's own, of which nothing is said
+    -- Lua's own functions, which have no description
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
        .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
@@ -430,14 +430,15 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- what is typed takes two rows of 20 and the list ends two rows below
+    -- the input takes two rows of 20, and the list ends two rows below
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},
       {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")
     assert.truthy(out:find "copy_S\n\n\n\27%[K\27%[A\27%[K\27%[A", out)
   end)
 
-  it("shows what candidates are, then puts in one after the other", function()
+  it("shows descriptions, then inserts one candidate after the other",
+     function()
     local out = talk {{"cute.make_lay", "lay"}, {"\t", "out"},
       {"\t", "> cute.make_layout"}, {"\t\t", "image_mask"},
       {"\t\t", "tv"}, {"\27[Z", "like"}, {" ~= nil\n", "true\r\n> "}}

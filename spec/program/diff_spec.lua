@@ -4,7 +4,7 @@ local lines = require "cutelua.program.lines"
 local random = math.random
 local support = require "spec.support"
 
--- The longest common subsequence, by the textbook's table.
+-- Returns the longest common subsequence, by the textbook's table.
 local function common(a, b)
   local n = {}
   for i = 0, #a do n[i] = {[0] = 0} end
@@ -31,7 +31,7 @@ local function check(a, b)
 end
 
 describe("lines.diff", function()
-  it("makes one of the other by the fewest edits", function()
+  it("turns one into the other by the fewest edits", function()
     math.randomseed(7)
     for _ = 1, 300 do
       local a, b = {}, {}
@@ -47,7 +47,7 @@ describe("lines.diff", function()
     assert.equal(1, check(a, b))
   end)
 
-  it("lists what changed, and counts what is left out", function()
+  it("lists changes, and counts omitted lines", function()
     assert.is_nil(lines.changes("a\nb\n", "a\nb\n", "", 5))
     assert.equal("  - b\n  + c", lines.changes("a\nb\n", "a\nc\n", "  ", 5))
     assert.equal("- 1\n- 2\n- 3\n... 1 more line differs",
@@ -76,7 +76,7 @@ describe("cute.diff", function()
     m[i + 256] = m[i + 128]
   end
 
-  it("says what changed of text, counters and time", function()
+  it("shows changes of text, counters and time", function()
     local d = cute.diff(launched(once), launched(twice))
     local text = tostring(d)
     for _, part in ipairs {"kernel k, before and now\n",
@@ -85,12 +85,12 @@ describe("cute.diff", function()
       assert.truthy(text:find(part, 1, true), text)
     end
     assert.truthy(text:find "\n  time on simulator[^\n]*: [^\n]+ %-> ")
-    assert.falsy(text:find("//", 1, true))  -- where it comes from is no change
+    assert.falsy(text:find("//", 1, true))  -- a source comment is no change
     assert.truthy(d.cuda:find("\n+   m[i + 256] = m[i + 128];\n", 1, true))
     assert.truthy(d.cuda:find("\n    m[i] = (float)i;\n", 1, true), d.cuda)
   end)
 
-  it("says what the compiler makes of it, where there is one", function()
+  it("shows the compiler's results, if there is one", function()
     local d = cute.diff(launched(once), launched(twice))
     if not core.nvrtc_version() then
       assert.is_false(d.ptx)

@@ -1,4 +1,4 @@
--- What is said of names: at the prompt, on the command line, in the reference.
+-- Descriptions of names: at the prompt, on the command line, in the reference.
 local browser = require "spec.browser"
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
@@ -47,7 +47,7 @@ m.plus = m.add
 end)
 
 describe("cutelua.doc", function()
-  it("says what a function of Lua is, by name and by value", function()
+  it("describes a Lua function, by name and by value", function()
     local text = doc.lookup "arch.popc"
     assert.equal([[
 cute.arch.popc(value: integer|value)
@@ -61,7 +61,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(text:find "bits[.lua]*:%d+$")
   end)
 
-  it("says what a function of C is, and a method", function()
+  it("describes a C function, and a method", function()
     assert.is_truthy(doc.lookup "make_layout"
       :find("^cute%.make_layout%(shape, stride%?, layouts%.%.%.%)\n"))
     assert.is_truthy(doc.lookup "layout:coalesce"
@@ -70,7 +70,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(doc.lookup "partition_S":find "^tiled_copy:partition_S")
   end)
 
-  it("lists what modules and objects have", function()
+  it("lists the members of modules and objects", function()
     local text = doc.lookup(cute.arch)
     assert.is_truthy(text:find "\n  lane_idx%(%) +Returns the lane of this")
     assert.equal(text, doc.lookup "cute.arch")
@@ -102,7 +102,7 @@ cute.arch.popc(value: integer|value)
     assert.is_true(os.clock() - before < 0.4)
   end)
 
-  it("is asked for at the prompt", function()
+  it("is available at the prompt", function()
     assert.equal("make_layout", doc.asked "?make_layout")
     assert.equal("cute.arch", doc.asked " cute.arch ? ")
     assert.equal("cute", doc.asked "?")
@@ -115,7 +115,7 @@ cute.arch.popc(value: integer|value)
     assert.is_truthy(out:find "no public name 'popcc'; nearest: cute.arch.popc")
   end)
 
-  it("is asked for on the command line", function()
+  it("is available on the command line", function()
     local out, _, code = support.run {"doc", "arch.popc", "size"}
     assert.equal(doc.lookup "arch.popc":match "^.-\n" , out:match "^.-\n")
     assert.is_truthy(out:find("\n\ncute.size(x, modes...)\n", 1, true))
@@ -125,7 +125,7 @@ cute.arch.popc(value: integer|value)
     assert.equal("", out)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
-    -- the program says what the library says, but for where it stands
+    -- the program prints what the library prints, except for file positions
     for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
@@ -138,7 +138,7 @@ cute.arch.popc(value: integer|value)
 end)
 
 describe("a word that is no public name", function()
-  -- What the program says of a question, its exit code, and its errors.
+  -- Returns the program's answer to a question, its exit code, and its errors.
   local function ask(question)
     local out, err, code = support.run {"doc", question}
     return out, code, err
@@ -164,7 +164,7 @@ describe("a word that is no public name", function()
     end
   end)
 
-  it("is found where a word begins, in small letters and in PipelineTma",
+  it("is found at the start of words, also in PipelineTma",
      function()
     local out = ask "tracing"
     assert.is_nil((ask "acing"):find "trac")
@@ -201,7 +201,7 @@ describe("a word that is no public name", function()
     assert.equal(ask(place), (ask "libraries"))
   end)
 
-  it("is offered the nearest one where nothing has it", function()
+  it("gets the nearest one if nothing matches", function()
     local out, code, err = ask "ldmatrx"
     assert.same({"", 1}, {out, code})
     has(err, "no public name 'ldmatrx'; a word that is known: ldmatrix\n")
@@ -218,7 +218,7 @@ describe("a word that is no public name", function()
     assert.is_nil(err:find("attempt", 1, true))
   end)
 
-  it("is asked for at the prompt, too, several at once", function()
+  it("works at the prompt, too, with several words", function()
     local out = support.run({}, {stdin = "?shared memory\n?race\n?\n"
       .. "race = 5\n? race\n?ldmatrx [[\nhelp 'deadlock'\nrace?\n"})
     has(out, "What has 'shared memory':", "[race]: two", "  make_layout(",
@@ -227,7 +227,7 @@ describe("a word that is no public name", function()
   end)
 end)
 
--- The names of a signature's parameters, the rest as "...".
+-- Returns the names of a signature's parameters; a rest parameter is "...".
 local function parameters(signature)
   local set = {}
   for param in signature:match "%b()$":gmatch "[^(),]+" do
@@ -237,8 +237,8 @@ local function parameters(signature)
   return set
 end
 
--- Runs an example as the prompt would, input by input; `EXPR --> TEXT` is
--- compared, the text goes on over lines of only `--> TEXT`.
+-- Runs an example input by input, as at the prompt. `EXPR --> TEXT` is
+-- compared; lines of only `--> TEXT` continue the text.
 local function run(name, lines)
   local env = setmetatable({cute = cute, _ = cute._, X = cute.X},
     {__index = _G})
@@ -254,7 +254,7 @@ local function run(name, lines)
     if not want then
       assert(chunk(repl.globalize(text)))()
     else
-      -- the statements in front of the expression, then the expression
+      -- the statements before the expression, then the expression
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
         local before = chunk(repl.globalize(
@@ -340,7 +340,7 @@ describe("public names", function()
         end
       end
     end
-    for _, item in ipairs(all) do  -- constants: those that the table has
+    for _, item in ipairs(all) do  -- constants that the table has
       if item.kind == "constants" then
         local told = {}
         for _, field in ipairs(item.doc.fields) do told[field.name] = true end
@@ -404,7 +404,7 @@ describe("examples of comments", function()
     end
   end
 
-  it("give what they say", function()
+  it("give the results they show", function()
     local done = {}
     for _, item in ipairs(names.all()) do
       local lines = item.doc.example
@@ -497,7 +497,7 @@ describe("make docs", function()
 end)
 
 describe("options of commands", function()
-  -- Options that a source takes, by their names in it.
+  -- Returns the options that a source file reads, by their names.
   local function taken(path)
     local set = {}
     for option in support.read(path):gmatch "\"(%-%-[%l-]+)\"" do
@@ -506,7 +506,7 @@ describe("options of commands", function()
     return set
   end
 
-  it("are told by --help", function()
+  it("are listed by --help", function()
     for command, path in pairs {[""] = "program/main", doc = "doc/init",
         check = "check/main", debug = "debug/prompt", explain = "page/main",
         ["tune gemm"] = "tune/init"} do

@@ -1,13 +1,13 @@
--- The examples of the pages of docs/ give what the pages say.
+-- The examples in the pages of docs/ give the results that the pages show.
 local core = require "cute.core"
 local cute = require "cute"
 local source = require "cute.lang.source"
 local support = require "spec.support"
 
--- The ```lua blocks of a page: {line number, lines of Lua, texts}. A line
--- `EXPR --> TEXT` becomes a call of `shown`, which keeps the values; lines of
--- only `--> TEXT` go on with the text, or begin it where `EXPR -->` has none.
--- texts: line number -> lines.
+-- Returns the ```lua blocks of a page: {line number, lines of Lua, texts}. A
+-- line `EXPR --> TEXT` becomes a call of `shown`, which records the values.
+-- Lines of only `--> TEXT` continue the text, or begin it if `EXPR -->` has
+-- none. texts: line number -> lines.
 local function blocks(path)
   local list, number, block, text = {}, 0, nil, nil
   for line in io.lines(path) do
@@ -31,8 +31,8 @@ local function blocks(path)
   return list
 end
 
--- One `it` a block: each runs as one chunk, "script.lua", and leaves its
--- globals to those behind it.
+-- Defines one `it` per block. Each block runs as one chunk, "script.lua", and
+-- later blocks see its globals.
 local function check(path)
   local env = setmetatable({cute = cute}, {__index = _G})
   local got
@@ -55,7 +55,7 @@ local function check(path)
   end
 end
 
--- What all blocks of a page hold, and how many values they show.
+-- Returns the code of all blocks of a page, and the number of values they show.
 local function code_of(path)
   local text, count = {}, 0
   for _, block in ipairs(blocks(path)) do
@@ -99,7 +99,8 @@ describe("docs/data.md", function()
   end)
 end)
 
--- Runs a session of the prompt. … stands for any text, alone for any lines.
+-- Runs a session of the prompt. … matches any text, and alone on a line any
+-- lines.
 local function check_session(session)
   local input, want = {}, {"^"}
   for said in session:gmatch "[^\n]+" do
@@ -153,7 +154,7 @@ describe("docs/estimate.md", function() check "docs/estimate.md" end)
 describe("docs/timeline.md", function() check "docs/timeline.md" end)
 describe("docs/debugging.md", function() check "docs/debugging.md" end)
 
--- Names that a text has between backticks, and how often.
+-- Returns the names between backticks in a text, with their counts.
 local function names_in(text)
   local names = {}
   for name in text:gmatch "`([%l%d_]+)`" do
@@ -162,7 +163,7 @@ local function names_in(text)
   return names
 end
 
--- The names of a set, sorted.
+-- Returns the names of a set, sorted.
 local function sorted(set)
   local list = {}
   for name in pairs(set) do list[#list + 1] = name end
@@ -176,7 +177,7 @@ describe("docs/ops.md", function()
   local page = support.read "docs/ops.md"
   local OPTIONS = require "cute.ops.gemm".OPTIONS
 
-  -- The first column of the table below a line.
+  -- Returns the first column of the table after a line.
   local function column(head)
     local rows = page:match(head .. "\n|[-|]+\n(.-)\n\n")
     return rows:gsub("[^\n]+", function(row) return row:match "^| (.-) | " end)
@@ -188,7 +189,7 @@ describe("docs/ops.md", function()
     for name, n in pairs(told) do assert.equal(1, n, name) end
   end)
 
-  it("says which options grouped_gemm lacks and has besides", function()
+  it("lists the options that grouped_gemm lacks and adds", function()
     local less, more = page:gsub("\n", " "):match
       "Options are those of `ops.gemm`, less (.-), and with (`[%l_]+`)"
     local want = names_in(more)
@@ -197,7 +198,7 @@ describe("docs/ops.md", function()
     assert.same(sorted(require "cute.ops.grouped".OPTIONS), sorted(want))
   end)
 
-  it("has what an epilogue can ask, and every reduction", function()
+  it("has an epilogue's coordinates, and every reduction", function()
     local told = {}
     for name in column("| function | result |"):gmatch "`at:([%l_]+)" do
       told[name] = true
@@ -288,7 +289,8 @@ describe("docs/layouts.md", function()
   end)
 end)
 
--- Pages of those who come from elsewhere: two columns, theirs and ours.
+-- Pages for users of other tools: tables with two columns, their names and
+-- ours.
 describe("docs/from-*.md", function()
   local doc = require "cutelua.doc.names"
   local atoms = {}
@@ -326,7 +328,7 @@ describe("docs/from-*.md", function()
     end)
   end
 
-  it("of python-dsl says what is missing, and only that", function()
+  it("of python-dsl lists what is missing, and nothing else", function()
     local names, said = require "spec.program.names", {}
     local table_ = support.read "docs/from-python-dsl.md"
       :match "\n## Missing features\n(.*)"

@@ -1,8 +1,8 @@
--- The exercises of the workshop's three: answers of other shapes than the
--- solution are right, and wrong ones are told what is wrong with them.
+-- The exercises of the workshop: answers of other forms than the solution are
+-- accepted, and wrong ones get a message about the mistake.
 local learn = require "cutelua.learn"
 
--- A text with others in place of parts, each of which is in it once.
+-- Replaces parts of a text, each of which occurs once.
 local function with(text, from, to, ...)
   local at, stop = text:find(from, 1, true)
   assert(at and not text:find(from, stop, true), from)
@@ -21,7 +21,8 @@ local function exercise(lesson, name)
     function(text) return learn.check(l, name, text, env) end
 end
 
--- Answers {what, text} are right; {what, text, part of the message} wrong.
+-- Checks answers: {what, text} is right; {what, text, part of the message} is
+-- wrong.
 local function answers(check, list)
   for _, row in ipairs(list) do
     local what, text, want = table.unpack(row)

@@ -1,5 +1,5 @@
--- Files and text from outside: what is read, what is written and how, and
--- what of it a terminal gets to see.
+-- Files and text from outside: reading, writing, and the characters of them
+-- that reach a terminal.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
@@ -10,8 +10,8 @@ local function sh(line)
   return out
 end
 
-describe("what is shown of text from outside", function()
-  -- By UTF-8's definition, byte by byte.
+describe("text from outside as printed", function()
+  -- Decodes by UTF-8's definition, byte by byte.
   local function oracle(text, lines)
     local out, at = {}, 1
     while at <= #text do
@@ -38,7 +38,7 @@ describe("what is shown of text from outside", function()
     return table.concat(out)
   end
 
-  it("is every character but those that a terminal obeys", function()
+  it("has every character except control characters of terminals", function()
     local state, texts = 7, {"", "plain", "\27[2J\27]0;x\7", "a\0b", "é",
       "\xe9", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
       "\xf0\x9f\x98\x80", "\xf0\x9f\x98", "\u{202e}live",
@@ -108,7 +108,7 @@ describe("what is shown of text from outside", function()
     support.remove(dir)
   end)
 
-  it("is a line's front and end where it is long", function()
+  it("has the start and end of a long line", function()
     local long = ("é"):rep(4000)
     for _, words in ipairs {{long}, {"doc", long}, {"-" .. long},
         {"-e", "error('" .. long .. "')"}, {"check", "--orders", long, "x"},
@@ -126,7 +126,7 @@ describe("what is shown of text from outside", function()
   end)
 end)
 
-describe("what is shown of text from outside", function()
+describe("text from outside as printed", function()
   it("holds for messages that are returned", function()
     local _, why = core.jit_compile("\27[2J", "sm_80\27[2J", {}, true)
     assert.is_nil(why:find "\27", why)
@@ -146,7 +146,7 @@ describe("a file that is written", function()
     return (sh("stat -c %a " .. path):gsub("\n", ""))
   end
 
-  it("keeps its mode, and leaves nothing beside it", function()
+  it("keeps its mode, and leaves no other file", function()
     local path = support.write(dir .. "/x", "old")
     for _, mode in ipairs {"600", "640", "755"} do
       sh("chmod " .. mode .. " " .. path)
@@ -171,7 +171,7 @@ describe("a file that is written", function()
     assert.equal("pipe", core.file_kind(dir .. "/p"))
   end)
 
-  it("is what a link of ours leads to, and the link stays", function()
+  it("is the target of our own link, and the link stays", function()
     sh(("mkdir %s/data; echo old >%s/data/real; ln -s data/real %s/link; "
       .. "ln -s link %s/twice"):format(dir, dir, dir, dir))
     assert.is_true(cli.write_file(dir .. "/twice", "new"))
@@ -185,7 +185,7 @@ describe("a file that is written", function()
       .. "directory [io]", why)
   end)
 
-  it("is not what another user's link leads to", function()
+  it("is not the target of another user's link", function()
     local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
     if code ~= 0 then return pending "needs root" end
     sh(("echo mine >%s/mine; ln -s mine %s/link; chown -h nobody %s/link")
@@ -275,7 +275,7 @@ describe("the history", function()
       XDG_STATE_HOME = dir .. "/state"})
   end
 
-  it("is for this user alone", function()
+  it("is private to this user", function()
     talk {{"x = 1\n", "> "}}
     local path = dir .. "/state/cutelua/history"
     assert.equal("600 700 700\n", (sh(("stat -c %%a %s %s/state/cutelua "
@@ -286,7 +286,7 @@ describe("the history", function()
     assert.equal("x = 1\n", support.read(path))
   end)
 
-  it("of another user is not read, nor what their link leads to", function()
+  it("of another user is not read, nor the target of their link", function()
     local _, _, code = support.exec {"sh", "-c", "test $(id -u) = 0"}
     if code ~= 0 then return pending "needs root" end
     local path = dir .. "/state/cutelua/history"
@@ -315,7 +315,7 @@ describe("the history", function()
     assert.equal(0, code)
   end)
 
-  it("leave nothing beside them when a signal ends the program", function()
+  it("leaves no file behind when a signal ends the program", function()
     local probe, aside = core.open_aside(dir .. "/probe")
     probe:close()
     local signals = aside and {"INT"} or {"INT", "TERM", "HUP", "KILL"}

@@ -1,10 +1,11 @@
--- The checks of documents, prose and commit messages find what they look for.
+-- The checks of documents, prose and commit messages find the mistakes that
+-- they look for.
 local support = require "spec.support"
 
 local docs = dofile "tools/docs.lua"
 local prose = dofile "tools/prose.lua"
 
--- What a check of tools/docs.lua complains about: "LINE: WHAT".
+-- Returns the complaints of a check of tools/docs.lua: "LINE: WHAT".
 local function complaints(check, text, path)
   local out = {}
   check(path or "docs/page.md", text, function(line, what)
@@ -98,7 +99,7 @@ x = "# what is no comment"  # of each leaf, what it is
 end)
 
 describe("VERSION", function()
-  it("is what the program says", function()
+  it("is the version that the program prints", function()
     assert.equal("cutelua " .. support.read "VERSION":match "%S+" .. " ",
       support.run {"--version"}:match "^cutelua [%d.]+ ")
   end)

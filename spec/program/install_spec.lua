@@ -1,4 +1,4 @@
--- What is installed beside the program: its man page and bash's completion.
+-- Files installed beside the program: its man page and completion for bash.
 local support = require "spec.support"
 
 describe("the man page", function()
@@ -30,7 +30,7 @@ describe("the man page", function()
   end)
 end)
 
--- bash has it; dash, which is sh, has no completion.
+-- Completion is for bash; dash, which is sh here, has none.
 describe("completion", function()
   local dir
   setup(function()
@@ -76,7 +76,7 @@ describe("completion", function()
 end)
 
 describe("docs/editors.md", function()
-  it("names the folder in which make install puts what scripts require",
+  it("names the folder of the Lua files that make install installs",
     function()
       local json = support.read "docs/editors.md":match "```json\n(.-)```"
       local makes = support.exec {"make", "-n", "install",

@@ -1,7 +1,7 @@
 -- Ctrl-C in the real program, on a terminal.
 local support = require "spec.support"
 
--- What a script of either library's coroutines prints.
+-- A script that uses both libraries' coroutines, and its output.
 local COROUTINES = [[
 local function show(...)
   local t = table.pack(...)
@@ -59,7 +59,8 @@ local function talk(steps)
     XDG_CACHE_HOME = dir})
 end
 
--- Long in NVRTC's front end, whose first run has a handler of its own.
+-- A long compilation in NVRTC's front end, whose first run installs a handler
+-- of its own.
 local LONG = [[jit = require "cute.jit" function compile(n)
   local s = {}
   for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")
@@ -73,8 +74,8 @@ describe("Ctrl-C", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  -- Types the code, waits for a "go" of its own, and stops it with one
-  -- Ctrl-C; then the prompt works.
+  -- Types the code, waits for the "go" that it prints, and stops it with one
+  -- Ctrl-C; then the prompt must work.
   local function stops(code)
     local out, status = talk {{"function go() print('g'..'o') end\n", "> "},
       {code .. "\n", "go\r\n"}, {"\3", "\r\n> "}, {"6 * 7\n", "42\r\n> "}}
@@ -91,7 +92,7 @@ describe("Ctrl-C", function()
       while true do end end) do end]]
   end)
 
-  it("stops coroutines in coroutines, and what resumes dead ones",
+  it("stops nested coroutines, and code that resumes dead ones",
       function()
     stops [[local w = coroutine.wrap(function()
       local c = coroutine.create(function() go() while true do end end)
@@ -115,7 +116,7 @@ describe("Ctrl-C", function()
     end)()]]
   end)
 
-  it("lets what was begun be closed", function()
+  it("closes to-be-closed variables", function()
     local out = talk {{"T = setmetatable({}, {__close = function()\n", ">> "},
       {"for i = 1, 10000 do N = i end end})\n", "> "},
       {"do local t <close> = T print('g'..'o') while true do end end\n",
@@ -142,7 +143,7 @@ describe("Ctrl-C", function()
       go() k(t):launch(s)]])
   end)
 
-  it("stops what runs NVRTC, at any time", function()
+  it("stops code that runs NVRTC, at any time", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     for i = 1, 3 do
       local out, status = talk {{LONG:gsub("\n", " ") .. "\n", "> "},
@@ -217,7 +218,7 @@ sys.exit(p.wait(60))
     assert.equal(0, status)
   end)
 
-  it("leaves coroutines what they are", function()
+  it("leaves coroutines intact", function()
     local path = support.write(dir .. "/s.lua", COROUTINES)
     local want, err = support.exec {"lua5.4", path}
     assert.equal("", err)

@@ -1,5 +1,5 @@
--- The tutorial: its Lua gives what it says, its exercises are what a learner
--- has to do, and `cutelua learn` takes answers.
+-- The tutorial: its Lua gives the results shown, its exercises check what a
+-- learner has to do, and `cutelua learn` accepts answers.
 local browser = require "spec.browser"
 local learn = require "cutelua.learn"
 local support = require "spec.support"
@@ -50,7 +50,8 @@ describe("lesson", function()
     end)
   end
 
-  it("answers that are no Lua, raise, or leave nothing are told", function()
+  it("answers that are no Lua, raise, or return nothing are reported",
+     function()
     local lesson = learn.lesson "layouts"
     for text, want in pairs {["l ="] = "unexpected symbol",
         ["error 'mine'"] = "mine", ["l = nil"] = "makes no global l",
@@ -66,7 +67,7 @@ local dir
 
 local program = support.program
 
--- Runs it in `dir` with these lines as input: output and exit code.
+-- Runs it in `dir` with these lines as input. Returns output and exit code.
 local function run(words, input)
   local p <close> = io.popen(("cd '%s' && HOME='%s' XDG_STATE_HOME= "
     .. "NO_COLOR=1 '%s' learn %s 2>&1 <<'END'\n%sEND\necho \"code $?\"")
@@ -83,7 +84,7 @@ describe("cutelua learn", function()
     program = support.exec({"pwd"}):gsub("%s+$", "") .. "/" .. program
   end
 
-  it("lists the lessons, and what was solved of them", function()
+  it("lists the lessons, and the solved exercises", function()
     local text, code = run ""
     assert.equal(0, code)
     for _, name in ipairs(learn.names) do assert.truthy(text:find(name)) end
@@ -226,7 +227,7 @@ describe("cutelua learn", function()
     assert.same({#learn.names, exercises, drawn, true, true}, found[1].value)
   end)
 
-  it("says what is wrong with its words", function()
+  it("reports what is wrong with its arguments", function()
     for words, want in pairs {["layuots"] = "did you mean layouts",
         ["99"] = "no lesson '99'; there are layouts",
         ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",

@@ -1,5 +1,5 @@
--- What the program says of scripts that mean something else: names that there
--- are not, kernels that are called and never launched.
+-- The program's messages for likely mistakes: names that do not exist, kernels
+-- that are called and never launched.
 local support = require "spec.support"
 
 local HEAD = [[
@@ -20,7 +20,7 @@ end
 local LAUNCH = "k(t):launch {grid = 1, block = 32, device = 'sim'}\n"
 
 describe("a script", function()
-  it("is told which name is nil, and which was meant", function()
+  it("gets the name that is nil, and the likely one", function()
     for text, want in pairs {
       ["print(cute.size(T))"] = "(did you mean t?)",
       ["cute.zeros({4}, f32)"] = "'f32' is nil: no local or global has that "
@@ -40,7 +40,7 @@ describe("a script", function()
     end
   end)
 
-  it("is not told so where nil is a local's value, or a field's", function()
+  it("gets no suggestion for a nil local or field", function()
     for _, text in ipairs {"local T; print(cute.size(T))",
                            "local p = {}; print(cute.size(p.T))",
                            "print(cute.size(nil)) -- T\n"} do
@@ -50,7 +50,7 @@ describe("a script", function()
     end
   end)
 
-  it("is told which field or element is nil, and which was meant", function()
+  it("gets the field or element that is nil, and the likely one", function()
     for text, want in pairs {
       ["local k = require 'kernels.softmax' {n = 8, dtype = cute.f32}\n"
         .. "k.kernle(t, t)"] = "'k.kernle' is nil: did you mean k.kernel?",
@@ -81,13 +81,13 @@ describe("a script", function()
     end
   end)
 
-  it("is not told of names that a function beside does not use", function()
+  it("gets no names that an unrelated function does not use", function()
     local err = said("local k = cute.kernel('k', function(x) x[0] = os.clok() "
       .. "end)\n" .. LAUNCH)
     assert.is_nil(err:find("'cute' is nil", 1, true), err)
   end)
 
-  it("is told what to write instead", function()
+  it("gets a suggestion of what to write instead", function()
     local function kernel(body, opts)
       return "local k = cute.kernel('k', function(x)\n" .. body .. "\nend)\n"
         .. "k(t):launch {" .. (opts or "grid = 1, block = 32, device = 'sim'")
@@ -123,7 +123,7 @@ describe("a script", function()
     end
   end)
 
-  it("is told of what a kernel returns", function()
+  it("gets a note about a kernel's return value", function()
     local one = ":launch {grid = 1, block = 1, device = 'sim'}"
     for body, told in pairs {["return x[0]"] = true, ["return 1"] = false,
         ["x[0] = 1 return nil, x:load()"] = true, ["return x"] = false} do
@@ -155,7 +155,7 @@ describe("a script", function()
       .. "traced f32 'v' (line 4)\n1\t4\n2\t4\n", out)
   end)
 
-  it("is told which module was meant, not where it was looked for", function()
+  it("gets the likely module, not the search path", function()
     for name, want in pairs {
       ["cute.cli"] = 'it is a field: local cute = require "cute", then '
         .. "cute.cli",
@@ -176,7 +176,7 @@ describe("a script", function()
     end
   end)
 
-  it("is told which name of a module was meant, where it is read", function()
+  it("gets the likely name of a module, at the reading line", function()
     for text, want in pairs {
       ["print(require 'kernels.norm'.rmsnorm)"] = "kernels.norm has no "
         .. "'rmsnorm'",
@@ -195,7 +195,7 @@ describe("a script", function()
     end
   end)
 
-  it("is told what Lua has in place of another language's words", function()
+  it("gets Lua's equivalent of another language's keywords", function()
     for text, want in pairs {
       ["k():launch(grid = 1, block = 2)"] = "options are a table: launch "
         .. "{grid = g, block = b}",
@@ -225,7 +225,7 @@ describe("a script", function()
     assert.is_nil((said "local x = = 1"):find("write", 1, true))
   end)
 
-  it("is told of a kernel that is called and never launched", function()
+  it("gets a note about a kernel that is called and never launched", function()
     local err, code = said(
       "local add = cute.kernel('add', function(x) end)\n\nadd(t)\nadd(t)\n")
     assert.equal("cutelua: note: SCRIPT:5: kernel add was called and never "
@@ -238,7 +238,7 @@ describe("a script", function()
 end)
 
 describe("a script", function()
-  it("is told nothing of kernels that are launched or asked", function()
+  it("gets no note about kernels that are launched or inspected", function()
     assert.equal("", (said([[
       local function new(name)
         return cute.kernel(name, function(x) x[0] = 1 end)

@@ -1,9 +1,9 @@
---- The names that a user of the Python DSL or of CuTe looks for: which exist
--- here, and why the others do not. `make names` prints it.
+--- The names of the Python DSL and of CuTe: which exist here, and why the
+-- others do not. `make names` prints them.
 --
 -- The DSL's list (lines "when namespace name") is read from
--- CUTELUA_NAMES_FILE, ../shared/dsl-names.txt when that is not set; that of
--- CuTe's atoms, families with {a|b} in their names, from tools/atom-names.txt.
+-- CUTELUA_NAMES_FILE, by default ../shared/dsl-names.txt. The list of CuTe's
+-- atoms, with families as {a|b} in their names, is tools/atom-names.txt.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -11,7 +11,7 @@ local names = {}
 
 local UNDOCUMENTED = "no documentation says what it computes"
 
---- Names that are left out, and what to do instead.
+--- Names that are left out, and the replacement for each.
 names.LEFT_OUT = {
   ["pipeline.compute_k_tile"] = UNDOCUMENTED,
   ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
@@ -27,7 +27,7 @@ names.LEFT_OUT = {
 
 local function field(t, name) return t[name] end
 
---- What a namespace's name stands for: the value, or nil.
+--- Returns the value of a name in a namespace, or nil.
 ---@param namespace string "cute", "cute.arch", "pipeline", "utils" ...
 ---@param name string
 function names.find(namespace, name)
@@ -39,7 +39,7 @@ function names.find(namespace, name)
   return v
 end
 
---- Entries {when =, namespace =, name =, full =} of a list file.
+--- Returns the entries {when =, namespace =, name =, full =} of a list file.
 ---@param path string
 ---@return table[]|nil
 ---@return string|nil message
@@ -57,8 +57,8 @@ function names.read(path)
   return list
 end
 
---- Counts by namespace: {[namespace] = {total =, have =, missing = {full}}},
--- and their sum.
+--- Returns counts by namespace, {[namespace] = {total =, have =, missing =
+-- {full}}}, and their sum.
 ---@param list table[]
 ---@param when string "core"
 ---@return table<string, table>, table
@@ -83,7 +83,7 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
---- Families of atoms that have no row, by pattern, and why.
+--- Patterns of atom families that have no row, each with its reason.
 names.NO_ATOM = {
   {"::PREFETCH$", "prefetches: cute.prefetch of a load's atom"},
   {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: "
@@ -121,7 +121,7 @@ local function expand(family, out)
   return out
 end
 
---- The names of a list of atoms, and its families.
+--- Returns the names of a list of atoms, and its families.
 ---@param path string
 ---@return string[]|nil names
 ---@return string message
@@ -135,8 +135,8 @@ function names.read_atoms(path)
   return list, ""
 end
 
---- Of a list of atoms' names: how many have a row, and the others by reason;
--- under "" those that have none.
+--- Counts the atoms of a list that have a row, and the others by reason; ""
+-- lists those without one.
 ---@param list string[]
 ---@return integer have
 ---@return table<string, string[]> missing
@@ -182,8 +182,8 @@ local function print_atoms()
   return missing[""] == nil
 end
 
--- By namespace, and what is missing with its reason; all of them, and how many
--- have none.
+-- Prints the coverage by namespace and the missing names with their reasons;
+-- returns the total, and the number without a reason.
 local function print_names(list, when)
   local by, all = names.count(list, when)
   local spaces, unexplained = {}, 0
@@ -200,8 +200,8 @@ local function print_names(list, when)
   return all, unexplained
 end
 
---- Prints the coverage; the exit code is 1 below 95% of the DSL's names, or
--- when one is missing without a reason.
+--- Prints the coverage. The exit code is 1 if less than 95% of the DSL's names
+-- exist, or if one is missing without a reason.
 function names.main()
   local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
   local list, message = names.read(path)

@@ -1,4 +1,4 @@
--- The list of the Python DSL's names, and which of them there are.
+-- The list of the Python DSL's names, and which of them exist.
 local cute = require "cute"
 local names = require "spec.program.names"
 
@@ -24,7 +24,7 @@ describe("names", function()
     assert.is_nil((names.read "/nowhere"))
   end)
 
-  it("exist where nobody says why not", function()
+  it("exist unless a reason is listed", function()
     local path = os.getenv "CUTELUA_NAMES_FILE" or "../shared/dsl-names.txt"
     local list = names.read(path)
     if not list then return pending "needs the list of names" end

@@ -1,9 +1,9 @@
--- Whatever loads, runs, opens or removes something by a name that is not
--- written there stands in the table of docs/files.md, which says who chooses
--- the name: a new one is looked at by somebody.
+-- Every call that loads, runs, opens or removes something by a computed name
+-- has a row in the table of docs/files.md, which says who chooses the name. A
+-- new call fails the test until it is reviewed.
 local support = require "spec.support"
 
--- Functions of Lua and C, as they are called.
+-- Functions of Lua and C, in the form of their calls.
 local LUA = {"require", "load", "loadfile", "dofile", "package.loadlib",
   "package.searchpath", "io.open", "io.lines", "io.popen", "os.execute",
   "os.remove", "os.rename", "core.open_input", "core.open_aside",
@@ -18,14 +18,15 @@ local C = {"dlopen", "popen", "system", "fopen", "freopen", "open", "openat",
 
 local function escaped(s) return (s:gsub("%p", "%%%0")) end
 
--- Is the name written there, of a call whose arguments begin at `at`?
+-- Reports whether the name is a literal in a call whose arguments begin at
+-- `at`.
 local function is_written(text, at)
   local after = text:match('^%s*%(?%s*"[^"]*"()', at)
     or text:match("^%s*%(?%s*'[^']*'()", at)
   return after and not text:find("^%s*%.%.", after)
 end
 
--- The text of a file without comments and, of Lua, long strings.
+-- Returns the text of a file without comments and, for Lua, long strings.
 local function bare(path)
   local text = "\n" .. support.read(path)
   if path:find "%.lua$" then
@@ -34,7 +35,7 @@ local function bare(path)
   return (text:gsub("//[^\n]*", ""):gsub("/%*.-%*/", ""))
 end
 
--- What a file calls by such names: {name = true}.
+-- Returns the calls of a file with computed names: {name = true}.
 local function calls_of(path, names)
   local text, found = bare(path), {}
   for _, name in ipairs(names) do
@@ -69,7 +70,7 @@ local function product_files()
   return list
 end
 
--- "FILE: CALL" of the rows "| `FILE` | `CALL` `CALL` | who |".
+-- Returns "FILE: CALL" of the rows "| `FILE` | `CALL` `CALL` | who |".
 local function rows()
   local list = {}
   local text = support.read "docs/files.md"
@@ -98,7 +99,7 @@ describe("names that data could decide", function()
     end
   end)
 
-  it("are told from those that are written", function()
+  it("differ from literal ones", function()
     local path = support.folder()
     support.write(path .. "/x.lua", [[
       local a, b = require "x", pcall(require, "y")

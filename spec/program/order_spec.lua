@@ -1,4 +1,4 @@
--- Modes of equal order: a note, once a line, where they overlap.
+-- Modes of equal order: a note, once per line, if they overlap.
 local support = require "spec.support"
 
 local function notes(text)
@@ -11,7 +11,7 @@ local function notes(text)
 end
 
 describe("modes of the same order", function()
-  it("are noted where they overlap, once a line", function()
+  it("are noted if they overlap, once per line", function()
     assert.equal("cutelua: note: a.lua:3: make_ordered_layout: modes of the "
       .. "same order overlap in (4,8):(1,1) (order (0,0))\n", notes [[
 for _ = 1, 3 do
@@ -23,7 +23,7 @@ end]])
 local _ = cute.tile_to_shape(cute.layout "(2,2):(1,2)", {4, 6}, {1, 1})]])
   end)
 
-  it("are not where one of them has one element", function()
+  it("are not noted if one of them has one element", function()
     assert.equal("", notes [[
 local _ = cute.make_ordered_layout({4, 1, {2, 3}}, {0, 0, 1})
 _ = cute.make_ordered_layout({4, 8})

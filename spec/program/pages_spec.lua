@@ -21,7 +21,7 @@ local function page(name)
 end
 
 describe("pages of the documents", function()
-  it("link to what there is", function()
+  it("link to existing pages", function()
     local made = {reference = true, tutorial = true}
     local found <close> = io.popen(("ls '%s/build/docs'"):format(dir))
     local names = {}

@@ -74,7 +74,7 @@ describe("cutelua", function()
     assert.truthy(err:find("first.lua:4 in kernel mine\n", 1, true), err)
   end)
 
-  it("refuses what it does not know", function()
+  it("rejects unknown options", function()
     for _, words in ipairs {{"--bogus"}, {"-x"}, {"-e"}, {"--tracebac"}} do
       local out, err, code = support.run(words)
       assert.equal("", out)
@@ -101,7 +101,7 @@ describe("cutelua", function()
     assert.is_nil(err:find("[cute.", 1, true))  -- no line of ours
   end)
 
-  it("says how much of a result is not a number", function()
+  it("reports which part of a result is not a number", function()
     local path = dir .. "/nan.npy"
     assert(require "cute.npy".write(path, {dtype = "f32", shape = {4, 4},
       bytes = ("<f"):pack(1):rep(15) .. ("<f"):pack(0 / 0)}))
@@ -117,7 +117,7 @@ describe("cutelua", function()
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)
 
-  it("suggests a name of cute's where one was misspelt", function()
+  it("suggests a cute name for a misspelt one", function()
     local function says(text)
       local _, err = support.run {"-e", "local cute = require 'cute' " .. text}
       return err:match "cutelua: ([^\n]*)", err:match "nearest: ([^\n]*)"
@@ -136,7 +136,7 @@ describe("cutelua", function()
       says "local t = {} t.make_layuot()")
   end)
 
-  it("says of names that are not there yet", function()
+  it("describes names that do not exist yet", function()
     local function says(text)
       return select(2, support.run {"-e", "require 'cute'." .. text})
     end
@@ -180,7 +180,7 @@ stage {}
     assert.truthy(err:find("stack traceback:\n\t" .. path .. ":2:", 1, true))
   end)
 
-  it("says in one sentence that a file is not there", function()
+  it("reports a missing file in one sentence", function()
     local _, err = support.run {dir .. "/none.lua"}
     assert.equal(("cutelua: cannot open %s/none.lua: No such file or "
       .. "directory [io]\n"):format(dir), err)
@@ -205,7 +205,7 @@ stage {}
       "'" .. support.program .. "' -e 'print(1) io.stdout:flush() "
       .. "while true do end' & p=$!; sleep 1; kill -INT $p; wait $p"}
     assert.equal("1\n", out)
-    -- a shell without job control starts & with SIGINT ignored: the program
+    -- a shell without job control starts & with SIGINT ignored; the program
     -- sets its own handler nevertheless
     assert.truthy(err:find("cutelua: interrupted", 1, true))
     assert.equal(130, code)
@@ -307,7 +307,7 @@ describe("cutelua", function()
     end
   end)
 
-  it("writes nothing into files that it would have printed", function()
+  it("writes no output of a script into files", function()
     local path = script [[
       local f = io.open(arg[1], "w")
       print "printed"
@@ -329,7 +329,7 @@ describe("cutelua", function()
   setup(function() dir = support.folder() end)
   teardown(function() support.remove(dir) end)
 
-  it("refuses names that are empty, and what is no text", function()
+  it("rejects empty names, and files that are no text", function()
     for _, row in ipairs {
       {2, "-l: a module's name is needed, got ''", "-l", ""},
       {2, "-l: a module's name is needed, got 'x='", "-l", "x="},
@@ -345,7 +345,7 @@ describe("cutelua", function()
     end
   end)
 
-  it("has the Lua text of what was given with -e and typed", function()
+  it("has the source of -e and of typed code", function()
     local text = "print(require'cute.lang.source'.line('=(command line)', 1))"
     assert.equal(text .. "\n", clean {"-e", text})
   end)

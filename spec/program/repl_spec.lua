@@ -45,7 +45,7 @@ describe("repl.globalize", function()
 end)
 
 describe("repl.show", function()
-  it("shows tables on a line where they fit", function()
+  it("shows tables on one line if they fit", function()
     assert.equal("{8, {8, 8}}", repl.show {8, {8, 8}})
     assert.equal('{1, [true] = 2, a = "x\\ny"}',
       repl.show {1, a = "x\ny", [true] = 2})
@@ -102,7 +102,7 @@ fact(5)
 ]]))
   end)
 
-  it("lives on after errors and tells of them by the exit code", function()
+  it("continues after errors and reports them by the exit code", function()
     local out, err, code = say "x = 1\nx.y.z = 2\nx = = 3\nprint(x)"
     assert.equal("1\n", out)
     assert.equal(1, code)
@@ -113,7 +113,7 @@ fact(5)
     assert.truthy(err:find("unexpected symbol near '='", 1, true))
   end)
 
-  it("says what is nested too deep, as the program does", function()
+  it("reports values nested too deep, as the program does", function()
     local deep = "x = " .. ("{"):rep(300) .. ("}"):rep(300)
     local out, err = say(deep .. "\nprint(1)")
     assert.equal("1\n", out)
@@ -134,7 +134,7 @@ fact(5)
       or err:find("(prompt):1:1 in f", 1, true), err)
   end)
 
-  it("survives errors in what prints", function()
+  it("survives errors in printing", function()
     local out, err = say [[
 setmetatable({}, {__tostring = function() error "no" end})
 7]]
@@ -216,7 +216,7 @@ describe("the prompt without a terminal", function()
     support.remove(dir)
   end)
 
-  it("ends without a word where nobody reads", function()
+  it("ends silently if nothing reads its output", function()
     local out, err = support.exec({"sh", "-c", "'" .. support.program
       .. "' | head -1"}, {stdin = "1\nfor i = 1, 1e5 do print(i) end\n2\n"})
     assert.equal("1\n", out)
@@ -239,7 +239,7 @@ ans
     assert.equal("3\n", (say "a = 3\nlocal ans = 1\na\n"))
   end)
 
-  it("says how long code takes: %time CODE", function()
+  it("measures the time of code: %time CODE", function()
     local out, err, code = say [[
 n = 0
 %time n = n + 1
@@ -267,7 +267,7 @@ n
       .. "2\n$", out)
   end)
 
-  it("times what a GPU does by events, in a row of its own", function()
+  it("times GPU work by events, in a row of its own", function()
     if not fake.there then return end
     fake.build()
     local out, err = support.run({}, {stdin = [[
@@ -281,7 +281,7 @@ t = cute.zeros({32}, cute.f32):to "gpu"
 end)
 
 describe("the prompt without a terminal", function()
-  it("says what is wrong with what is timed, and goes on", function()
+  it("reports errors in timed code, and continues", function()
     local out, err, code = say [[
 %time
 %tim 3
@@ -337,7 +337,7 @@ load("return function() return '\27[2J' end")()??
     assert.truthy(err:find("unexpected symbol near '?'", 1, true), err)
   end)
 
-  it("shows the source of a file's function, and says when it is gone",
+  it("shows the source of a file's function, or that it is gone",
      function()
     local dir = support.folder()
     local path = support.write(dir .. "/s.lua", "-- Adds.\n--- it does\n"
@@ -376,7 +376,7 @@ describe("the prompt on a terminal", function()
     return support.terminal(steps, env)
   end
 
-  it("edits lines, goes on in the next line, prints values", function()
+  it("edits lines, continues on the next line, prints values", function()
     local out, code = talk {
       {"x = 4O", "4O"}, {"\b2\n", "> "}, {"x\n", "42\r\n> "},
       {"t = {1,\n", ">> "}, {"2}\n", "> "}, {"#t\n", "2\r\n> "},
@@ -399,7 +399,7 @@ describe("the prompt on a terminal", function()
     assert.equal("history\n", list:read "a")
   end)
 
-  it("has an input of many lines as one entry, also at once", function()
+  it("keeps an input of many lines as one entry, also when pasted", function()
     local out = talk {{"f = function(x)\n", ">> "}, {"  return x + 1\n", ">> "},
       {"end\n", "> "}, {"f(1)\n", "2\r\n> "}, {"f(1)\n", "2\r\n> "},
       {"\27[A\27[A\8\8\8end, f(2)\n", "f(2)\r\n> "},
@@ -420,7 +420,7 @@ describe("the prompt on a terminal", function()
       {"\4", ""}}
   end)
 
-  it("stops a running chunk on Ctrl-C and keeps what was there", function()
+  it("stops a running chunk on Ctrl-C and keeps earlier values", function()
     local out, code = talk {
       {"z = 7\n", "> "}, {"z = 9 print(8) while true do end\n", "8\r\n"},
       {"\3", "chunk\r\n> "}, {"z\n", "9\r\n> "}, {"\4", ""}}
@@ -447,7 +447,7 @@ describe("the prompt on a terminal", function()
     assert.is_nil(out:find("terminal", 1, true))
   end)
 
-  it("works where no history can be written", function()
+  it("works if no history can be written", function()
     local out, code = talk({{"1 + 1\n", "2\r\n> "}, {"\4", ""}},
       {XDG_STATE_HOME = "/proc/none"})
     assert.truthy(out:find("2\n> ", 1, true))
@@ -460,7 +460,7 @@ describe("the prompt on a terminal", function()
     assert.truthy(out:find("2\n> ", 1, true))
   end)
 
-  it("takes them in the locale C, and where none is known", function()
+  it("accepts them in the locale C, and without a locale", function()
     for _, locale in ipairs {"C", "POSIX"} do
       local out = talk({{"x = '日é'\n", "> "}, {"#x\n", "5\r\n> "},
         {"x\n", "é\r\n> "}, {"\4", ""}}, {LC_ALL = locale})

@@ -8,7 +8,7 @@ local function shown(v, columns) return show.text(v, columns or 80) end
 
 local function first(text) return (text:match "^[^\n]*") end
 
--- Every line fits, and there are not many.
+-- Checks that every line fits the width, and that there are few lines.
 local function fits(text, columns, rows)
   for _, line in ipairs(support.lines(text)) do
     assert.is_true(#line <= columns, line)
@@ -65,11 +65,11 @@ describe("show.text", function()
     end
   end)
 
-  it("shows who holds which elements of an atom or a tile", function()
+  it("shows which threads hold the elements of an atom or a tile", function()
     local atom = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
     local text = shown(atom)
     local tv, list = atom.tv_layout_C, {}
-    for v = 0, 3 do  -- (m,n) of an offset in 16 x 8, columns first
+    for v = 0, 3 do  -- (m,n) of an offset in 16 x 8, column-major
       list[v + 1] = ("(%d,%d)"):format(tv(5, v) % 16, tv(5, v) // 16)
     end
     assert.equal("(1,2) (1,3) (9,2) (9,3)", table.concat(list, " "))
@@ -86,7 +86,7 @@ describe("show.text", function()
     assert.truthy(shown(atom, 20):find "\n  T0 %(0,0%) %(0,1%) %.%.%.\n")
   end)
 
-  it("shows kernels, calls and programs by what is known of them", function()
+  it("shows kernels, calls and programs with their facts", function()
     local k = cute.kernel("twice", function(m, n)
       local i = cute.arch.thread_idx()
       cute.when(i:lt(n), function() m[i] = m[i] * 2 end)

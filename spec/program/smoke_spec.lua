@@ -1,9 +1,9 @@
--- One run of each tool through the program, as a user starts it: the sanitized
--- program of `make asan` sees what no room of C covers.
+-- Runs each tool once through the program, as a user starts it: the sanitized
+-- program of `make asan` covers here what no room of C does.
 local support = require "spec.support"
 
--- Each case: the tool, its arguments, standard input, a text of its output,
--- its exit code (0 unless given).
+-- Cases: the tool, its arguments, standard input, a text of its output, its
+-- exit code (0 unless given).
 local CASES = {
   {"a lesson", {"scripts/copy_swizzled.lua", "--device", "sim"}, "",
    "verified"},

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 
-SECONDS = 60  # on a machine that is busy, too
+SECONDS = 60  # enough for a busy machine
 
 steps = []
 for line in sys.stdin:
@@ -27,7 +27,7 @@ if pid == 0:
 
 
 def read_until(wait):
-    """What comes until `wait` was seen (everything, for an empty one)."""
+    """Returns the output up to `wait` (all output, if it is empty)."""
     got = b""
     end = time.time() + SECONDS
     while time.time() < end:

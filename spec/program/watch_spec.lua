@@ -1,7 +1,8 @@
 local support = require "spec.support"
 
--- Steps of a shell while `cutelua --watch` runs: `run N` waits until its Nth
--- run was told of; at the end it gets an interrupt. Returns what it said.
+-- Runs steps of a shell while `cutelua --watch` runs: `run N` waits until its
+-- Nth run is reported. At the end the program gets an interrupt. Returns its
+-- output.
 local function watched(dir, steps, command)
   local script = ([[
 cd '%s' || exit 9
@@ -47,7 +48,7 @@ describe("cutelua --watch", function()
   end)
   after_each(function() support.remove(dir) end)
 
-  it("runs at each save, says what differs, goes on after errors", function()
+  it("runs at each save, shows differences, continues after errors", function()
     local out, err = watched(dir, [[
 run 1
 echo 'return {by = 5, threads = 32}' > part.lua; run 2
@@ -94,7 +95,8 @@ rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
     assert.falsy(out:find("did not come", 1, true), out)
   end)
 
-  it("ends quietly where nobody reads, refuses what is no script", function()
+  it("ends silently if nothing reads, rejects files that are no script",
+     function()
     local _, err, code = support.run({"--watch"}, {stdin = ""})
     assert.equal("cutelua: --watch needs a script, and no prompt behind it\n",
       err)

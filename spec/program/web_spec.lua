@@ -1,12 +1,12 @@
--- `cutelua web`: what is answered, by whom, and how it ends.
+-- `cutelua web`: its answers, the hosts that it accepts, and how it ends.
 local http = require "cutelua.program.http"
 local json = require "dkjson"
 local support = require "spec.support"
 
--- A client: starts the server, sends each text on a connection of its own, with
--- one that says nothing open all the time, and one that only begins. The server
--- gives up a reader after 30 s: a client that waits 25 s finds out whether
--- readers hold up others, however slow the machine is.
+-- A client that starts the server and sends each text on its own connection.
+-- Meanwhile one connection stays silent, and one sends only the beginning of a
+-- request. The server drops a reader after 30 s; the client waits 25 s, so it
+-- detects readers that block others, however slow the machine is.
 local CLIENT = [=[
 import json, re, signal, socket, subprocess, sys
 program, folder, requests = sys.argv[1], sys.argv[2], json.load(sys.stdin)
@@ -68,7 +68,7 @@ describe("a server's answers", function()
     return head:match "^HTTP/1%.1 (%d%d%d) ", body, head
   end
 
-  it("are files, with their types and what isolates a page", function()
+  it("are files, with their types and isolation headers", function()
     local code, body, head = answer(get "/")
     assert.same({"200", "<index.html>"}, {code, body})
     for _, line in ipairs {"Content-Type: text/html; charset=utf-8",
@@ -87,7 +87,7 @@ describe("a server's answers", function()
     assert.truthy(head:find("Content-Length: 12", 1, true))
   end)
 
-  it("are sentences where there is no file", function()
+  it("are sentences if there is no file", function()
     for request, want in pairs {
       [get "/x.html"] = "404 there is no such file here",
       [get "/../secret"] = "404 there is no such file here",
@@ -179,7 +179,7 @@ describe("cutelua web", function()
     assert.truthy(found.err:find "interrupted", found.err)
   end)
 
-  it("says where it looked for a page", function()
+  it("reports where it looked for a page", function()
     local _, err, code = support.exec {support.program, "web", "--folder",
       dir .. "/no"}
     assert.equal(1, code)

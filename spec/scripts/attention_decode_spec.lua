@@ -1,12 +1,12 @@
--- Attention of one query on the simulator: heads that share keys in one tile,
--- keys split among blocks, lengths, against plain Lua; and each wait and
--- predicate shown to be needed by taking it out.
+-- Attention of one query on the simulator, against plain Lua: heads that share
+-- keys in one tile, keys split among blocks, sequence lengths. Removing any
+-- wait or predicate must be detected.
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
 local support = require "spec.support"
 
--- Runs a problem in n parts: the report that is at fault, or the last.
+-- Runs a problem in n parts. Returns the first faulty report, or the last one.
 local function run(make, p, n, lengths, seed)
   local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
   local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)
@@ -47,7 +47,7 @@ describe("attention of one query", function()
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
   end)
 
-  it("takes lengths, and does not look behind them", function()
+  it("takes lengths, and does not read beyond them", function()
     local lengths = {130, 1, 64}
     local p = oracle.problem {b = 3, s = 1, t = 200, d = 64, h = 2, g = 1}
     for b, n in ipairs(lengths) do
@@ -75,14 +75,14 @@ describe("attention of one query", function()
     end
   end)
 
-  it("says how many parts are worth while", function()
+  it("reports how many parts are useful", function()
     local k = decode {head = 128, group = 4}
     assert.equal(2, k.splits(100, 8, 1))
     assert.equal(66, k.splits(65536, 8, 1))
     assert.equal(1, k.splits(65536, 8, 128))
   end)
 
-  it("refuses groups that it has no tile for", function()
+  it("rejects groups without a tile", function()
     for _, group in ipairs {0, 65, 1.5} do
       assert.has_error(function() decode {head = 64, group = group} end)
     end
@@ -99,7 +99,7 @@ local FAULTS = {
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }
 
-describe("faults of attention of one query are told:", function()
+describe("faults of attention of one query are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()
       local make = oracle.changed(OWN, table.unpack(f, 1, 4))

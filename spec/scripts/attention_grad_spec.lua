@@ -1,6 +1,6 @@
--- The gradients of attention on the simulator, against those of plain Lua, for
--- every size of head, masks, shared heads, ragged sizes, and sequences behind
--- each other; and each barrier, wait and predicate shown to be needed.
+-- The gradients of attention on the simulator, against plain Lua: every head
+-- size, masks, shared heads, partial tiles, and concatenated sequences.
+-- Removing any barrier, wait or predicate must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local attention = require "kernels.attention"
@@ -24,7 +24,7 @@ local function forward(p)
                         p.LSE, p.scale).ok)
 end
 
--- Runs all kernels: the reports, up to the first at fault.
+-- Runs all kernels. Returns the reports, up to the first faulty one.
 local function run(make, p, seed)
   local list = {}
   for i, k in ipairs(make(options(p))) do
@@ -83,12 +83,13 @@ describe("the gradients of attention", function()
 end)
 
 ---------------------------------------------------------------------------
--- Sequences of different lengths behind each other
+-- Concatenated sequences of different lengths
 ---------------------------------------------------------------------------
 
 local LENGTHS = {{5, 70}, {130, 130}, {64, 3}, {1, 200}}
 
--- A problem of all of them: one batch that is b sequences, with their ends.
+-- Returns a problem of concatenated sequences: one batch with b sequences, and
+-- their ends.
 local function sequences(o)
   local ends = {q = cute.zeros({#LENGTHS + 1}, cute.i32),
                 k = cute.zeros({#LENGTHS + 1}, cute.i32)}
@@ -106,7 +107,7 @@ local function sequences(o)
   return p, ends
 end
 
--- Elements of sequence i, of n heads, of a list or a tensor.
+-- Returns the elements of sequence i of a list or a tensor with n heads.
 local function slice(p, x, ends, i, n)
   local b = type(x) == "table" and x or core.param_memory(x)
   local from, list = ends[i - 1] * n * p.d, {}
@@ -122,7 +123,7 @@ local function close(p, t, ends, i, n, want)
   assert.is_true(mean < 6e-3, ("sequence %d: %g"):format(i, mean))
 end
 
-describe("attention of sequences behind each other", function()
+describe("attention of concatenated sequences", function()
   for _, right in ipairs {false, 0} do
     it("is that of each, " .. (right and "causal" or "full"), function()
       local p, ends = sequences {h = 2, g = 1, d = 64, right = right or nil}
@@ -172,9 +173,9 @@ local FAULTS = {
   {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
 }
 
-describe("faults of attention's gradients are told:", function()
+describe("faults of attention's gradients are reported:", function()
   local near = oracle.problem {s = 130, t = 150, d = 32, h = 2, g = 1}
-  -- the first tiles of rows see nothing
+  -- the first tiles of rows attend to nothing
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}
   forward(near)
   forward(far)

@@ -1,6 +1,6 @@
--- Attention on the simulator: every size of head, both types, masks, shared
--- heads, ragged and tiny sizes, against plain Lua; and each barrier, wait and
--- predicate shown to be needed by taking it out.
+-- Attention on the simulator, against plain Lua: every head size, both types,
+-- masks, shared heads, partial and tiny sizes. Removing any barrier, wait or
+-- predicate must be detected.
 local cute = require "cute"
 local attention = require "kernels.attention"
 local compiled = require "spec.kernels".compiled
@@ -9,7 +9,7 @@ local support = require "spec.support"
 
 local BOUND = {bf16 = {6e-3, 3e-2}, f16 = {8e-4, 4e-3}}
 
--- Runs a problem with a maker: the report.
+-- Runs a problem with a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   local k = make {head = p.d, causal = o.causal,
@@ -64,7 +64,7 @@ describe("attention", function()
     end
   end)
 
-  it("gives zeros and -inf to rows that see nothing", function()
+  it("gives zeros and -inf to rows that attend to nothing", function()
     local _, p = run(attention, {s = 140, t = 70, d = 64, causal = true,
                                  right = 0})
     for i = 0, 69 do
@@ -74,9 +74,9 @@ describe("attention", function()
     assert.is_true(p.LSE(0, 0, 70) > -math.huge)
   end)
 
-  it("takes scores beyond what powers of 2 can", function()
-    -- Row s scores K's even keys by 2 * score, odd ones by score, and the last
-    -- key, of a later tile, by nothing.
+  it("takes scores beyond the range of powers of 2", function()
+    -- Row s scores K's even keys 2 * score, odd keys score, and the last key,
+    -- which is in a later tile, 0.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do
@@ -113,7 +113,7 @@ describe("attention", function()
     end
   end)
 
-  it("says that its scale is above 0", function()
+  it("requires a scale above 0", function()
     local p, k = oracle.problem {s = 40, t = 40, d = 32}, attention {head = 32}
     for _, scale in ipairs {0, -1, 0 / 0} do
       local r = support.report(k.kernel(p.Q, p.K, p.V, p.O, p.LSE, scale + 0.0)
@@ -150,7 +150,7 @@ describe("attention", function()
 end)
 
 describe("attention", function()
-  it("keeps in registers what it can", function()
+  it("keeps values in registers if possible", function()
     for _, c in ipairs {{64, "sm_80", 0}, {64, "sm_90a", 0},
                         {128, "sm_90a", 32}} do
       local d, arch, most = table.unpack(c)
@@ -166,7 +166,7 @@ describe("attention", function()
     end
   end)
 
-  it("refuses what it has no tile for", function()
+  it("rejects head sizes without a tile", function()
     for _, o in ipairs {{head = 80}, {}, {head = 64, window = {-1, 0}},
                         {head = 64, window = {1.5}}} do
       assert.has_error(function() attention(o) end)
@@ -201,7 +201,7 @@ local FAULTS = {
   {"flash", "acc:fill(0)", 1},
 }
 
-describe("attention's faults are told:", function()
+describe("attention's faults are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()
       local make = oracle.changed("attention", table.unpack(f, 1, 4))

@@ -1,4 +1,4 @@
--- The scripts of the GEMM ladder: bar charts, and what they refuse.
+-- The scripts of the GEMM ladder: bar charts, and rejected options.
 local chart = require "cutelua.bench.chart"
 local support = require "spec.support"
 
@@ -14,7 +14,7 @@ describe("chart", function()
     groups = {{label = "p", values = {0.5, 1.25}},
               {label = "q", values = {0.25, 1}}}}
 
-  it("draws a bar a value, as long as it says", function()
+  it("draws a bar for each value, in proportion", function()
     -- background, two of the legend, four bars
     assert.equal(7, count(svg, "<rect"))
     local width = {}
@@ -26,7 +26,7 @@ describe("chart", function()
     assert.is_true(math.abs(width[3] * 4 - width[4]) < 0.2)
   end)
 
-  it("marks the rival where a bar of 1 ends", function()
+  it("marks the rival at the end of a bar of 1", function()
     local x = tonumber(svg:match '<line x1="([%d.]+)"')
     local left = tonumber(svg:match '<rect x="([%d.]+)" y="34"')
     local one
@@ -34,7 +34,7 @@ describe("chart", function()
     assert.is_true(math.abs(x - left - one) < 0.2)
   end)
 
-  it("escapes what is markup", function()
+  it("escapes markup", function()
     assert.is_truthy(svg:find("a &lt; b", 1, true))
     assert.is_truthy(svg:find("R&amp;D", 1, true))
     assert.is_nil(svg:find("a < b", 1, true))
@@ -59,7 +59,7 @@ describe("a GEMM script", function()
     {{"--a", "/nonexistent.npy"}, "/nonexistent.npy"},
     {{"extra"}, "extra"},
   } do
-    it("refuses " .. table.concat(case[1], " "), function()
+    it("rejects " .. table.concat(case[1], " "), function()
       local out, err, code = run("gemm_base", "--device", "sim",
                                  table.unpack(case[1]))
       assert.equal("", out)
@@ -75,7 +75,7 @@ describe("a GEMM script", function()
                      err)
   end)
 
-  it("says which architecture has its atom", function()
+  it("reports which architecture has its atom", function()
     local _, err, code = run("gemm_fp8_sm89", "--device", "sim", "--arch",
                              "sm_80", "--m", "16", "--n", "16", "--k", "16")
     assert.is_truthy(err:find("needs sm_89 or newer", 1, true), err)
@@ -94,7 +94,7 @@ describe("a GEMM script", function()
     assert.equal(1, code)
   end)
 
-  it("refuses sizes of the ladder that are none", function()
+  it("rejects invalid sizes of the ladder", function()
     for _, text in ipairs {"0", "a", "64,-1", "1.5"} do
       local _, err, code = run("ladder", "--sizes", text, "--device", "sim")
       assert.is_truthy(err:find("--sizes: whole numbers", 1, true), err)
@@ -102,7 +102,7 @@ describe("a GEMM script", function()
     end
   end)
 
-  it("says when another kernel runs than the one on its page", function()
+  it("reports that another kernel runs than the one on its page", function()
     for size, want in pairs {["128"] = false, ["100"] = true} do
       local out, _, code = run("gemm3stage", "--rows", "--device", "sim",
                                "--m", size, "--n", "128", "--k", "64")

@@ -1,6 +1,6 @@
--- Convolution on the simulator against its definition: strides, padding,
--- dilation, ragged and tiny sizes; and each predicate, wait and barrier shown
--- to be needed by taking it out.
+-- Convolution on the simulator, against its definition: strides, padding,
+-- dilation, partial and tiny sizes. Removing any predicate, wait or barrier
+-- must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -12,7 +12,8 @@ local read, change = support.read, support.change
 
 local DEVICE = "sim:sm_90a"
 
--- A buffer's tensor, row-major, of whole numbers from -2 to 2, and its list.
+-- Returns a buffer's row-major tensor of whole numbers from -2 to 2, and its
+-- list.
 local function numbers(dtype, seed, ...)
   local shape, n = {...}, 1
   for _, extent in ipairs(shape) do n = n * extent end
@@ -24,7 +25,7 @@ end
 
 local function pair(x) return type(x) == "table" and x or {x, x} end
 
--- y at a pixel and filter, by the definition.
+-- Returns y at a pixel and filter, by the definition.
 local function defined(c, x, w, n, p, q, k)
   local stride, pad, step = pair(c.stride or 1), pair(c.padding or 0),
                             pair(c.dilation or 1)
@@ -43,7 +44,7 @@ local function defined(c, x, w, n, p, q, k)
   return sum
 end
 
--- A case's tensors, its launch and whether y is right.
+-- Returns a case's tensors, its launch and a check of y.
 local function problem(c, make)
   local large = c.large and 2 or 1
   local o = {tile = c.large and {256, 128, 64} or {64, 64, 32},
@@ -143,7 +144,7 @@ describe("conv2d", function()
     end
   end)
 
-  -- The lesson at its sizes on the simulator, at some on a GPU.
+  -- Runs the lesson at its sizes on the simulator, at some on a GPU.
   local function lesson(size, o, device)
     local spec = lessonlib.script_spec("scripts/conv2d.lua",
                                        "cutelua.bench.harness", "run")
@@ -182,12 +183,12 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    assert.is_nil(loop:find(" 56u", 1, true))  -- nor compares
+    assert.is_nil(loop:find(" 56u", 1, true))  -- no comparison either
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
   end)
 
-  it("keeps in L1 what its taps read again", function()
+  it("keeps repeated reads of its taps in L1", function()
     local function copies(...)
       local _, loop = traced(...)
       local _, kept = loop:gsub("cp_async_ca16", "")
@@ -200,7 +201,7 @@ describe("conv2d", function()
   end)
 end)
 
-describe("conv2d's faults are told:", function()
+describe("conv2d's faults are reported:", function()
   local SYNC, WAIT = "cute.arch.sync_threads()",
                      "cute.arch.cp_async_wait_group(stages - 2)"
   local COMMIT = "cute.arch.cp_async_commit_group()"
@@ -208,7 +209,7 @@ describe("conv2d's faults are told:", function()
     return assert(load(change(read(path), f[1], f[2], f[3] or ""),
                        "@" .. path))()
   end
-  -- conv2d with a changed text of its own, or of gemm_sm80's.
+  -- Returns conv2d with a changed text of its own, or of gemm_sm80.
   local function changed(path, f)
     if path == "kernels/conv2d.lua" then return loaded(path, f) end
     local kept = package.loaded["kernels.gemm_sm80"]
@@ -217,7 +218,7 @@ describe("conv2d's faults are told:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- 4 tiles of K: the last is in the stage that C goes through
+  -- 4 tiles of K: the last one is in the stage that C goes through
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}
   for path, faults in pairs {

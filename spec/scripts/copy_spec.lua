@@ -1,6 +1,6 @@
--- The copy ladder: every rung right at whole, ragged and tiny sizes against
--- plain Lua, with nothing to report; what its tables claim; every barrier,
--- wait and predicate found when it is taken out; the scripts' options.
+-- The copy ladder: every rung is right against plain Lua at whole, partial and
+-- tiny sizes, without reports. The tables' figures hold, and removing any
+-- barrier, wait or predicate is detected. Also the scripts' options.
 local core = require "cute.core"
 local cute = require "cute"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -15,7 +15,8 @@ for _, name in ipairs(RUNGS) do
   text[name] = support.read("scripts/" .. name .. ".lua")
 end
 
--- What a script gives to cute.copylesson: a list of cases with all fields.
+-- Returns the cases of a script, as passed to cute.copylesson, with all fields
+-- set.
 local function cases_of(name, source)
   local spec = assert(lessonlib.script_spec(name .. ".lua",
     "cutelua.bench.copylesson", "run", source or text[name]))
@@ -26,8 +27,8 @@ local function cases_of(name, source)
   return cases
 end
 
--- Runs a kernel of a case at (m,n): the report (of a simulator), and how many
--- elements of B are not what plain Lua says.
+-- Runs a kernel of a case at (m,n). Returns the simulator's report, and how
+-- many elements of B differ from plain Lua's.
 local function run(case, m, n, opts)
   opts = opts or {}
   local dtype = case.dtype or cute.bf16
@@ -82,12 +83,12 @@ local function traffic(case, m, n, kernel)
   return r
 end
 
--- A script with the nth occurrence of `from` replaced.
+-- Returns a script with the nth occurrence of `from` replaced.
 local function change(name, from, to, nth)
   return support.change(text[name], from, nth or 1, to)
 end
 
--- A fault is caught when the simulator reports it.
+-- Checks that the simulator reports a fault.
 local function assert_caught(kinds, name, source, m, n)
   local found
   for _, case in ipairs(cases_of(name, source)) do
@@ -103,7 +104,7 @@ local function assert_caught(kinds, name, source, m, n)
 end
 
 describe("the copy ladder", function()
-  it("copies any size, with nothing to report", function()
+  it("copies any size, without reports", function()
     check_sizes "sim:sm_80"
   end)
 
@@ -202,7 +203,7 @@ describe("the copy scripts", function()
     return support.run {"scripts/" .. name .. ".lua", ...}
   end
 
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, name in ipairs(RUNGS) do
       local out, err, code = script(name, "--device", "sim", "--m", "130",
                                     "--n", "72")
@@ -214,7 +215,7 @@ describe("the copy scripts", function()
     end
   end)
 
-  it("refuse sizes that are none", function()
+  it("reject invalid sizes", function()
     for _, c in ipairs {{"--m", "0"}, {"--n", "-3"}, {"--m", "x"},
                         {"--n", "99999999999"}, {"--m", "1.5"},
                         {"--rounds", "-1"}, {"--columns", "3"}} do
@@ -226,7 +227,7 @@ describe("the copy scripts", function()
     end
   end)
 
-  it("say when a size is beyond the memory", function()
+  it("report a size beyond the memory", function()
     local _, err, code = script("copy_tile", "--device", "sim", "--m",
                                 "2000000000", "--n", "2000000000")
     assert.equal(1, code)
@@ -241,7 +242,7 @@ describe("the copy scripts", function()
     assert.truthy(out:find("tArA", 1, true))
   end)
 
-  it("run as one ladder, and record what was counted", function()
+  it("run as one ladder, and record the counts", function()
     local dir = support.folder()
     local path = dir .. "/copies.tsv"
     local out, err, code = script("copy_ladder", "--device", "sim", "--m",
@@ -255,7 +256,7 @@ describe("the copy scripts", function()
         "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
       assert.truthy(name, lines[i])
       names[#names + 1] = name
-      -- B once and A once, 144 bytes a row, and instructions were counted
+      -- B once and A once, 144 bytes a row; instructions were counted
       assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
       assert.is_true(tonumber(n) > 50)
       assert.truthy(out:find(name .. " +%d+ blocks"), out)

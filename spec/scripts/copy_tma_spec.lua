@@ -1,6 +1,6 @@
--- The copy by TMA: right at whole, ragged and tiny sizes, under many
--- schedules, with nothing to report; every wait, fence and barrier found when
--- it is taken out; copy_tile in its place where TMA cannot.
+-- The copy by TMA: right at whole, partial and tiny sizes, under many
+-- schedules, without reports. Removing any wait, fence or barrier is detected.
+-- copy_tile replaces it where TMA does not apply.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local harness = require "cutelua.bench.harness"
@@ -13,7 +13,7 @@ local TEXT = support.read(PATH)
 
 local own = arg
 local function lesson(text)
-  rawset(_G, "arg", {[0] = PATH})  -- where copy_tile is
+  rawset(_G, "arg", {[0] = PATH})  -- copy_tma finds copy_tile by it
   local spec = assert(lib.script_spec(PATH, "cutelua.bench.copylesson", "run",
                                       text))
   rawset(_G, "arg", own)
@@ -25,7 +25,7 @@ local function contestants(l)
   return table.move(l.compare, 1, #l.compare, 2, list)
 end
 
--- Rows of 16-byte pieces, or a single one.
+-- Rows of 16-byte multiples, or a single row.
 local SIZES = {{1, 1}, {1, 17}, {1, 8}, {2, 24}, {17, 40}, {31, 256}, {32, 264},
                {33, 512}, {64, 130 * 8}, {129, 72}, {130, 520}, {128, 1024},
                {100, 456}}
@@ -61,7 +61,7 @@ describe("the copy by TMA", function()
     end
   end)
 
-  it("asks for each byte once, and no thread touches one", function()
+  it("loads each byte once, without threads", function()
     local l = lesson()
     local p = harness.problem(l, {128, 512})
     local _, reports = harness.try(p, "sim:sm_90a")
@@ -69,7 +69,7 @@ describe("the copy by TMA", function()
     assert.equal(0, reports[1]:total "wavefronts")
   end)
 
-  it("leaves to copy_tile what TMA cannot", function()
+  it("uses copy_tile where TMA does not apply", function()
     local l = lesson()
     local say, said = lib.say, {}
     lib.say = function(...) said[#said + 1] = string.format(...) end
@@ -96,7 +96,7 @@ describe("the copy by TMA", function()
       .. "mode 1, 140 bytes, is no multiple of 16\n"), out)
   end)
 
-  it("is found out without what it needs", function()
+  it("is reported with missing synchronization", function()
     for _, c in ipairs {
       {"arch.mbarrier_arrive_and_expect_tx(bar, load.tx_bytes)",
        "arch.mbarrier_arrive(bar)", "deadlock"},
@@ -129,7 +129,7 @@ describe("the copy by TMA", function()
     end
   end)
 
-  it("is what NVRTC takes", function()
+  it("is accepted by NVRTC", function()
     local l = lesson()
     each(l, {256, 256}, function(c, p)
       local r = harness.launches(p, c.make)[1]

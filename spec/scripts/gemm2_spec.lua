@@ -1,5 +1,5 @@
--- GEMMs on gemm_sm80's base: split along K, and grouped; small whole numbers,
--- against sums on the host; every barrier and fence shown to be needed.
+-- GEMMs based on gemm_sm80, split-K and grouped: small whole numbers against
+-- sums on the host. Removing any barrier or fence must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_grouped = require "kernels.gemm_grouped"
@@ -20,7 +20,7 @@ local function small(more)
   return o
 end
 
--- A row-major tensor of whole numbers from -2 to 2, and its list.
+-- Returns a row-major tensor of whole numbers from -2 to 2, and its list.
 local function numbers(dtype, seed, ...)
   local n = 1
   for _, extent in ipairs {...} do n = n * extent end
@@ -29,14 +29,14 @@ local function numbers(dtype, seed, ...)
   return cute.make_tensor(b, cute.make_layout({...}, cute.LayoutRight)), list
 end
 
--- Row i of a times row j of b, from `at` of it on.
+-- Returns row i of a times row j of b, whose elements begin at `at`.
 local function product(a, b, K, i, j, at)
   local sum = 0
   for k = 0, K - 1 do sum = sum + a[i * K + k] * b[(at or 0) + j * K + k] end
   return sum
 end
 
--- gemm_splitk whose blocks meet in a changed way.
+-- Returns gemm_splitk with a changed split-K reduction.
 local function changed(f)
   local path = "kernels/splitk_reduce.lua"
   local kept = package.loaded["kernels.splitk_reduce"]
@@ -70,7 +70,7 @@ describe("gemm_splitk", function()
       local launch, C, want, gemm = problem(M, N, K, splits)
       local parts = gemm.grid(M, N, K)[3]
       assert.is_true(parts <= splits and parts >= 1)
-      for seed = 1, 2 do  -- the counts begin at 0 again
+      for seed = 1, 2 do  -- the counters are 0 again
         local r = launch(seed)
         assert.is_true(r.ok, tostring(r))
         for i = 0, M - 1 do
@@ -83,7 +83,7 @@ describe("gemm_splitk", function()
     end)
   end
 
-  it("goes on as gemm_sm80 does", function()
+  it("accepts epilogues like gemm_sm80", function()
     local launch, C, want = problem(64, 72, 128, 2)
     for i = 0, 63 do for j = 0, 71 do C[{i, j}] = i end end
     assert.is_true(launch(1, 2.0, 3.0).ok)
@@ -112,8 +112,8 @@ describe("gemm_splitk", function()
     end
   end)
 
-  -- (The barrier before the count is one that the simulator does not see: which
-  -- accesses a release covers it does not follow.)
+  -- (The simulator does not detect a missing barrier before the counter: it
+  -- does not track which accesses a release covers.)
   for _, f in ipairs {
     {'sem = "acq_rel"', 1, 'sem = "relaxed"'},
     {'sem = "acq_rel"', 1, 'sem = "release"'},
@@ -168,7 +168,7 @@ describe("gemm_grouped", function()
     run({20, 100, 9}, 64, 64, {rows = true})
   end)
 
-  it("leaves all else as it was", function()
+  it("leaves other memory unchanged", function()
     assert.equal(-99, run({0, 0}, 8, 16)(0, 3))
   end)
 end)

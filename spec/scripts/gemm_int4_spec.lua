@@ -1,6 +1,6 @@
--- 4-bit weights: gemm_int4 at few and many rows, all groups, with zero points,
--- against sums on the host, for equality; packing; every barrier, wait and
--- predicate shown to be needed; NVRTC takes the text.
+-- 4-bit weights: gemm_int4 with few and many rows, all group sizes, zero
+-- points, compared exactly with sums on the host; packing. Removing any
+-- barrier, wait or predicate must be detected, and NVRTC must accept the text.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"
@@ -11,21 +11,21 @@ local support = require "spec.support"
 
 local DEVICE = "sim:sm_80"
 
--- A matrix of whole numbers.
+-- Returns a matrix of whole numbers.
 local function numbers(dtype, seed, lo, hi, rows, cols)
   return kernels.row_major(
     core.buffer(dtype, rows * cols):fill_int(seed, lo, hi), rows, cols)
 end
 
--- Powers of two, of all signs: products with them are exact.
+-- Returns powers of two of either sign: products with them are exact.
 local function scales(dtype, rows, cols)
   return kernels.tensor({rows, cols}, dtype, function(i)
     return (i % 5 == 0 and -1 or 1) * 2.0 ^ (i % 3 - 1)
   end)
 end
 
--- A problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C, ...}:
--- launch(seed, device) and check(), whether C is right.
+-- Returns a problem {M, N, K, group (nil: a column), zeros, dtype, dtype of C,
+-- ...}: launch(seed, device), and check(), which reports whether C is right.
 local function problem(o, make)
   local M, N, K = o[1], o[2], o[3]
   local dtype = o.dtype or cute.bf16
@@ -107,7 +107,7 @@ describe("gemm_int4", function()
   for i, o in ipairs(CASES) do
     it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
-      for seed = 1, 2 do  -- the counts begin at 0 again
+      for seed = 1, 2 do  -- the counters are 0 again
         local report = support.report(p.launch(seed))
         assert.is_true(report.ok, tostring(report))
         assert.is_true(p.check())
@@ -128,7 +128,7 @@ describe("gemm_int4", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     local function refused(text, f, ...)
       local ok, err = pcall(f, ...)
       assert.is_false(ok)
@@ -163,7 +163,7 @@ describe("gemm_int4", function()
                  {{16, 8192, 8192}, {group = 32}}, {{64, 4096, 4096}, {}},
                  {{64, 4096, 4096}, {zeros = true, group = 32}}}
 
-  it("is what NVRTC takes, in registers", function()
+  it("is accepted by NVRTC, without spills", function()
     for i, arch in pairs {"sm_80", "sm_90a", [5] = "sm_90a"} do
       local p = harness.problem(lesson, LARGE[i][1], {opt = LARGE[i][2],
         bare = true, dtype = i == 2 and "f16" or "bf16"})
@@ -188,7 +188,7 @@ describe("gemm_int4", function()
     end
   end)
 
-  it("shares a long K among blocks where columns are few", function()
+  it("splits a long K among blocks if there are few columns", function()
     local function parts(k, cluster)
       local made = gemm_int4 {m = 16, n = 1024, k = k, group = 128,
                               cluster = cluster}
@@ -211,7 +211,7 @@ describe("gemm_int4", function()
   end)
 end)
 
-describe("gemm_int4's faults are told #long:", function()
+describe("gemm_int4's faults are reported #long:", function()
   local RAGGED = {5, 80, 448, group = 64, zeros = true, splits = 2,
                   warps = {4, 2}, columns = 2}
   local ALONG = {16, 144, 1088, group = 32, splits = 2, warps = {1, 4},

@@ -1,6 +1,6 @@
--- kernels/gemm_sm80 as others use it: epilogues, batches, operands of nested
--- modes or through a function, and cute.tiles under some of a block's threads;
--- small whole numbers, against sums on the host.
+-- kernels/gemm_sm80 as other kernels use it: epilogues, batches, operands with
+-- nested modes or through a function, and cute.tiles in some of a block's
+-- threads; small whole numbers against sums on the host.
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local kernels = require "spec.kernels"
@@ -9,7 +9,8 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- A tensor of whole numbers from -3 to 3, and what it holds at a coordinate.
+-- Returns a tensor of whole numbers from -3 to 3, and a function of a
+-- coordinate that returns its element.
 local function numbers(shape, seed, dtype, layout)
   local t = cute.zeros(layout or shape, dtype or cute.bf16)
   local state = seed or 1
@@ -56,7 +57,7 @@ local function launch(gemm, grid, ...)
   gemm.kernel(...):launch {grid = grid, block = gemm.block, device = DEVICE}
 end
 
--- C(i, j) == f(i, j) for all.
+-- Checks that C(i, j) == f(i, j) for all i, j.
 local function check(C, f)
   for i = 0, cute.size(C, 0) - 1 do
     for j = 0, cute.size(C, 1) - 1 do
@@ -88,7 +89,7 @@ describe("gemm_sm80's epilogue", function()
       end)
   end
 
-  it("reads what is broadcast, transposed or C itself", function()
+  it("reads broadcast and transposed tensors, and C itself", function()
     local M, N, K = 64, 72, 32
     local A, B, C = numbers({M, K}, 1), numbers({N, K}, 2),
       numbers({M, N}, 3, cute.f32)
@@ -146,7 +147,7 @@ describe("gemm_sm80's batches", function()
         cute.zeros(cute.make_layout({M, N, L}, {N * L, 1, N}), cute.f32))
   end)
 
-  it("are the same matrix where there is but one", function()
+  it("share one matrix if there is only one", function()
     run(numbers({M, K, 1}, 1, nil, cute.make_layout({M, K, 1}, {K, 1, 0})),
         cute.make_tensor(numbers({N, K}, 2).iterator,
                          cute.make_layout({N, K, L}, {K, 1, 0})),
@@ -191,8 +192,8 @@ describe("gemm_sm80's operands", function()
     assert.is_truthy(source:find("cp_async_cg16_zfill", 1, true))
   end)
 
-  -- Matrices whose K is (32,k): tiles of a row of K elements, of which k has
-  -- strides of its own.
+  -- Matrices whose K is (32,k): tiles of a K row, in which k has strides of its
+  -- own.
   for what, c in pairs {
     ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
                              {{2, 3, 2}, {192, 64, 32}}},
@@ -236,8 +237,8 @@ describe("gemm_sm80's operands", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 
-  -- What the text of the main loop does, in order: fetches, products, copies
-  -- of A and of B, the wait.
+  -- Returns the order of operations in the text of the main loop: fetches,
+  -- products, copies of A and of B, the wait.
   local function passes(tile)
     local gemm = gemm_sm80 {tile = tile}
     local p = gemm.kernel(cute.empty({256, 512}, cute.bf16),
@@ -253,7 +254,7 @@ describe("gemm_sm80's operands", function()
     return table.concat(out, " ")
   end
 
-  it("are asked for between blocks of K", function()
+  it("are loaded between blocks of K", function()
     assert.equal("fetch mma fetch A mma fetch B mma wait fetch mma",
                  passes {128, 128, 64})
     assert.equal("fetch A B mma wait fetch mma", passes {128, 128, 32})
@@ -289,7 +290,7 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- rows behind the last are not read, but have an address
+            -- rows past the last are not read, but have an address
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)
@@ -316,7 +317,7 @@ describe("cute.tiles", function()
     end
   end)
 
-  it("refuses threads that do not divide a tile", function()
+  it("rejects threads that do not divide a tile", function()
     local gemm = gemm_sm80 {tile = {192, 128, 64}, atoms = {3, 2, 1},
                             permutation = {48, 32, 16}}
     local A, B = cute.empty({192, 64}, cute.bf16),
@@ -330,7 +331,7 @@ describe("cute.tiles", function()
       .. "be shared out to 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps, each with a tile and stages of its own.
+  -- Two groups of warps, each with its own tile and stages.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64
     local A, B = numbers({M, K}, 1), numbers({N, K}, 2)

@@ -1,12 +1,12 @@
--- What lessons share that state their own operands: whose results are right,
--- what is refused, several launches, the export for other programs.
+-- The harness of lessons that define their own operands: comparison of results,
+-- rejected options, several launches, the export for other programs.
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local support = require "spec.support"
 
 local NAN = 0 / 0
 
--- y = a x, where `wrong(i, y)` may be put in its place.
+-- y = a x; `wrong(i, y)` may replace the value.
 local function scale(wrong)
   return cute.kernel("scale", function(x, y, a)
     local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
@@ -39,7 +39,7 @@ local function try(fields, size, o)
 end
 
 describe("the harness of lessons", function()
-  it("takes what is right", function()
+  it("accepts right results", function()
     for _, dtype in ipairs {"f32", "bf16", "i32"} do
       local ok, reports, wrong = try({}, 100, {dtype = dtype})
       assert.is_nil(wrong)
@@ -48,7 +48,7 @@ describe("the harness of lessons", function()
     end
   end)
 
-  it("sees one wrong element, and says which", function()
+  it("finds one wrong element, and reports it", function()
     for _, c in ipairs {
       {"f32", 1.00002}, {"bf16", 1.02}, {"f32", NAN}, {"i32", 1.2},
       {"f32", math.huge}, {"f32", -1}} do
@@ -69,7 +69,7 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- a zero among large numbers may be off by as much as these are rounded
+    -- a zero among large numbers may be off by the rounding of those
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)
@@ -89,7 +89,7 @@ describe("the harness of lessons", function()
     assert.is_true((try(fields)))
   end)
 
-  it("sees elements that nobody wrote", function()
+  it("finds unwritten elements", function()
     local ok, _, wrong = try {make = function()
       return {kernel = scale(), block = 32, args = {"x", "y", 2.0}, grid = 3}
     end}
@@ -112,7 +112,7 @@ describe("the harness of lessons", function()
     assert.truthy(how:find "of 10 elements$", how)
   end)
 
-  it("runs several launches, and keeps what a result held", function()
+  it("runs several launches, and keeps a result's initial values", function()
     local add = cute.kernel("add", function(x, y)
       local i = cute.arch.thread_idx()
       y[i] = y[i] + x[i]
@@ -129,7 +129,7 @@ describe("the harness of lessons", function()
       end,
       reference = function(p, i) return {y = {2.0 * p.x[i] + p.was.y[i]}} end},
       {32}, {dtype = "i32"})
-    for _ = 1, 2 do  -- the second run begins as the first did
+    for _ = 1, 2 do  -- the second run starts like the first
       local ok, reports, wrong = harness.try(p, "sim")
       assert.is_nil(wrong)
       assert.is_true(ok)
@@ -138,7 +138,7 @@ describe("the harness of lessons", function()
     assert.equal(32 * 4 * 3, p.bytes)  -- x, y twice, no scratch
   end)
 
-  it("says when operands are beyond the memory", function()
+  it("reports operands beyond the memory", function()
     local _, err, code = support.run {"scripts/softmax.lua", "--device", "sim",
       "--rows", "2000000000", "--n", "2000000000"}
     assert.equal(1, code)

@@ -1,5 +1,5 @@
 -- kernels/gemm_sm90 and the Hopper rungs of the ladder on the simulator: every
--- schedule, cluster and order of D, at odd sizes, small whole numbers against
+-- schedule, cluster and layout of D, at odd sizes, small whole numbers against
 -- sums on the host; and their text under NVRTC.
 local core = require "cute.core"
 local cute = require "cute"
@@ -35,7 +35,7 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
-  it("scales, adds what was there, and runs an epilogue", function()
+  it("scales, adds the previous D, and runs an epilogue", function()
     local m, n, k = 130, 72, 136
     local A, B = matrix(m, k, 1), matrix(n, k, 2)
     local want = product(A, B)
@@ -52,7 +52,7 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- rows of whole tiles, of which the cluster has one more
+    -- rows of whole tiles; the cluster has one tile more
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -83,7 +83,8 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  -- Choices, types and orders of one or two matrices that are read like D.
+  -- Configurations, and types and layouts of one or two matrices that are read
+  -- like D.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
     {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
@@ -144,7 +145,7 @@ describe("gemm_sm90 on the simulator", function()
     end)
   end
 
-  it("adds to what D was, by TMA both ways", function()
+  it("adds to the previous D, by TMA both ways", function()
     local g = gemm_sm90 {tile = {128, 64, 64}, epi = {64, 32},
       sources = {{dtype = cute.bf16, major = "n"}},
       epilogue = function(acc, place)
@@ -164,7 +165,7 @@ describe("gemm_sm90 on the simulator", function()
     end))
   end)
 
-  it("says which source it cannot read", function()
+  it("reports unsupported sources", function()
     local why = "gemm_sm90: source 1 = {dtype = u8, major = \"n\"}; a type of "
       .. "16 or 32 bits and \"n\" or \"m\" are needed"
     support.raises(why, gemm_sm90, {sources = {{dtype = cute.u8,
@@ -259,7 +260,7 @@ describe("gemm_sm90 on the simulator", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     support.raises("no option 'stage'", gemm_sm90, {stage = 3})
     support.raises("persistent = false has one tile a block", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
@@ -287,8 +288,8 @@ describe("stream-K in gemm_sm90", function()
     want = function(x, y) return rounded(exact(x, y)) end
   end)
 
-  -- Ends well on 5 multiprocessors, or what was told; by kernels with these
-  -- changes of their text (spec.planted).
+  -- Runs on 5 SMs with these changes of the kernel's text (spec.planted).
+  -- Returns "ends" and what is wrong with D, or the fault.
   local function changed(...)
     local g = planted.kernel {...}(choices)
     local D = matrix(m, n)
@@ -298,7 +299,7 @@ describe("stream-K in gemm_sm90", function()
     return why
   end
 
-  it("is exact for any grid, its workspace as it was #long", function()
+  it("is exact for any grid, and restores its workspace #long", function()
     local g = gemm_sm90(choices)
     for _, sms in ipairs {1, 3, 7, 12, 40} do
       local D = matrix(m, n)
@@ -325,7 +326,7 @@ describe("stream-K in gemm_sm90", function()
     end))
   end)
 
-  it("is told where sums are handed over wrongly", function()
+  it("is reported if partial sums are passed wrongly", function()
     assert.same({"ends"}, {changed()})
     local race = "read by block .* and write by block .* with nothing to order"
     for _, sem in ipairs {"release", "acquire"} do
@@ -341,7 +342,7 @@ describe("stream-K in gemm_sm90", function()
       "stream", "    pipe:consumer_release(read)\n", ""})
   end)
 
-  it("says what it does not go with", function()
+  it("reports incompatible options", function()
     local why = 'split = "stream" is for consumers that share a tile, and '
       .. "clusters along one mode"
     support.raises(why, gemm_sm90, {split = "stream", schedule = "pingpong"})
@@ -389,7 +390,7 @@ describe("gemm_sm90's rule", function()
     end
   end
 
-  it("chooses what was fastest", function()
+  it("chooses the fastest configuration", function()
     for _, s in ipairs(fastest) do
       local o = gemm_sm90.choose(s[1], s[2], s[3], {dtype = s.dtype,
         promote = s.promote, d_major = s.d_major or "m"})
@@ -412,8 +413,8 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("has blocks side by side that read few rows", function()
-    -- tiles of 64x64: 2 beside 6 are 8 rows of tiles, 1 beside 12 are 13; of
-    -- more the runs are of 4, beside 3 others
+    -- tiles of 64x64: 2 along one mode and 6 along the other are 8 rows of
+    -- tiles, 1 and 12 are 13; of more the runs are of 4, beside 3 others
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},
@@ -431,7 +432,7 @@ describe("gemm_sm90's rule", function()
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
-    -- a cluster keeps its place
+    -- a cluster keeps its orientation
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
   end)
@@ -474,7 +475,7 @@ describe("gemm_sm90's rule", function()
 end)
 
 describe("gemm_sm90's rule", function()
-  it("lets blocks go after one wave, and L2 keep what is read again",
+  it("lets blocks exit after one wave, and L2 keep repeated reads",
      function()
     local Hint = cute.nvgpu.cpasync.CacheHint
     local FIRST, LAST = Hint.EVICT_FIRST, Hint.EVICT_LAST
@@ -511,7 +512,7 @@ describe("gemm_sm90's rule", function()
         assert.is_true(c.options.stages >= 2)
       end
     end
-    -- one wave of 20 clusters of two needs twice that many multiprocessors
+    -- one wave of 20 clusters of two needs twice that many SMs
     local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
     for _, x in ipairs(c) do
       if said(x.options) == "128x256 2x1" then
@@ -522,7 +523,7 @@ describe("gemm_sm90's rule", function()
     error "no cluster of 2 x 1"
   end)
 
-  it("is right where it chooses", function()
+  it("is right with its own choice", function()
     for i, s in ipairs {{200, 72, 136}, {70, 520, 72}, {130, 264, 520},
                         {70, 60, 1160}} do
       local m, n, k = table.unpack(s)
@@ -566,12 +567,12 @@ describe("the Hopper rung", function()
         assert.is_true(ok, lesson.what_is_wrong(v, how))
         assert.equal(script, report.kernel)
       end
-      if script == "gemm_hopper" then  -- its blocks stay
+      if script == "gemm_hopper" then  -- its blocks are persistent
         local large = rung.choose and rung.choose(8192, 8192, 8192) or rung
         local g = large.grid(8192, 8192, 8192)
         assert.equal(132, g[1] * g[2] * g[3])
       end
-      local p = lesson.problem(rung, {40, 30, 18},  -- no 16 bytes of a row
+      local p = lesson.problem(rung, {40, 30, 18}, -- rows shorter than 16 bytes
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})
       local report = lesson.simulate(rung, p, DEVICE)
@@ -582,7 +583,7 @@ describe("the Hopper rung", function()
 end)
 
 describe("the Hopper scripts", function()
-  it("say which kernel serves instead, and why", function()
+  it("report which kernel runs instead, and why", function()
     local function says(name, words, why)
       local out, err, code = support.run {("scripts/%s.lua"):format(name),
         "--device", "sim", table.unpack(words)}
@@ -615,7 +616,7 @@ describe("the Hopper scripts", function()
                            1, true), err)
   end)
 
-  it("say which word is wrong", function()
+  it("report which argument is wrong", function()
     for words, want in pairs {
       ["--m 0"] = "--m: a whole number of at least 1 expected, got '0'",
       ["--n -3"] = "--n: a whole number of at least 1 expected, got '-3'",
@@ -646,7 +647,7 @@ describe("the Hopper scripts", function()
 end)
 
 describe("gemm_sm90 as text", function()
-  it("keeps to registers and says nothing", function()
+  it("uses no local memory and gives no warnings", function()
     if not jit.version() then return pending "needs NVRTC" end
     for _, o in ipairs {hopper.CASES[1][2], hopper.PING, hopper.CASES[8][2],
                         hopper.CASES[9][2],

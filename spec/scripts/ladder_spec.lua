@@ -1,6 +1,6 @@
--- The GEMM ladder on the simulator: every rung at ragged and tiny sizes, in
--- all orders of its operands, with alpha and beta; and each barrier, wait and
--- predicate shown to be needed by taking it out.
+-- The GEMM ladder on the simulator: every rung at partial and tiny sizes, in
+-- all orders of its operands, with alpha and beta. Removing any barrier, wait
+-- or predicate must be detected.
 local core = require "cute.core"
 local cute = require "cute"
 local planted = require "spec.planted"
@@ -15,10 +15,12 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- A rung of a script's text, with modules of changed text in between.
+-- Returns a rung of a script's text, with changed texts of the modules that it
+-- loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
-  if modules then stub["kernels.gemm_sm80"] = false end  -- loaded over them
+  -- reloaded with the changed modules
+  if modules then stub["kernels.gemm_sm80"] = false end
   for module, value in pairs(modules or {}) do stub[module] = value end
   for module, value in pairs(stub) do
     kept[module] = package.loaded[module] or false
@@ -31,14 +33,14 @@ local function rung_of(name, text, modules)
   return rung
 end
 
--- The report of a run, and whether C was right.
+-- Returns the report of a run, and whether C was right.
 local function run(rung, size, o, device, seed)
   local p = real.problem(rung, size, o)
   local r = real.simulate(rung, p, device or "sim:sm_90a", {seed = seed})
   return r, (real.verify(rung, p)), p
 end
 
--- 25 triples in which every pair of extents of the list meets.
+-- 25 triples that contain every pair of extents of the list.
 local EXTENTS = {1, 2, 17, 127, 129}
 local sizes = {}
 for i = 1, 5 do
@@ -66,7 +68,7 @@ describe("the GEMM ladder", function()
     end)
   end
 
-  it("does not read C where beta is 0", function()
+  it("does not read C if beta is 0", function()
     local rung = rung_of "gemm_base"
     for _, size in ipairs {{100, 50, 30}, {128, 128, 64}} do
       local p = real.problem(rung, size, {alpha = 3})
@@ -76,7 +78,7 @@ describe("the GEMM ladder", function()
     end
   end)
 
-  it("gives what a page does not take to the general kernel", function()
+  it("uses the general kernel for unsupported problems", function()
     for _, name in ipairs {"gemm_base", "gemm3stage"} do
       local rung = rung_of(name)
       for _, case in ipairs {
@@ -106,7 +108,7 @@ describe("the GEMM ladder", function()
     assert.equal(3, count)  -- whole tiles; 16-byte rows; any
   end)
 
-  it("has no predicate, and no conflict, where tiles fit", function()
+  it("has no predicate, and no conflict, if tiles fit", function()
     for _, name in ipairs {"gemm_base", "gemm_sm80_best", "sgemm"} do
       local rung = rung_of(name)
       local r = run(rung, {256, 256, 256})
@@ -200,13 +202,14 @@ local IN_SM90 = {  -- by files of kernels/gemm_sm90/
      1}, {"if not made then pipeline.agent_sync(true, true) end", 1}},
 }
 
--- What a change of a text was, to read.
+-- Describes a text change for a test's title.
 local function title(name, f)
   return ("%s: %s (%d) %s"):format(name, f[1], f[2],
     f[3] and "is " .. f[3] or "left out")
 end
 
--- By the simulator, or by the trace: registers that are in flight.
+-- Checks that the simulator reports a fault, or the trace, for registers in
+-- flight.
 local function assert_told(rung, size)
   for seed = 1, 2 do
     local ok, r = pcall(run, rung, size, nil, nil, seed)
@@ -216,8 +219,9 @@ local function assert_told(rung, size)
   end
 end
 
--- (Hundreds of runs of what spec/sim/planted_spec.lua has with sanitizers.)
-describe("the ladder's faults are told #noasan #long:", function()
+-- (Hundreds of runs; spec/sim/planted_spec.lua covers the same with
+-- sanitizers.)
+describe("the ladder's faults are reported #noasan #long:", function()
   for name, faults in pairs(IN_SCRIPTS) do
     local text = read("scripts/" .. name .. ".lua")
     for _, f in ipairs(faults) do
@@ -248,7 +252,7 @@ describe("the ladder's faults are told #noasan #long:", function()
         local module = planted.kernel {{part, f[1], f[3] or "", f[2]}}
         local rung = rung_of("gemm_hopper", nil,
                              {["kernels.gemm_sm90"] = module})
-        rung.choose = nil  -- with clusters, and blocks that stay, at any size
+        rung.choose = nil  -- with clusters and persistent blocks, at any size
         assert_told(rung, {300, 520, 648})
       end)
     end
@@ -267,7 +271,7 @@ describe("the ladder's faults are told #noasan #long:", function()
       assert.is_false(r.ok)
     end)
   end
-  it("behind the last tile, a stage that was never written", function()
+  it("after the last tile, a stage that was never written", function()
     assert_told(with_sm80("gemm_sm80_best", {
       "at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)", 1,
       "at = read"}), {128, 256, 64})

@@ -1,6 +1,6 @@
 -- Lessons of the library's kernels: right on the simulator with every type and
--- option, with nothing to report; a wrong element of any result is told; NVRTC
--- takes what runs on a GPU, and other programs get it.
+-- option, without reports. A wrong element of any result is detected, NVRTC
+-- accepts the GPU kernels, and the export for other programs works.
 local harness = require "cutelua.bench.harness"
 local kernels = require "spec.kernels"
 local lib = require "cutelua.bench.lessonlib"
@@ -29,7 +29,7 @@ local function spec_of(name)
                                 "cutelua.bench.harness", "run"))
 end
 
--- The first element of each result, made wrong, is found.
+-- Makes the first element of each result wrong, and checks that this is found.
 local function finds_what_is_wrong(p)
   for _, o in ipairs(p.operands) do
     if o.out and not o.scratch then
@@ -58,7 +58,7 @@ describe("the lesson", function()
       end
     end)
 
-    it(name .. " is what NVRTC takes", function()
+    it(name .. " is accepted by NVRTC", function()
       local spec = spec_of(name)
       local p = harness.problem(spec, spec.sim[1], {bare = true})
       for _, r in ipairs(harness.launches(p, spec.make)) do
@@ -78,7 +78,7 @@ describe("the lesson", function()
 end)
 
 describe("lessons of the library", function()
-  it("say what they did", function()
+  it("print their results", function()
     local out, err, code = support.run {"scripts/gemm_grouped.lua",
                                         "--device", "sim", "--m", "70"}
     assert.equal("", err)

@@ -1,11 +1,13 @@
--- Kernels of the library given what they cannot do: the error names the option
--- or operand and the script's line; what they can do at the edge is right.
+-- Kernels of the library with options they do not support: the error names the
+-- option or operand and the script's line. Limits themselves give right
+-- results.
 local cute = require "cute"
 local support = require "spec.support"
 
 local Z = cute.zeros
 
--- What each line of a script gives; the error of a line names this line.
+-- Checks each line of a script: its result, or its error, which must name the
+-- line.
 local function lines_refused(head, cases)
   for _, c in ipairs(cases) do
     local text, want = head .. "\n\n" .. c[1], c[2]
@@ -37,7 +39,7 @@ local function dense(i, layout, n)
 end
 
 describe("a kernel of the library", function()
-  it("has no option but those of its maker", function()
+  it("has only the options of its maker", function()
     for _, c in ipairs {
       {"'softmax' {n = 9, dtypo = f32}", "softmax: no option 'dtypo' (did you "
         .. "mean dtype?): there are backward block "},
@@ -101,7 +103,7 @@ describe("a kernel of the library", function()
     end
   end)
 
-  it("says which option is wrong", function()
+  it("reports which option is wrong", function()
     lines_refused(HEAD, {
       {"of 'softmax' {n = 9, dtype = f32, threads = 3}",
        "rows: threads = 3; a power of two from 1 to 1024 is needed"},
@@ -142,7 +144,7 @@ describe("a kernel of the library", function()
 end)
 
 describe("a kernel of the library", function()
-  it("says which operand is wrong", function()
+  it("reports which operand is wrong", function()
     local made = HEAD .. [[
 local soft = of "softmax" {n = 64, dtype = bf16}
 local rms = of "norm".rms {n = 64, dtype = f32, weight = true}
@@ -206,7 +208,7 @@ local q = Z({1, 5, 3, 32}, bf16)
 end)
 
 describe("a kernel of the library", function()
-  it("of Hopper says which choice is wrong", function()
+  it("of Hopper reports which option is wrong", function()
     local function integer(name, x, most)
       return {("of 'gemm_sm90' {%s = %s}"):format(name, x), ("gemm_sm90: %s = "
         .. "%s; an integer from 1 to %d is needed"):format(name, x, most)}
@@ -287,7 +289,7 @@ describe("a kernel of the library", function()
 end)
 
 describe("a kernel of the library", function()
-  it("of Hopper says which operand is wrong", function()
+  it("of Hopper reports which operand is wrong", function()
     local made = HEAD .. [[
 local g = of "gemm_sm90" {tile = {128, 64, 64}, stages = 2}
 local function make(A, B, D, o)
@@ -335,7 +337,7 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
     end
   end)
 
-  it("has room in shared memory, or a table of who takes it", function()
+  it("fits in shared memory, or a table lists where it does", function()
     local x = Z({64, 64}, cute.bf16)
     local _, why = pcall(require "kernels.gemm_sm90" {tile = {128, 256, 64},
       stages = 8}.prepare, x, x, x, {device = "sim"})
@@ -347,7 +349,7 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
     end
   end)
 
-  it("is not blamed for what cute refuses of its operands", function()
+  it("does not take over cute's errors about its operands", function()
     local _, err = support.run {"-e", [[local cute = require "cute"
 local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 4}
 local x = cute.make_tensor(cute.zeros({80}, cute.u8).iterator + 1,
@@ -358,7 +360,7 @@ k.kernel(x, cute.zeros({4}, cute.i32)):launch {grid = 1, block = k.block}]]}
                   err)
   end)
 
-  it("believes what only a launch knows", function()
+  it("trusts values that only a launch knows", function()
     local function of(n) return {dtype = cute.f32, n = n} end
     local x = cute.symbolic {dtype = cute.f32, shape = {"m", 64},
                              stride = {"s%4", 1}, align = 16}
@@ -393,7 +395,7 @@ k.kernel(x, cute.zeros({4}, cute.i32)):launch {grid = 1, block = k.block}]]}
 end)
 
 describe("a kernel of the library", function()
-  it("counts what is no number of a bin nowhere", function()
+  it("does not count values that are no bin", function()
     local function counts(t, list, bins)
       local k = require "kernels.histogram" {dtype = t, n = #list, bins = bins}
       local h, out = Z({bins}, cute.i32), {}

@@ -1,5 +1,5 @@
--- Scripts at odd sizes: nothing is told, and results are right. `make fuzz`
--- runs as many as there is time for.
+-- Scripts at odd sizes: no reports, right results. `make fuzz` runs as many as
+-- there is time for.
 local odd = require "spec.odd"
 
 local EACH = 1  -- sizes of a script

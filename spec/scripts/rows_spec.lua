@@ -1,7 +1,7 @@
--- Kernels along rows (softmax, norms, argmax, reductions, rope): right at tiny,
--- ragged and long rows, however they are spread over threads, with nothing to
--- report; every barrier, wait and predicate found when it is taken out; NVRTC
--- takes the text.
+-- Row kernels (softmax, norms, argmax, reductions, rope): right for tiny,
+-- partial and long rows, however rows are spread over threads, without reports.
+-- Removing any barrier, wait or predicate is detected, and NVRTC accepts the
+-- text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -16,7 +16,7 @@ local function words(o)
   return "{" .. table.concat(list, ", ") .. "}"
 end
 
--- f(...) raises an error of a kind, with this text.
+-- Checks that f(...) raises an error of a kind, with this text.
 local function refused(text, f, ...)
   local ok, err = pcall(f, ...)
   assert.is_false(ok)
@@ -24,7 +24,7 @@ local function refused(text, f, ...)
   assert.truthy(tostring(err):find "%[[%l-]+%]", err)
 end
 
--- A kernel with these options is right at these sizes.
+-- Checks that a kernel with these options is right at these sizes.
 local function check(name, o, sizes, dtypes, device)
   for _, size in ipairs(sizes) do
     for _, dtype in ipairs(dtypes or {"bf16"}) do
@@ -36,12 +36,12 @@ local function check(name, o, sizes, dtypes, device)
   end
 end
 
--- Ways of spreading rows over threads: {options of a maker, sizes}.
+-- Ways to spread rows over threads: {options of a maker, sizes}.
 local TINY = {{5, 1}, {7, 6}, {130, 8}}
 local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
 local WAYS = {
   {{}, TINY}, {{}, SOME},
-  {{threads = 64, values = 8}, {{3, 2056}}},            -- walked
+  {{threads = 64, values = 8}, {{3, 2056}}}, -- in a loop along the row
   {{staged = true, values = 8, threads = 64}, {{9, 1000}, {2, 4096}}},
   {{persistent = true, resident = 2}, {{9, 1000}, {7, 6}}},
   {{persistent = true, resident = 2, staged = true, values = 8, threads = 32},
@@ -63,7 +63,8 @@ local SQUARES = {
   of = function(a, b) return a + b end, init = 0,
   map = function(x) return x * x end, plain = function(x) return x * x end}
 
--- Backward ways: sums over rows need them all in registers, or staged.
+-- Ways for backward kernels: sums over rows need them all in registers, or
+-- staged.
 local BACKWARD = {
   {{resident = 2}, {{9, 1000}, {7, 6}, {5, 1024}}},
   {{staged = true, values = 8, threads = 64, resident = 2},
@@ -90,7 +91,7 @@ local function check_backward(layer, bias, device)
   end
 end
 
--- What is run on a GPU, too; here only NVRTC sees it.
+-- Configurations that also run on a GPU; here NVRTC only compiles them.
 local BOTH = {"sm_80", "sm_90a"}
 local LARGE = {
   {"softmax", {}, {3, 8192}}, {"softmax", {}, {33, 1000}, BOTH},
@@ -192,7 +193,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("layernorm keeps its digits where the mean is large", function()
+  it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
       b[0] = -30000  -- the first element of a thread
@@ -262,7 +263,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("refuse to share rows that blocks cannot", function()
+  it("reject rows that blocks cannot share", function()
     local norm = require "kernels.norm"
     for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
                         {blocks = 2, n = 1 << 20}} do
@@ -281,7 +282,7 @@ describe("kernels along rows", function()
       end)
   end)
 
-  it("refuse rows of another length, and columns", function()
+  it("reject rows of another length, and columns", function()
     local k = require "kernels.softmax" {n = 64, dtype = cute.f32}
     for _, x in ipairs {cute.zeros({4, 32}, cute.f32),
         cute.zeros(cute.make_layout({4, 64}, {1, 4}), cute.f32)} do
@@ -291,7 +292,7 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("are what NVRTC takes", function()
+  it("are accepted by NVRTC", function()
     for _, c in ipairs(LARGE) do
       if not kernels.lesson_compiles(rows[c[1]](c[2]), c[3], "bf16",
                                      c[4] or {"sm_90a"}) then return end
@@ -319,8 +320,9 @@ describe("kernels along rows", function()
   end)
 end)
 
-describe("kernels along rows tell", function()
-  -- A module of kernels/ with the nth `from` replaced in kernels/FILE.lua.
+describe("kernels along rows report", function()
+  -- Returns a module of kernels/ with the nth `from` replaced in
+  -- kernels/FILE.lua.
   local function changed(module, file, from, to, nth)
     local text = support.change(support.read("kernels/" .. file .. ".lua"),
                                 from, nth or 1, to)
@@ -356,7 +358,7 @@ describe("kernels along rows tell", function()
   local SHARED = {backward = true, weight = true, blocks = 2, threads = 64,
                   stages = 3, resident = 4}
 
-  -- what, module, file, text, what stands in its place, options, size, kinds
+  -- title, module, file, text, its replacement, options, size, kinds
   local CASES = {
     {"softmax", "softmax", "rows", "cute.arch.sync_threads()", "",
      {threads = 64}, {4, 512}, RACE},
@@ -474,7 +476,7 @@ describe("elementwise", function()
     end
   end)
 
-  it("tells a missing predicate", function()
+  it("reports a missing predicate", function()
     local text = support.change(support.read "kernels/elementwise.lua",
       "cute.lt(v, o.count)", 1, "cute.le(v, o.count)")
     local k = assert(load(text))() {f = function(a) return a end, n = 1000,
@@ -485,7 +487,7 @@ describe("elementwise", function()
     assert.equal("out-of-bounds", r.reports[1].kind)
   end)
 
-  it("refuses tensors whose elements lie in another order", function()
+  it("rejects tensors with another order of elements", function()
     local k = elementwise {f = function(a) return a end, n = 12,
                            inputs = {cute.f32}}
     local x = cute.zeros({3, 4}, cute.f32)
@@ -499,7 +501,7 @@ describe("elementwise", function()
 end)
 
 describe("the lessons of rows and elements", function()
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, w in ipairs {
       {"softmax", "--n", "520"}, {"rmsnorm", "--dtype", "f32"},
       {"rmsnorm_backward", "--rows", "40"}, {"elementwise", "--f", "silu"},

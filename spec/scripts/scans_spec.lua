@@ -1,6 +1,6 @@
--- Scans, selections and counts: running sums, Mamba's selective scan, topk,
--- histograms: right against plain Lua, however they are spread; every barrier,
--- wait and predicate found when it is taken out; NVRTC takes the text.
+-- Scans, selections and counts, against plain Lua: running sums, Mamba's
+-- selective scan, topk, histograms, in any distribution over threads. Removing
+-- any barrier, wait or predicate is detected, and NVRTC accepts the text.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -184,7 +184,7 @@ local function refused(text, f, ...)
   assert.truthy(tostring(err):find(text, 1, true), err)
 end
 
--- What is run on a GPU, too; here only NVRTC sees it.
+-- Configurations that also run on a GPU; here NVRTC only compiles them.
 local BOTH = {"sm_80", "sm_90a"}
 local LARGE = {
   {"scan", {}, {33, 1000}, "f32", BOTH}, {"scan", {}, {3, 70001}, "i32"},
@@ -215,7 +215,7 @@ describe("running sums", function()
     end
   end)
 
-  it("of one row are one pass, in any order of blocks, again and again",
+  it("of one row take one pass, in any order of blocks, repeatedly",
      function()
     for seed = 1, 3 do
       check("scan", {one_pass = true, block = 64, values = 4},
@@ -241,7 +241,7 @@ describe("running sums", function()
     end
   end)
 
-  it("refuse what they cannot do", function()
+  it("reject unsupported options", function()
     local scan = require "kernels.scan"
     refused("op is add, mul, max or min, not sub", scan,
             {dtype = cute.f32, n = 8, op = "sub"})
@@ -286,7 +286,7 @@ describe("topk", function()
     end
   end)
 
-  it("refuses what it cannot do", function()
+  it("rejects unsupported options", function()
     local topk = require "kernels.topk"
     refused("k is from 1 to 64, and at most n = 100, not 65", topk,
             {dtype = cute.f32, n = 100, k = 65})
@@ -311,7 +311,7 @@ describe("histograms", function()
       plain = function(x) return (x * x) % 7 - 1 end}, {{7000}}, {"i32"})
   end)
 
-  it("refuse what they cannot count", function()
+  it("reject unsupported bins", function()
     local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 9}
     local x, h = cute.zeros({64}, cute.u8), cute.zeros({9}, cute.i32)
     refused("64 elements side by side", function()
@@ -338,26 +338,26 @@ describe("the selective scan", function()
   end)
 
   it("keeps the digits of small steps", function()
-    local n, T = 8, 64  -- y is the sum of so many states: n * softplus(delta)
+    local n, T = 8, 64  -- y is the sum of n states: n * softplus(delta)
     local k = require "kernels.selective_scan" {dtype = cute.f32,
                                                 states = n, softplus = true}
     local function ones(...) return cute.full({...}, 1, cute.f32) end
     local delta, y = ones(1, 1, T), cute.zeros({1, 1, T}, cute.f32)
     for t = 0, T - 1 do delta[{0, 0, t}] = 8 - t * 1.25 end
-    local A = cute.full({1, n}, -1e38, cute.f32)  -- nothing is left of before
+    local A = cute.full({1, n}, -1e38, cute.f32)  -- no earlier state remains
     k.kernel(ones(1, 1, T), delta, A, ones(1, n, T), ones(1, n, T), y, nil, nil,
       nil, nil, nil):launch {grid = k.grid(1, 1), block = k.block,
                              device = "sim"}
     for t = 0, T - 1 do
       local x = delta(0, 0, t)
-      local e = math.exp(x)  -- log1p, whatever the size of e
+      local e = math.exp(x)  -- log1p for any size of e
       local want = e < 1e-5 and n * (e - e * e / 2) or n * math.log(1 + e)
       assert.is_true(math.abs(y(0, 0, t) - want) <= 2e-5 * want,
         ("%g: %g instead of %g"):format(x, y(0, 0, t), want))
     end
   end)
 
-  it("goes on where it was left", function()
+  it("continues from a saved state", function()
     local o = {softplus = true}
     local p = harness.problem(scans.mamba(o), {1, 8, 96}, {dtype = "f32"})
     assert.is_true((harness.try(p, "sim")))
@@ -383,7 +383,7 @@ describe("the selective scan", function()
     end
   end)
 
-  it("refuses lanes that do not divide the states, and short tiles", function()
+  it("rejects lanes that do not divide the states, and short tiles", function()
     local selective_scan = require "kernels.selective_scan"
     refused("1, 2 or 4 lanes that divide the 6 states are needed, not 4",
             selective_scan, {dtype = cute.f32, states = 6})
@@ -393,7 +393,7 @@ describe("the selective scan", function()
 end)
 
 describe("scans and selections", function()
-  it("are what NVRTC takes", function()
+  it("are accepted by NVRTC", function()
     for _, c in ipairs(LARGE) do
       if not kernels.lesson_compiles(scans[c[1]](c[2]), c[3], c[4],
                                      c[5] or {"sm_90a"}) then return end
@@ -405,13 +405,13 @@ describe("scans and selections", function()
   end)
 end)
 
-describe("scans and selections tell", function()
+describe("scans and selections report", function()
   local RACE = {race = true, ["block-race"] = true, uninitialised = true}
   local OUT = {["out-of-bounds"] = true, uninitialised = true}
   local FLIGHT = {["async-in-flight"] = true, uninitialised = true}
   local SYNC = "cute.arch.sync_threads()"
 
-  -- what, file, text, which of them, what stands there, options, size, dtype
+  -- title, file, text, which occurrence, its replacement, options, size, dtype
   local CASES = {
     {"scan", "scan", SYNC, 1, "", {block = 64}, {2, 900}, "f32", RACE},
     {"scan", "scan", "1 - turn", 1, "turn", {block = 64, values = 4},
@@ -468,7 +468,7 @@ describe("scans and selections tell", function()
 end)
 
 describe("the lessons of scans and selections", function()
-  it("verify, count and say so", function()
+  it("verify, count and report", function()
     for _, name in ipairs {"scan", "selective_scan", "topk", "histogram"} do
       local out, err, code = support.run {"scripts/" .. name .. ".lua",
                                           "--device", "sim"}

@@ -1,10 +1,10 @@
--- Reports of kernels with a fault in their text: what follows from the cause is
--- folded. spec/faults/ has the causes of barriers, waits, parities, counts,
--- bytes and stages that are missing or wrong.
+-- Reports of kernels with a fault in their text: consequences of the cause are
+-- folded. spec/faults/ has the causes: missing or wrong barriers, waits,
+-- parities, counts, bytes and stages.
 local blamed = require "spec.blamed"
 
 describe("a traced argument", function()
-  it("is shown by its name, not by a line that it has not", function()
+  it("is shown by its name, without a line", function()
     local cute, text = require "cute", nil
     local k = cute.kernel("k", function(n, t, x)
       text = tostring(n) .. ", " .. tostring(t.bits)
@@ -16,8 +16,8 @@ describe("a traced argument", function()
   end)
 end)
 
-describe("what is told first of a kernel", function()
-  it("that is right is nothing", function()
+describe("the first report of a kernel", function()
+  it("that is correct is empty", function()
     for name in pairs(blamed.KERNELS) do
       for seed = 1, 3 do
         local r = blamed.run(name, {}, seed)
@@ -30,7 +30,7 @@ end)
 describe("a report", function()
   local WAIT = {{"arch.mbarrier_wait(full, 0)", ""}}
 
-  it("folds what may follow, and says a piece of advice once", function()
+  it("folds consequences, and gives each piece of advice once", function()
     local r = blamed.run("box", WAIT, 1)
     local text, all = tostring(r), r:details()
     assert.equal("simulator: kernel box: 1 fault", text:match "^[^\n]*")
@@ -43,7 +43,7 @@ describe("a report", function()
     end
   end)
 
-  it("names a tensor that is stored by its map alone", function()
+  it("names a tensor that is only stored through its map", function()
     local r = blamed.run("box", {{"grid = 1", "grid = 2"},
       {"* 2.0", "+ arch.block_idx():to(cute.f32)"}}, 1)
     local text = tostring(r)

@@ -1,8 +1,8 @@
 -- Faults in the text of scripts and kernels, of every class that is checked: a
--- barrier, wait, commit, fence or order that is left out or too weak, a bound
--- one too large, a copy that is left out, a predicate that nobody asks. All are
--- to be told by the simulator, or by the tracer, before anybody looks at a
--- result; those that only count wrong are in the list, too.
+-- barrier, wait, commit, fence or memory order that is omitted or too weak, a
+-- bound one too large, an omitted copy, an ignored predicate. The simulator or
+-- the tracer must report each before the result is compared. Faults that only
+-- give wrong results are in the list, too.
 local FAULTS = require "spec.faults.scripts"
 local mutants = require "spec.mutants"
 
@@ -30,7 +30,7 @@ describe("a fault in the text of #long", function()
     end)
   end
 
-  it("all of them is told, of 50 all but one", function()
+  it("all of them is reported, except one of 50", function()
     print(("planted in scripts and kernels: %d of %d faults told without a "
       .. "look at results"):format(told, all))
     assert.is_true(all >= 120 and told >= 0.98 * all, told .. " of " .. all)

@@ -1,6 +1,6 @@
--- Where the barrier of a race is missing: the first line that is told does not
--- depend on the schedule, and a barrier where the advice puts it mends the
--- kernel.
+-- The position of the missing barrier in reports of races: the first reported
+-- line does not depend on the schedule, and a barrier at the advised position
+-- repairs the kernel.
 local assert = require "luassert"
 local support = require "spec.support"
 
@@ -28,7 +28,7 @@ end
 
 local function head_of(case) return HEAD:format(case.size or 64) end
 
--- The report of a body, with lines that are counted in it.
+-- Returns the report of a body, with line numbers relative to the body.
 local function run(case, lines, seed)
   local text = head_of(case) .. table.concat(lines, "\n") .. "\n"
     .. TAIL:format(case.grid or 1, case.block or 64, case.cluster or 1)
@@ -38,14 +38,14 @@ end
 
 local function indent_of(line) return #line:match "^ *" end
 
--- The line that ends what begins in line n.
+-- Returns the line that ends the block beginning in line n.
 local function end_of(lines, n)
   for k = n + 1, #lines do
     if indent_of(lines[k]) <= indent_of(lines[n]) then return k end
   end
 end
 
--- The branch around a line that is not around the other; or around both.
+-- Returns the branch around one line but not around the other; or around both.
 local function branch_of(lines, n)
   for k = n - 1, 1, -1 do
     if indent_of(lines[k]) < indent_of(lines[n]) then
@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- The lines with barriers where the advice on r puts them; first: how many
--- lines there are before the body.
+-- Returns the lines with barriers at the positions that r's advice gives;
+-- first: number of lines before the body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match
@@ -89,8 +89,8 @@ local function follow(lines, r, first, advice)
   return out
 end
 
--- {name, body, "line line2 kind way" (counted in the body), message up to its
--- element, options}; more: what is told, and mended, behind that.
+-- {name, body, "line line2 kind way" (relative to the body), message up to its
+-- element, options}; more: the fault that is reported and repaired after it.
 local RAW = "read of what another warp writes, without a barrier between the "
   .. "lines"
 local RAW_IN = "read of what another warp writes, without a barrier in between"
@@ -303,7 +303,7 @@ describe("a race's first line, and the barrier that it lacks", function()
         assert.equal(first, advice)
         local mended = follow(lines, f, before, advice)
         local again = run(o or {}, mended, seed)
-        if o and o.more then  -- another one is told then
+        if o and o.more then  -- then another fault is reported
           assert.equal(o.more, ("%s: %s"):format(again.reports[1].way,
             (again.reports[1].message:gsub(": element %d+ of .*", ""))))
           again = run(o, follow(mended, again.reports[1], before,
@@ -314,7 +314,7 @@ describe("a race's first line, and the barrier that it lacks", function()
     end)
   end
 
-  it("are not turned between threads with roles of their own", function()
+  it("are not swapped between threads with separate roles", function()
     local r = run({}, lines_of [[
   cute.when(t:lt(32), function()
     s[t] = t

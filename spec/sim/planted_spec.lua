@@ -1,6 +1,6 @@
 -- Faults planted in a GEMM of Hopper's parts, kernels/gemm_sm90 on
--- cute.pipeline: each is told first, in its words, with its lines, whatever the
--- schedule, the cluster and the seed.
+-- cute.pipeline. The simulator reports each one first, with its message and
+-- lines, whatever the schedule, the cluster and the seed.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "spec.hopper"
@@ -17,7 +17,7 @@ local SIZE, SEEDS = {260, 136, 264}, 2
 local COPY = "cute.copy(X.atom, from[i]"  -- a line of the kernel
 
 describe("a GEMM of Hopper's parts in which #long", function()
-  it("nothing is wrong is right", function()
+  it("there is no fault is right", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local r, x = planted.run(gemm(choice), SIZE, 1)
@@ -28,16 +28,17 @@ describe("a GEMM of Hopper's parts in which #long", function()
 
   for number, fault in ipairs(planted.FAULTS) do
     local what, changes, where = table.unpack(fault)
-    it(what .. " is found out", function()
+    it(what .. " is reported", function()
       local gemm, texts = planted.kernel(changes)
-      local name = where[number % #where + 1]  -- spec/fuzz/hopper.lua: in all
+      -- spec/fuzz/hopper.lua runs it in all
+      local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
                     ("%s, seed %d\n%s"):format(name, number, tostring(r)))
     end)
   end
 
-  it("sums are read before they are there is refused by the trace", function()
+  it("sums are read too early is rejected by the trace", function()
     for _, c in ipairs {
       {"warpgroup.wait_group(0)", "", "is used while the MMA of line %d+ is "
        .. "still on its way"},
@@ -55,7 +56,7 @@ describe("a GEMM of Hopper's parts in which #long", function()
     end
   end)
 
-  it("nobody waits for the launch in front is found out", function()
+  it("no thread waits for the preceding launch is reported", function()
     local late, texts = planted.kernel {{"kernel",
       "cute.arch.griddepcontrol_wait()", ""}}
     local choice = planted.CHOICES.overlap
@@ -75,7 +76,7 @@ describe("a GEMM of Hopper's parts in which #long", function()
     end
   end)
 
-  it("an operand's memory is gone is refused", function()
+  it("an operand's memory is freed is rejected", function()
     local g = planted.kernel {}(planted.CHOICES.whole)
     local r, x = planted.run(g, {128, 64, 64}, 1)
     assert.is_true(r.ok)
@@ -100,7 +101,7 @@ local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- What a block loads of an operand, shared among `ctas` of them.
+-- Returns a block's load of an operand, which `ctas` blocks share.
 local function loads(tma, coords, s, rows, tile, ctas, place, mask)
   local into, from = cpasync.tma_partition(tma, ctas > 1 and place or 0,
     cute.make_layout(ctas), cute.group_modes(s, 0, 2),
@@ -123,7 +124,7 @@ local function produce(pipe, A, B, k_tiles)
   pipe:producer_tail(write)
 end
 
--- Fragments by ldmatrix: a stage is free when they are in registers.
+-- Fragments by ldmatrix: a stage is free once they are in registers.
 local function consume(pipe, sA, sB, tCgC, k_tiles)
   local tid = arch.thread_idx()
   local thr, ta, tb = mma:get_slice(tid), s2r_A:get_slice(tid),
@@ -149,7 +150,7 @@ local function consume(pipe, sA, sB, tCgC, k_tiles)
   cute.autovec_copy(acc, tCgC)
 end
 
--- C = A B^T by mma.sync; o: of the pipeline.
+-- C = A B^T by mma.sync; o: options of the pipeline.
 local function by_threads(o)
   return cute.kernel("gemm", function(tA, cA, tB, cB, mC)
     local bm, bn = arch.block_idx()
@@ -198,7 +199,7 @@ end
 describe("PipelineTmaAsync, whose readers are threads, #long", function()
   local WARPS, THREADS = Group(Agent.Warp, 4), Group(Agent.Thread, 128)
 
-  it("hands back to other blocks with the scope of the cluster", function()
+  it("releases stages of other blocks with cluster scope", function()
     for i, o in ipairs {
       {cluster = {2, 1}, group = WARPS}, {cluster = {1, 2}, group = THREADS},
       {cluster = {2, 2}, group = WARPS}, {cluster = {4, 1}, group = THREADS},
@@ -208,11 +209,11 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    local o = {cluster = {1, 1}, group = WARPS}  -- there are no others
+    local o = {cluster = {1, 1}, group = WARPS}  -- there are no other blocks
     assert.is_true(multiply(o, 1).ok)
   end)
 
-  it("is told where it hands back as wgmma's readers do", function()
+  it("is reported if it releases stages like wgmma's readers", function()
     for seed = 1, 4 do
       for _, scope in ipairs {"cta", false} do
         local r = multiply({cluster = {2, 1}, group = WARPS,
@@ -229,7 +230,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
     end
   end)
 
-  it("is written as PTX has it", function()
+  it("is emitted in PTX's syntax", function()
     local A, C = hopper.matrix(64, 64, 1), hopper.matrix(64, 64, nil, "f32")
     local t, c = cpasync.make_tiled_tma_atom(
       cpasync.CopyBulkTensorTileG2SMulticastOp(), A, sB_layout(_, _, 0),
@@ -244,7 +245,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
     return kernels.compiles(program, {"sm_90a"}) or pending "needs NVRTC"
   end)
 
-  it("says what no scope is", function()
+  it("reports an invalid scope", function()
     support.raises('PipelineTmaAsync: scope = "gpu": "cta" or "cluster"',
       pipeline.PipelineTmaAsync, {num_stages = 1, tx_count = 8, scope = "gpu"})
   end)
@@ -254,8 +255,8 @@ end)
 -- Producers that are threads
 ---------------------------------------------------------------------------
 
--- Four warps make bf16 of X's f32 (64,K) in shared memory, a warpgroup
--- multiplies it with itself; o: what is left out.
+-- Four warps convert X's f32 (64,K) to bf16 in shared memory, and a warpgroup
+-- multiplies it by itself; o: the omitted steps.
 local wg = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("bf16", "f32",
   {64, 64, 16}, "SMEM"))
 
@@ -334,7 +335,7 @@ describe("warps that fill stages for wgmma #long", function()
     wait = {UNFENCED, "uninitialised: ",
             "race: read after a write by another warp",
             "race: write after a read by wgmma"}} do
-    it("are found out without " .. what, function()
+    it("are reported without " .. what, function()
       for seed = 1, 4 do
         local r = run({[what] = true}, seed)
         local f = assert(r.reports[1], what)

@@ -1,7 +1,7 @@
--- Notes of what cards do and PTX does not promise: a wait for a warpgroup's
--- MMA speaks for the warp that executes it, reads and what a copy writes over
--- them are two proxies, loads end at their mbarriers. With `strict` each is a
--- fault. What PTX does promise is told by nobody.
+-- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for a
+-- warpgroup's MMA covers only the warp that executes it, reads and a copy that
+-- overwrites their data are in two proxies, loads complete at their mbarriers.
+-- With `strict` each is a fault. Behaviour that PTX guarantees has no note.
 local cute = require "cute"
 local ours = require "spec.ours"
 local support = require "spec.support"
@@ -17,7 +17,7 @@ local function warp(n, f) when(arch.warp_idx():eq(n), f) end
 local function line() return debug.getinfo(2, "l").currentline end
 local function thread0(f) cute.when(arch.thread_idx():eq(0), f) end
 
--- mbarriers of these counts.
+-- Initializes mbarriers with these counts.
 local function barriers(counts)
   local all = arch.alloc_smem(cute.i64, #counts)
   thread0(function()
@@ -28,7 +28,8 @@ local function barriers(counts)
   return all
 end
 
--- What each schedule notes, and nothing else: {message, line, line2} or none.
+-- Checks that each schedule has this note, {message, line, line2} or none, and
+-- nothing else.
 local function notes(want, launch)
   for seed = 1, SEEDS do
     local r = launch {seed = seed, faults = "return", device = DEVICE}
@@ -45,7 +46,7 @@ local function notes(want, launch)
   end
 end
 
--- The same by `check`, and what `strict` makes of it.
+-- The same with `check`; also checks the verdict with `strict`.
 local function checks(want, call, opts)
   local function launch(more)
     local own = {device = DEVICE}
@@ -81,8 +82,8 @@ local mma = cute.make_tiled_mma(
 local ROWS = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
   "bf16"), {64, 64})
 
--- One tile is multiplied by itself and, behind `hand`, filled anew by TMA, or
--- by threads: by warp `by`; `more` warps belong to no warpgroup.
+-- Multiplies one tile by itself and, after `hand`, refills it by TMA, or by
+-- threads of warp `by`; `more` warps belong to no warpgroup.
 local function refill(o)
   local X = cute.zeros({64, 64}, cute.bf16)
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -139,7 +140,7 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- What makes the other three known, or not: of all, of some, of none.
+    -- Which steps order the other three warps: all of them, some, none.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
@@ -186,7 +187,7 @@ describe("a warp's wait_group", function()
   for name in pairs(HANDED) do names[#names + 1] = name end
   table.sort(names)
   for _k, name in ipairs(names) do  -- luacheck: ignore _k
-    it("speaks for itself, behind " .. name, function()
+    it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
       launch {grid = 1, device = DEVICE}  -- traced: the lines are known
@@ -199,7 +200,7 @@ describe("a warp's wait_group", function()
     end)
   end
 
-  it("that nobody behind knows of is a race all the same", function()
+  it("that no later warp is ordered after is a race nevertheless", function()
     local _k, launch = refill {by = 4, more = 1}  -- luacheck: ignore _k
     local r = launch {device = DEVICE, faults = "return"}
     assert.is_false(r.ok)
@@ -211,8 +212,8 @@ end)
 
 -- ---- reads, and what a copy writes over them ----
 
--- Tile 0 by TMA, which threads of 4 warps read; behind that warp 4, or a
--- reader, has tile 1 brought to its place.
+-- Loads tile 0 by TMA, and threads of 4 warps read it; after that warp 4, or a
+-- reader, loads tile 1 over it.
 local function again(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -259,7 +260,7 @@ local function again(o)
   return call, launch, at
 end
 
-describe("a buffer that threads read and a copy fills anew", function()
+describe("a buffer that threads read and a copy refills", function()
   local fence = arch.fence_view_async_shared
   local CASES = {
     ["no fence"] = {told = true},
@@ -310,7 +311,7 @@ describe("a buffer that threads read and a copy fills anew", function()
     end)
   end
 
-  it("needs its fence, says the surgeon", function()
+  it("needs its fence, by the repair search", function()
     local call = again {fenced = fence}
     local v = call:check {grid = 1, block = 160, device = DEVICE, gpu = false,
                           surgeon = true}
@@ -370,7 +371,8 @@ end)
 
 -- ---- tensor maps that change ----
 
--- Copies by a map in memory and changes it: load (or store), `drain`, change.
+-- Copies by a tensor map in memory and changes the map: load (or store),
+-- `drain`, change.
 local function remap(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local x, y = cute.zeros({32, 16}, cute.f32), cute.zeros({32, 16}, cute.f32)
@@ -422,7 +424,7 @@ local commit, group = arch.cp_async_bulk_commit_group,
   arch.cp_async_bulk_wait_group
 local CHANGED = "this tensor map changes while a copy by it is in flight"
 
--- The fault that is told in some schedule, by check.
+-- Returns the fault that check finds in some schedule.
 local function faulty(o)
   local call, launch, at = remap(o)
   launch {device = DEVICE, faults = "return"}
@@ -434,7 +436,7 @@ local function faulty(o)
 end
 
 describe("a tensor map changes", function()
-  it("behind a store's wait_group, with read or without", function()
+  it("after a store's wait_group, with or without read", function()
     for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
       local function drain(change)
         commit() group(0, read) change()
@@ -445,7 +447,7 @@ describe("a tensor map changes", function()
     end
   end)
 
-  it("in front of it, or behind a wait for fewer", function()
+  it("before it, or after a wait that leaves groups", function()
     faulty {stores = true, drain = function(change)
       commit() change() group(0, true)
     end}
@@ -460,7 +462,7 @@ describe("a tensor map changes", function()
     end}
   end)
 
-  it("behind a load's mbarrier", function()
+  it("after a load's mbarrier", function()
     local call, launch = remap {drain = function(change, wait)
       wait()
       change()
@@ -469,7 +471,7 @@ describe("a tensor map changes", function()
     checks(nil, call, {grid = 1, block = 32})
   end)
 
-  it("behind commit and wait, CUTLASS's drain of loads", function()
+  it("after commit and wait, CUTLASS's drain of loads", function()
     for _k, read in ipairs {true, false} do  -- luacheck: ignore _k
       local call, launch, at = remap {drain = function(change)
         commit() group(0, read) change()
@@ -498,7 +500,7 @@ describe("a tensor map changes", function()
   end)
 end)
 
-it("kernels of this repository rely on PTX alone #long", function()
+it("kernels of this repository rely only on PTX #long", function()
   local said, tell = {}, words.tell
   words.tell = function(text)
     if text:find "relies on the card" then said[#said + 1] = text end

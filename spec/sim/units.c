@@ -107,7 +107,8 @@ static int l_mma_dot(lua_State *L) {
   return 1;
 }
 
-// The contents of a tile: n elements of t as the tile functions take them.
+// Returns the contents of a tile: n elements of t in the form of the tile
+// functions.
 static float *floats(lua_State *L, DType t, const uint64_t *bits, size_t n) {
   float *x = new_array(L, n, sizeof *x);
   for (size_t i = 0; i < n; i++) x[i] = dtype_to_float(t, bits[i]);

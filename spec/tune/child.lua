@@ -1,6 +1,6 @@
---- A child of the tuner that has no card: a candidate's time follows from its
--- name and the problem's sizes. In $FAKE_TUNE it finds what some do instead:
--- "hang NAME", "crash NAME", "wrong NAME", "slow SECONDS", a line each.
+--- A child of the tuner without a GPU: a candidate's time follows from its name
+-- and the problem's sizes. $FAKE_TUNE names candidates that misbehave: "hang
+-- NAME", "crash NAME", "wrong NAME", "slow SECONDS", one a line.
 local child = require "cutelua.tune.child"
 
 local fake = {}
@@ -10,7 +10,7 @@ local function answer(...)
   io.stdout:flush()
 end
 
---- Microseconds of a candidate: its rank among others is the same each time.
+--- Returns the microseconds of a candidate: its rank is the same each time.
 function fake.time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do

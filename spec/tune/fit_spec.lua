@@ -1,5 +1,5 @@
--- tools/fit.lua finds constants that explain what was measured, and the rule of
--- the repository is near what was measured for it.
+-- tools/fit.lua finds constants that explain the measurements, and the
+-- repository's rule is close to its own measurements.
 local support = require "spec.support"
 
 local function fit(words, cwd)
@@ -15,14 +15,14 @@ local function fit(words, cwd)
   return out
 end
 
--- Median and worst regret of a line.
+-- Returns the median and worst regret of a line.
 local function regret(out, label)
   local median, worst = out:match(label .. " +%d+ products: .-median ([%d.]+), "
     .. ".-worst ([%d.]+)")
   return tonumber(median), tonumber(worst)
 end
 
--- Files that are fitted.
+-- Files with fitted constants.
 local FILES = {"kernels/gemm_sm90/constants.lua",
   "kernels/gemm_skinny/model.lua", "lua/cute/ops/blocks.lua"}
 
@@ -34,7 +34,7 @@ describe("tools/fit.lua #long", function()
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
-    -- times of a card on which shared memory fills at a quarter of the rate
+    -- times of a GPU whose shared memory fills at a quarter of the rate
     local out, err, code = support.run({"-e", [[
       local constants = require "kernels.gemm_sm90.constants"
       constants.fill = constants.fill / 4
@@ -64,7 +64,7 @@ describe("tools/fit.lua #long", function()
   end)
   teardown(function() support.remove(dir) end)
 
-  it("learns what its rule had wrong, also of what it has not seen", function()
+  it("learns errors of its rule, also for unseen products", function()
     fit {dir .. "/packed.tsv", "--pack", "planted", dir .. "/j.tsv"}
     local head = support.lines(support.read(dir .. "/packed.tsv"))[1]
     assert.equal("# NVIDIA H1\tsm_90a\t132", head)
@@ -86,14 +86,14 @@ describe("tools/fit.lua #long", function()
                  lines(dir .. "/lua/cute/ops/blocks.lua"))
   end)
 
-  -- Of each set of products: mean, nine of ten and worst, at most.
+  -- For each set of products: limits of mean, 90th percentile and worst regret.
   local SETS = {first = {1.021, 1.06, 1.33}, odd = {1.04, 1.14, 1.31},
                 random = {1.02, 1.09, 1.14}, wide = {1.028, 1.09, 1.23},
                 fresh = {1.038, 1.115, 1.33}, unaligned = {1.02, 1.03, 1.35},
                 f32 = {1.01, 1.02, 1.16}, f64 = {1.012, 1.03, 1.1},
                 tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22}}
 
-  -- What of a report is more than that, in words; which sets it has.
+  -- Returns what exceeds the limits in a report, and the report's sets.
   local function above(out)
     local list, sets = {}, {}
     for set, most in pairs(SETS) do
@@ -110,7 +110,7 @@ describe("tools/fit.lua #long", function()
     return list, sets
   end
 
-  it("says how near the repository's rule is to what was measured #noasan",
+  it("reports how close the repository's rule is to measurements #noasan",
      function()
     local out = fit {}
     local list, sets = above(out)
@@ -120,7 +120,7 @@ describe("tools/fit.lua #long", function()
     assert.is_true(regret(out, "the rule") <= 1.01, out)
   end)
 
-  it("says it of a rule that is spoilt #noasan", function()
+  it("reports a spoilt rule #noasan", function()
     local lines = support.lines(support.read "docs/measured/gemm_choices.tsv")
     local function only(set)
       local some, path = {}, ("%s/%s.tsv"):format(dir, set)

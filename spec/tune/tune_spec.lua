@@ -1,6 +1,6 @@
--- `cutelua tune` from end to end, with children that have no card
--- (spec/tune/child.lua): the best of all candidates is found whatever some of
--- them do, ends and goes on, and leaves its tables whole.
+-- `cutelua tune` from end to end, with children that have no GPU
+-- (spec/tune/child.lua): it finds the best candidate whatever some of them do,
+-- stops and resumes, and keeps its tables intact.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,7 +12,7 @@ local tuned = require "cute.ops.tuned"
 
 local CLASS = "bf16 bf16 bf16 tn row"
 
--- The time that spec/tune/child.lua gives.
+-- Returns the time that spec/tune/child.lua reports.
 local function time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do
@@ -21,14 +21,14 @@ local function time(problem, name)
   return 100 + h % 1000 / 10
 end
 
--- The candidates of a problem, in order.
+-- Returns the candidates of a problem, in order.
 local function offers(problem, make)
   local o = operands.without_memory(problem, make)
   o.options.device = "sim:sm_90a"
   return select(2, gemm.offers(o.A, o.B, o.options, o.C))
 end
 
--- Names of all candidates of a problem, fastest first.
+-- Returns the names of all candidates of a problem, fastest first.
 local function candidates(problem, least, make)
   local list = offers(problem, make)
   local names = {}
@@ -42,7 +42,8 @@ local function candidates(problem, least, make)
   return names
 end
 
--- Runs the tuner with fake children; standard output, error output, code.
+-- Runs the tuner with fake children. Returns standard output, error output,
+-- exit code.
 local function tune(dir, words, does, card)
   for i, word in ipairs(words) do words[i] = ("%q"):format(word) end
   return support.run({"-e", ("os.exit(require 'cutelua.tune'.main({'gemm', "
@@ -57,7 +58,7 @@ end
 
 local dir
 
--- A file that gives an epilogue, of these lines.
+-- Writes a file that returns an epilogue, from these lines.
 local function file(name, text)
   return support.write(("%s/%s"):format(dir, name), text)
 end
@@ -71,7 +72,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("finds the best of each product, and says it in a pipe in lines alone",
+  it("finds the best of each product, and prints only lines to a pipe",
       function()
     local out, err, code = tune(dir, {"512/1024,1024,512", "--jobs", "2"})
     assert.equal("", err)
@@ -90,7 +91,7 @@ describe("cutelua tune", function()
     assert.matches("2 products measured\n$", out)
   end)
 
-  it("ends a candidate that hangs, writes down those that fault or lie #long",
+  it("ends a hung candidate, records faulty and wrong ones #long",
       function()
     local problem = CLASS .. " 512 1024 512"
     local names = candidates(problem)
@@ -131,7 +132,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- the same under another name has the same rows
+    -- the same epilogue under another name has the same rows
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])
@@ -148,7 +149,7 @@ describe("cutelua tune", function()
     assert.equal(1, #table_of(dir).gemm[class_of(dir .. "/mine.lua")])
   end)
 
-  it("says what of an epilogue is wrong", function()
+  it("reports what is wrong with an epilogue", function()
     for _, case in ipairs {
         {"nothing", "'nothing' is neither a file nor one of C, bias, "},
         {file("a.lua", "return 3"), "a.lua gives 3; a function is needed"},
@@ -171,7 +172,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("looks at what a candidate makes of sums, at a file that changes #long",
+  it("checks a candidate's results, and rereads a changed file #long",
      function()
     for i, word in ipairs(epilogues.NAMES) do
       local name, make = epilogues.load(word)
@@ -197,7 +198,7 @@ describe("cutelua tune", function()
     assert.matches("fail\tx\tthe epilogue 'x' is not what it was", out, 1, true)
   end)
 
-  it("goes on where it was killed", function()
+  it("resumes where it was killed", function()
     local words = {"256,1024,512", "512,1024,512", "1024,1024,512"}
     local path = dir .. "/cutelua/tuned/h200.tsv"
     local command = ("XDG_DATA_HOME=%s FAKE_TUNE='slow 0.02' %s -e \"os.exit("
@@ -212,7 +213,7 @@ describe("cutelua tune", function()
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
     os.execute("kill -9 " .. pid)
     local before = support.read(path)
-    -- what was measured is not measured again
+    -- measured candidates are not measured again
     local _, err, code = tune(dir, words)
     assert.equal("", err)
     assert.equal(0, code)
@@ -229,7 +230,7 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("goes on with a journal that breaks off anywhere #long", function()
+  it("resumes with a journal that is truncated anywhere #long", function()
     local function run() return tune(dir, {"256,1024,512"}) end
     local path = dir .. "/cutelua/tuned/h200"
     run()
@@ -262,7 +263,7 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("goes on behind a product that cannot be", function()
+  it("continues after an impossible product", function()
     local out, err, code = tune(dir, {"2147483647,2147483647,2147483647",
       "64,1024,512"})
     assert.equal("", err)
@@ -281,7 +282,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("knows what results are in coarse types #long", function()
+  it("checks results in coarse types #long", function()
     for _, types in ipairs {"bf16 bf16 e4m3", "e5m2 e4m3 e5m2", "u8 u8 u8",
                             "i8 i8 i8", "bf16 bf16 i8", "i8 i8 i32"} do
       local o = operands.of(types .. " tn row 40 48 200", nil, "host")
@@ -294,10 +295,10 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("tells sums that saturate from lost bits and from nothing", function()
+  it("distinguishes saturated sums from lost bits and from nothing", function()
     local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
     local memory, byte = core.param_memory, nil
-    core.param_memory = function()  -- the card's
+    core.param_memory = function()  -- the GPU's memory
       return {memset = function(_, x) byte = x end}
     end
     o:spoil()
@@ -313,7 +314,7 @@ describe("cutelua tune", function()
       inside = inside + (math.abs(s.want) < 127 and 1 or 0)
     end
     assert.is_true(inside > 2, inside)
-    -- half of K is not all of it
+    -- half of K is not the whole
     local function half(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -385,7 +386,7 @@ describe("cutelua tune", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("says what of its words is wrong", function()
+  it("reports wrong arguments", function()
     for _, case in ipairs {
         {{}, "--shapes is needed: M,N,K or a file"},
         {{"12"}, "--shapes: '12' is neither M,N,K nor a file"},
@@ -424,7 +425,7 @@ describe("cutelua tune", function()
     for line in out:gmatch "[^\n]*" do assert.is_true(#line <= 80, line) end
   end)
 
-  it("has no home where HOME is none", function()
+  it("has no folder if HOME is unset", function()
     for _, home in ipairs {"", "somewhere"} do
       local _, err, code = support.run({"-e", "os.exit(require 'cutelua.tune'"
         .. ".main({'gemm', '64,64,64'}, 'spec.tune.child'))"}, {env = {
@@ -434,14 +435,14 @@ describe("cutelua tune", function()
     end
   end)
 
-  it("says that there is no card", function()
+  it("reports that there is no GPU", function()
     local _, err, code = support.run({"tune", "gemm", "64,64,64"}, {
       env = {CUTELUA_NO_CUDA = "1", XDG_DATA_HOME = dir}})
     assert.equal(1, code)
     assert.matches("^cutelua tune: no card to measure on: ", err)
   end)
 
-  it("shows on a terminal what it is at", function()
+  it("shows its progress on a terminal", function()
     local out = support.exec({"python3", "spec/program/terminal.py",
       support.program, "-e", "os.exit(require 'cutelua.tune'.main({'gemm', "
       .. "'256,1024,512'}, 'spec.tune.child'))"}, {stdin = "",
@@ -459,8 +460,8 @@ local function problem(m, n, k, more)
   return p, list
 end
 
--- ops.explain's choice for a product, in a process with a user's table for a
--- card of its own.
+-- Returns ops.explain's choice for a product, in a process with a user's table
+-- for a card of its own.
 local function explained(text, m, more, class, first)
   os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
   support.write(dir .. "/cutelua/tuned/h1.lua", text)
@@ -492,8 +493,8 @@ local function of(rows, fields)
   return tuned.text(t)
 end
 
--- How a product of 512x1024x512 with this epilogue is chosen, with rows of
--- these classes.
+-- Returns how a product of 512x1024x512 with this epilogue is chosen, with rows
+-- of these classes.
 local function with(rows, f, types)
   local gemms = {}
   for class, name in pairs(rows) do
@@ -527,7 +528,7 @@ describe("tuned tables", function()
     end
   end)
 
-  it("are what they were when written and read", function()
+  it("read back as they were written", function()
     local t = {format = 1, card = "A \"card\"", arch = "sm_90a", sms = 7,
       gemm = {[CLASS] = {{1, 2, 3, 1.5, 2.25, "x y"}, {1, 2, 4, 1.0, 2.0, "z"}},
               ["f16 f16 f16 tn row"] = {{9, 9, 9, 3.25, 4.0, "w"}}}}
@@ -625,7 +626,7 @@ describe("tuned tables", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("decide for what was measured alone", function()
+  it("apply to measured products only", function()
     local names = candidates(CLASS .. " 512 1024 512")
     local out, err = explained(of {{256, 1024, 512, 1.0, 1.0, names[5]},
       {512, 1024, 512, 1.0, 1.0, names[6]}}, "256, 300, 512")
@@ -635,7 +636,7 @@ describe("tuned tables", function()
       :format(names[5], rule, names[6]), out)
   end)
 
-  it("of an epilogue are of the same one #long", function()
+  it("of an epilogue apply to the same one #long", function()
     local class, make = (function()
       local name, m = epilogues.load "bias_silu_residual"
       return operands.class(CLASS .. " 64 64 64", m, name), m
@@ -659,7 +660,7 @@ describe("tuned tables", function()
         "function(a) return a end", "nil"} do
       assert.equal("by rule", (with(rows, f)), f)
     end
-    -- numbers that are captured are no others; those that are written are
+    -- captured numbers do not change the class; literals do
     local scaled = operands.class(CLASS .. " 64 64 64", function()
       local x = 1.0
       return function(a) return a * x end
@@ -677,7 +678,7 @@ describe("tuned tables", function()
   before_each(function() dir = support.folder() end)
   after_each(function() support.remove(dir) end)
 
-  it("speak for f16 where only bf16 was measured", function()
+  it("apply to f16 if only bf16 was measured", function()
     local names = candidates(CLASS .. " 512 1024 512")
     local f16 = "f16 f16 f16 tn row"
     local rows = {{256, 1024, 512, 1.0, 1.0, names[5]},
@@ -692,7 +693,7 @@ describe("tuned tables", function()
     assert.matches("by rule", out, 1, true)
   end)
 
-  it("are used where they are good, which is said once", function()
+  it("are used if they are valid, which is reported once", function()
     local name = candidates(CLASS .. " 512 1024 512")[7]
     local rows = {{256, 1024, 512, 1.0, 1.0, name},
                   {512, 1024, 512, 1.0, 1.0, name}}

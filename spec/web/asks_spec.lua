@@ -1,5 +1,5 @@
--- The workshop under node, web/engine.js with web/worker.js: what only a page
--- asks, and what users do wrong there.
+-- The workshop under node, web/engine.js with web/worker.js: requests that only
+-- a page makes, and mistakes of users there.
 local misuse = require "spec.workshop.misuse"
 local npy = require "cute.npy"
 local workshop = require "spec.workshop.asked"
@@ -12,7 +12,7 @@ local function run(text, request)
   return request
 end
 
--- A .npy file of f32 (2,3) with these fields of its header in others' place.
+-- Returns a .npy file of f32 (2,3) with some fields of its header replaced.
 local function file(changes, bytes)
   local text = npy.make_header("f32", {2, 3})
   for from, to in pairs(changes or {}) do
@@ -24,7 +24,7 @@ local function file(changes, bytes)
   return text .. (bytes or ("<f"):rep(6):pack(0, 1, 2, 3, 4, 5))
 end
 
-describe("the workshop under node says so of", function()
+describe("the workshop under node reports", function()
   local requests, answers = {{engine = {seconds = 30}}}, nil
   for i, row in ipairs(misuse.list) do requests[i + 1] = misuse.request(row) end
 
@@ -37,7 +37,7 @@ describe("the workshop under node says so of", function()
 end)
 
 describe("the workshop under node", function()
-  it("is told what it is, and prompts before any run", function()
+  it("returns its version, and prompts before any run", function()
     local all = workshop.under_node {{engine = {}}, {ask = "prompt",
       text = "cute.make_layout({2, 3}), x"}}
     local about = all[1].answer
@@ -47,7 +47,7 @@ describe("the workshop under node", function()
     assert.truthy(all[2].out:find "^%(2,3%):%(1,2%)")
   end)
 
-  it("stops what does not end within half a second, and goes on", function()
+  it("stops endless code within half a second, and continues", function()
     local loops = {"while true do end", "print 'begun' while true do end",
       "while true do pcall(error) end",
       "coroutine.wrap(function() while true do end end)()",
@@ -69,7 +69,7 @@ describe("the workshop under node", function()
     assert.is_true(took[#took - 1] < 0.5, took[#took - 1])
   end)
 
-  it("ends what takes longer than its limit of time", function()
+  it("ends runs that exceed their time limit", function()
     local all = workshop.under_node {{engine = {seconds = 0.4}},
       run "while true do end", run "print 'on'"}
     assert.same({ok = false, stopped = true, late = true, error = {message =
@@ -78,7 +78,7 @@ describe("the workshop under node", function()
     assert.equal("on\n", all[3].out)
   end)
 
-  it("answers others while something runs, but runs one at a time", function()
+  it("answers other requests during a run, but runs one at a time", function()
     local all = workshop.under_node {{engine = {}},
       run("while true do end", {stop = 0.2, with = {ask = "syntax",
         text = "x x"}}),
@@ -92,7 +92,7 @@ describe("the workshop under node", function()
                  all[4].during.error.message)
   end)
 
-  it("keeps a MiB of what is printed, and says what it dropped", function()
+  it("keeps a MiB of output, and reports what it dropped", function()
     local all = workshop.under_node {{engine = {}},
       run "for _ = 1, 1e5 do print(('x'):rep(99)) end",
       run "io.stdout:write(('y'):rep(100000000)) io.stderr:write 'end'",
@@ -136,7 +136,7 @@ describe("the workshop under node", function()
 end)
 
 describe("the workshop under node", function()
-  it("makes tensors of .npy files, and says how others lie", function()
+  it("makes tensors of .npy files, and reports wrong ones", function()
     local HUGE = "(100000, 100000, 1000)"
     local lies = {
       {"x is no .npy file (it does not start with \\x93NUMPY)", "hello"},
@@ -178,7 +178,7 @@ describe("the workshop under node", function()
     end
   end)
 
-  it("takes large scripts, and says so of those over 64 MiB", function()
+  it("takes large scripts, and rejects those over 64 MiB", function()
     local all = workshop.under_node {{engine = {}},
       run("print(#arg) --", {pad = 8 << 20}),
       run("print(#arg) --", {pad = (64 << 20) + 1})}
@@ -217,7 +217,7 @@ describe("the workshop under node", function()
       assert.equal("1.0\n", all[7].out)
     end)
 
-  it("says so where memory does not suffice, and has it again", function()
+  it("reports insufficient memory, and recovers it", function()
     local all = workshop.under_node {{engine = {}},
       run "local s = 'x' while true do s = s .. s end",
       run [[local cute = require "cute"

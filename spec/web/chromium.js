@@ -1,16 +1,17 @@
-// chromium.js CHROMIUM [SERVER ARGUMENT...]: pages in a headless Chromium as a user has them, in real
-// time and with real keys; spec/browser.lua is who calls it.
+// chromium.js CHROMIUM [SERVER ARGUMENT...]: opens pages in a headless Chromium
+// as a user has them, in real time and with real keys; spec/browser.lua calls
+// it.
 //
 // Standard input is JSON, [{url, width, height, dark, script, png}, ...]: steps
-// in one profile, one after another; without url the page stays, "<" is the one
-// that the step before gave as its value. script is the body of an async
-// function that has, besides what the page has,
+// in one profile, in order. Without url the page stays; "<" is the previous
+// step's value. script is the body of an async function that can use the page's
+// names and
 //   $(css) count(css) texts(css) click(css)
 //   until(f, what)   waits until f() is true; raises "WHAT" after 20 s
 //   press(keys)      "Tab", "Shift-Tab", "Control-Enter", or a text to type
-// SERVER says in its first line where it is; a url that begins with "/" is
-// there. Nothing but this machine can be reached.
-// Prints [{value, errors: [text], asked: [URL], with those of Workers}, ...].
+// SERVER prints its address in its first line; a url that begins with "/" is on
+// it. Pages can only reach this machine.
+// Prints [{value, errors: [text], asked: [URL], including Workers'}, ...].
 "use strict";
 const {spawn} = require("child_process");
 const fs = require("fs"), os = require("os"), path = require("path");
@@ -133,7 +134,7 @@ class Browser {
     await this.send("Emulation.setEmulatedMedia", {features: [
       {name: "prefers-color-scheme", value: dark ? "dark" : "light"}]});
     if (url) {
-      // Another fragment of the same page is no other page.
+      // Another fragment of the same page would not load a page.
       for (const to of ["about:blank", url]) {
         const loaded = new Promise(f => { this.loaded = f; });
         await this.send("Page.navigate", {url: to});
@@ -162,7 +163,7 @@ class Browser {
   }
 }
 
-// {address, end()} of a server.
+// Starts a server. Returns {address, end()}.
 async function serve([program, ...words]) {
   const server = spawn(program, words, {stdio: ["ignore", "pipe", "inherit"]});
   const line = await new Promise((resolve, reject) => {

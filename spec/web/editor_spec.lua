@@ -1,12 +1,12 @@
--- The workshop's source beside its results: lines that belong together, the
--- prompt, the timeline; names and contrasts. Needs `make web` and a Chromium.
+-- The workshop's source next to its results: related lines, the prompt, the
+-- timeline; accessible names and contrasts. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local support = require "spec.support"
 
 local PAGE = "file://" .. support.exec {"realpath", "build/web/index.html"}
   :gsub("\n", "")
 
--- one has conflicts in line 6, two a race of lines 11 and 12.
+-- Kernel `one` has conflicts in line 6, `two` a race of lines 11 and 12.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})
@@ -49,7 +49,7 @@ await ready();
 click("#tab-kernel");
 ]]):format(require "dkjson".encode(SCRIPT))
 
--- Rows of CUDA C of a line of the script, by their text.
+-- Returns the rows of CUDA C for a line of the script, by their text.
 local LIGHTS = RUN .. [[
 const choose = n => { $("#kernels").value = n;
   $("#kernels").dispatchEvent(new Event("change", {bubbles: true})); };
@@ -145,7 +145,7 @@ await press("ArrowRight");
 return {fault, said: $("#timeline pre").textContent, bars,
   wider: $("#middle").offsetWidth > was};]]
 
--- What has no name that can be read, and text that is too faint.
+-- Finds elements without a readable name, and text with too little contrast.
 local READ = RUN .. [[
 click("[data-more=tensors]");
 const unnamed = all("button, input, textarea, select, [role]").filter(e =>
@@ -196,7 +196,7 @@ describe("the source beside its results", function()
 
   it("lights lines together, wherever they were moved", function()
     local f = found[6]
-    assert.equal("1", f.shown)  -- the kernel that is at fault
+    assert.equal("1", f.shown)  -- the faulty kernel
     assert.equal(1, #f.lit)
     assert.truthy(f.lit[1]:find("for i = 0, 31 do s[{tid, i}] = x", 1, true))
     assert.truthy(f.moved[1]:find("^8992%s+for i = 0, 31 do"), f.moved[1])
@@ -207,7 +207,7 @@ describe("the source beside its results", function()
     assert.same({2, 1, {"line 12"}}, {f.sectors, f.notes, f.list})
   end)
 
-  it("has a prompt in the run's globals, with what was asked before", function()
+  it("has a prompt in the run's globals, with earlier inputs", function()
     local f = found[1]
     assert.equal("for i = 1, 2 do\n", f.open)
     assert.equal("for i = 1, 2 do\nprint(i) end", f.last)
@@ -217,7 +217,7 @@ describe("the source beside its results", function()
     assert.equal("1\n2\n", f.said[#f.said])
   end)
 
-  it("has a list of what can follow at the prompt, as the editor's", function()
+  it("has a completion list at the prompt, like the editor's", function()
     local h = found[1].hints
     assert.same({"make_layout", "make_layout_image_mask", "make_layout_like",
                  "make_layout_tv"}, h.words)
@@ -239,7 +239,7 @@ describe("the source beside its results", function()
     assert.truthy(f.said:find "^timeline of one, model of H200")
   end)
 
-  it("names what can be used, and can be read, light and dark", function()
+  it("has readable names and contrast, light and dark", function()
     for i = 3, 5 do
       assert.same({}, found[i].unnamed)
       assert.same({}, found[i].faint)

@@ -10,7 +10,7 @@ end
 
 local PAGE = "file://" .. absolute "build/web/index.html"
 
--- What a step of these has besides: a lesson that is there, its steps.
+-- Functions for the steps here: waiting for a lesson, its steps.
 local READER = [[
 const there = () => until(() => workshop.state() == "ready"
   && count(".lesson-next") == 1 && !count(".lesson-step.busy"), "no lesson");
@@ -32,7 +32,7 @@ local function solution(lesson, name)
     learn.lesson(lesson).exercises[name].solution)
 end
 
--- Wrong, hints, the solution shown, right.
+-- A wrong answer, hints, the solution shown, a right answer.
 local function exercise(lesson, name)
   return {name = name, script = ([[
     workshop.lesson("%s");
@@ -56,7 +56,7 @@ local function exercise(lesson, name)
     solution(lesson, name))}
 end
 
--- Steps in one browser, under their names.
+-- Steps in one browser, by name.
 local STEPS = {
   {name = "change", url = PAGE .. "#lesson=tensors", script = [[
     await there();
@@ -187,7 +187,7 @@ local function test(what, f)
 end
 
 describe("the tutorial in the page", function()
-  test("runs each step, keeps what was changed, and puts it back", function()
+  test("runs each step, keeps changes, and reverts them", function()
     local v = value.change
     assert.equal("t(0, 0)10.0", v.plain)
     assert.equal("hello\nmine, t.layout42, (2,3):(3,1)", v.changed)
@@ -202,7 +202,7 @@ describe("the tutorial in the page", function()
     assert.same({16, 4}, value.picture)
   end)
 
-  test("checks the three exercises, tells where, gives hints, and remembers",
+  test("checks the three exercises, marks errors, gives hints, and remembers",
     function()
       for i, row in ipairs {{"conflicts", "992 conflicts", 2, true},
                             {"barrier", "[race]", 2, true},
@@ -221,17 +221,17 @@ describe("the tutorial in the page", function()
       assert.truthy(value.barrier.notes[1]:find(
         "write after a read by another warp with no barrier in between: element"
         .. " 0 of shared tensor 's' [race]", 1, true))
-      assert.equal(3, #value.next[4])  -- behind a reload
+      assert.equal(3, #value.next[4])  -- after a reload
       assert.equal("Lessons: 3 of 14 exercises solved", value.next[5])
     end)
 
-  test("is stopped in a step, and goes on", function()
+  test("can be stopped in a step, and continues", function()
     assert.equal("Stopped.", value.stop[1])
     assert.matches("^cute.make_layout", value.stop[2])
     assert.is_true(value.stop[3])
   end)
 
-  test("is read by keys alone, on a phone too, and goes to its neighbours",
+  test("can be read by keys alone, on a phone too, and links its neighbours",
     function()
       assert.same({here = "lesson-2", inEditor = true, next = "Run",
         said = "cute.make_layout({4, 8}, {8, 1})(4,8):(8,1)l(2, 3)19",
@@ -245,7 +245,7 @@ describe("the tutorial in the page", function()
 end)
 
 describe("the button of a kernel's page", function()
-  test("opens its script in the workshop, which runs it when asked", function()
+  test("opens its script in the workshop, which runs it on request", function()
     assert.equal(1, value.button:find(PAGE .. "#s=", 1, true))
     local text, words, before, after = table.unpack(value.led)
     assert.same({SCRIPT, "--n 96"}, {text, words})

@@ -1,9 +1,9 @@
-// page.js FOLDER ASKS.json: web/engine.js and web/worker.js of FOLDER under
-// node, with what a browser has besides. Asks one after the other, prints
-// a list of {answer, out, seconds}; of an ask, `stop` ends it after so many
-// seconds, `with` is one that is asked while it runs, `pad` makes its text that
-// long; {engine: {...}} makes the engine anew with these options; bytes, a text
-// in base64, are a file's.
+// page.js FOLDER ASKS.json: runs web/engine.js and web/worker.js of FOLDER
+// under node, with stand-ins for a browser's functions. Sends the requests in
+// order, prints a list of {answer, out, seconds}. In a request, `stop` ends it
+// after so many seconds, `with` is a request to send while it runs, `pad`
+// extends its text to a length; {engine: {...}} makes a new engine with these
+// options; bytes, a text in base64, are a file's.
 const fs = require("fs"), path = require("path"), vm = require("vm");
 const threads = require("worker_threads");
 const [folder, list] = process.argv.slice(2);
@@ -11,7 +11,7 @@ const BASE = "http://localhost/";
 
 function file(url) { return path.resolve(folder, String(url).slice(BASE.length)); }
 
-// What a Worker's text finds.
+// Globals that a Worker's text expects.
 const HEAD = `
 const {parentPort, workerData} = require("worker_threads");
 globalThis.self = globalThis;

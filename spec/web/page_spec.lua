@@ -1,5 +1,5 @@
--- The workshop's page in a Chromium, as its users have it: served by `cutelua
--- web`, where it has threads, and as files. Needs `make web`.
+-- The workshop's page in a Chromium, as users have it: served by `cutelua web`,
+-- where it has threads, and as files. Needs `make web`.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -13,7 +13,7 @@ local FOLDER = absolute((os.getenv "CUTE_BUILD" or "build") .. "/web")
 local SERVED, FILE = "/index.html", "file://" .. FOLDER .. "/index.html"
 local WHOLE = "file://" .. FOLDER .. "/workshop.html"
 
--- What a step has besides what chromium.js gives it.
+-- Functions for steps, in addition to chromium.js's.
 local USER = [[
 const ready = () => until(() => workshop.state() == "ready", "not ready");
 const write = text => workshop.editor.cm.setValue(text);
@@ -60,7 +60,8 @@ const F32 = shape => "{'descr': '<f4', 'fortran_order': False, 'shape': "
   + shape + ", }";
 ]]
 
--- Does the steps; nothing may be wrong, nor asked of anybody else.
+-- Carries out the steps; no errors may occur, and no other server may get
+-- requests.
 local function visit(steps)
   for _, step in ipairs(steps) do step.script = USER .. step.script end
   local found = browser.drive(steps, {server = {support.program, "web",
@@ -79,13 +80,13 @@ local function visit(steps)
   return values, found
 end
 
--- A Lua value as a constant of a script.
+-- Returns a Lua value as a constant of a script.
 local function const(name, value)
   return ("const %s = %s;\n"):format(name, json.encode(value))
 end
 
 describe("the page", function()
-  it("is there, with its Worker, served and as files, and asks for no more",
+  it("loads, with its Worker, served and as files, and requests no more",
     function()
       local steps, script = {}, [[
         const said = await run("print(6 * 7)");
@@ -103,11 +104,12 @@ describe("the page", function()
         (table.concat(found[3].asked, "\n"):gsub("file:[^\n]*\n?", ""))))
       local all = table.concat(found[1].asked, "\n")
       assert.truthy(all:find "cutelua[-%w]*%.wasm")
-      assert.truthy(all:find "worker%.js")  -- requests of Workers are heard
+      -- requests of Workers are recorded, too
+      assert.truthy(all:find "worker%.js")
       assert.truthy(all:find "cutelua[-%w]*%.js")
     end)
 
-  it("may ask nobody else", function()
+  it("may not reach other servers", function()
     local found = browser.drive({{url = SERVED, script = [[
       const out = [];
       document.addEventListener("securitypolicyviolation",
@@ -176,7 +178,7 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    cu = cu:match "__global__.*"  -- helpers in front are folded
+    cu = cu:match "__global__.*"  -- the preceding helpers are folded
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");
       const said = await run();
@@ -210,7 +212,7 @@ describe("the page", function()
 end)
 
 describe("a fault in a script", function()
-  -- The text without its nth line that holds `what`.
+  -- Returns the text without its nth line that contains `what`.
   local function without(path, what, nth)
     local out, at = {}, {}
     for line in io.lines(path) do
@@ -224,7 +226,7 @@ describe("a fault in a script", function()
     return table.concat(out, "\n") .. "\n", at
   end
 
-  it("is told at its lines, which are underlined", function()
+  it("is reported at its lines, which are underlined", function()
     local cases = {
       {"gemm3stage", "cute.arch.sync_threads()", 2, "[async-in-flight]"},
       {"transpose", "cute.arch.sync_threads()", 1, "[race]"},
@@ -247,7 +249,7 @@ describe("a fault in a script", function()
       }
       return out;]]}}[1]
     for i, c in ipairs(cases) do
-      -- what the native program's report says, by lines
+      -- the native program's report by lines
       local lines, list = {}, {}
       for _, k in ipairs(here[i].answer.page.kernels) do
         for _, note in ipairs(k.notes) do
@@ -317,8 +319,8 @@ describe("Stop", function()
   end)
 end)
 
-describe("what is printed", function()
-  it("comes in few messages, and is drawn as far as is said", function()
+describe("output", function()
+  it("arrives in few messages, and is drawn up to the stated limit", function()
     local v = visit {{url = FILE, script = [[
       await ready();
       let messages = 0;
@@ -340,7 +342,8 @@ describe("what is printed", function()
         texts("#log .warned")];]]}}[1]
     local all = 0  -- characters that the script printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
-    -- One in 50 ms, and 64 lines behind each pause (of a busy machine, too).
+    -- One update in 50 ms, and 64 lines after each pause (also on a busy
+    -- machine).
     assert.is_true(v[1] < 600, v[1])
     assert.equal(all - (1 << 20), v[2])
     print(("        300000 lines in %.2f s, %d messages"):format(v[3], v[1]))
@@ -351,7 +354,7 @@ describe("what is printed", function()
     assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
     assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
       .. "what a run prints\n"):format(v[2]), 1, true), v[7])
-    -- a line that is longer than all that is kept: its end
+    -- a line longer than the kept output keeps its end
     assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
     assert.equal("<99999><100000>", v[9]:sub(-15))
     assert.truthy(v[10]:find "^%d+ characters of output in front")
@@ -359,7 +362,7 @@ describe("what is printed", function()
   end)
 end)
 
-describe("what is carried", function()
+describe("dropped files", function()
   it("is a script in a link, and a draft that is kept", function()
     local text = ("-- \u{e4}\u{1f600} <&> %s\nprint(#arg, arg[1])\n")
       :format(("x"):rep(5000))
@@ -431,7 +434,7 @@ describe("what is carried", function()
 end)
 
 describe("with keys alone", function()
-  it("a script is found, changed, run, and asked about", function()
+  it("a script is found, changed, run, and prompted", function()
     local v = visit {{url = SERVED, script = [[
       await ready();
       const out = [], here = () => document.activeElement;
@@ -482,8 +485,8 @@ local function kernel(body, launch)
   return X .. 'cute.kernel("k", function(x)\n' .. body .. "\nend)(x):launch "
     .. (launch or "{grid = 1, block = 32}")
 end
--- A script, or {a script, seconds that it may take}; the sentence; the line
--- that is underlined.
+-- A script, or {a script, its time limit in seconds}; the message; the
+-- underlined line.
 local SCRIPTS = {
   {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
   {"print('abc", "unfinished string", 1},
@@ -550,7 +553,7 @@ local FILES = {
    ".npy files and .lua scripts are taken"},
 }
 
-describe("what is wrong is told in a sentence, and the page works on:",
+describe("errors are sentences, and the page keeps working:",
          function()
   it("scripts, arguments and files", function()
     local given = {}
@@ -604,7 +607,7 @@ describe("what is wrong is told in a sentence, and the page works on:",
   end)
 end)
 
-describe("what is wrong is told in a sentence, and the page works on:",
+describe("errors are sentences, and the page keeps working:",
          function()
   it("links", function()
     local steps = {}

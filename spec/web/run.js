@@ -1,6 +1,6 @@
-// run.js CUTELUA.JS FILE... [--out FOLDER] [--threads N] -- ARGUMENT...: the
-// program under node, which finds these files in its memory under their names.
-// What it writes to /out comes to FOLDER.
+// run.js CUTELUA.JS FILE... [--out FOLDER] [--threads N] -- ARGUMENT...: runs
+// the program under node, with these files in its memory under their names.
+// Files that it writes to /out are copied to FOLDER.
 const fs = require("fs"), path = require("path");
 const [program, ...rest] = process.argv.slice(2);
 const cut = rest.indexOf("--"), words = rest.slice(cut + 1);
@@ -14,7 +14,7 @@ const out = option("--out"), threads = Number(option("--threads"));
 
 let memory = null;
 
-// Bytes as they come: without these there would be a terminal.
+// Collects bytes unchanged: without these functions there would be a terminal.
 function stream(fd) {
   const bytes = [];
   return {

@@ -1,13 +1,13 @@
---- What scripts do in the workshop beside the program of this machine: what
--- they say, their reports, the bits that they wrote, their pages with costs.
+--- Compares scripts in the workshop with the native program: their output,
+-- their reports, the bits that they wrote, their pages with costs.
 local assert = require "luassert"
 local support = require "spec.support"
 local workshop = require "spec.workshop.asked"
 
 local same = {}
 
---- The asks for these scripts: of each a run, then the costs of its first
--- launch.
+--- Returns the requests for these scripts: for each a run, then the costs of
+-- its first launch.
 ---@param list string[] paths
 ---@return table[]
 function same.requests(list)
@@ -20,21 +20,21 @@ function same.requests(list)
   return all
 end
 
---- What the native program answers.
+--- Returns the native program's answers.
 ---@param requests table[]
 ---@return {out: string, answer: table}[]
 function same.native(requests)
   return workshop.asked(requests, {CUTELUA_NO_CUDA = "1"})
 end
 
--- Without the seconds that it took: in words, and in the ladder's last column.
+-- Removes elapsed times: in sentences, and in the ladder's last column.
 local function timeless(text)
   return (text:gsub("[%d.]+ m?s%f[%W]", "T")
     :gsub("(%f[^\n\0][%w_]+ +%d+  ok [^\n]*) [%d.]+%f[\n]", "%1 T"))
 end
 
---- The native answer to a script's run, or to the ask for costs, is that of
--- the other.
+--- Compares the native answer to a script's run, or to a request for costs,
+-- with the workshop's.
 ---@param path string the script's
 ---@param a {out: string, answer: table}
 ---@param b {out: string, answer: table}
@@ -45,7 +45,8 @@ function same.answers(path, a, b)
     return
   end
   assert.same({true, 0}, {a.answer.ok, a.answer.code})
-  -- One that launches by itself, without the lessons' library, is not told of.
+  -- A script that launches directly, without the lessons' library, is not
+  -- listed.
   if not path:find "/start%.lua$" then
     assert.truthy(a.out:find "report%.instructions = %d")
     assert.truthy(a.out:find "written%.%d+ = %-?%d")

@@ -1,5 +1,5 @@
--- Every script in the workshop under node beside the program of this machine:
--- what it says, its reports, the bits that it wrote, and its page with costs.
+-- Every script in the workshop under node, compared with the native program:
+-- its output, its reports, the bits that it wrote, and its page with costs.
 local same = require "spec.web.same"
 local support = require "spec.support"
 local workshop = require "spec.workshop.asked"
@@ -11,7 +11,7 @@ local function scripts()
   return list
 end
 
--- The files are put first.
+-- The files are sent first.
 local function under_node(list, all)
   local asks = {{engine = {seconds = 60}}}
   for _, path in ipairs(list) do

@@ -1,12 +1,12 @@
--- What `cutelua web` serves, in a Chromium: a page that may have threads, and
--- what its simulator finds with them. Needs `make web` and a Chromium.
+-- The page that `cutelua web` serves, in a Chromium: it may have threads, and
+-- its simulator uses them. Needs `make web` and a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web"
 
--- The program serves while f(address) runs.
+-- Calls f(address) while the program serves.
 local function served(f)
   local dir = support.folder()
   os.execute(("%s web --port 0 --folder %s >%s/out 2>&1 & echo $! >%s/pid")
@@ -29,10 +29,10 @@ const hello = await engine.ready;
 const ask = (name, text, words) => engine.ask("run", {name, text, words});
 ]]
 
-describe("what cutelua web serves", function()
+describe("the page that cutelua web serves", function()
   if not browser.find() then return end
 
-  it("has threads, whose results are those of one", function()
+  it("has threads, with the results of one thread", function()
     local script = READY .. [[
       const found = {isolated: crossOriginIsolated, threads: hello.threads,
         cores: navigator.hardwareConcurrency};

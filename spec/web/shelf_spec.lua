@@ -1,8 +1,8 @@
--- web/shelf.js under node: the line of arguments, the seed, what is remembered.
+-- web/shelf.js under node: the line of arguments, the seed, stored settings.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
--- What an expression gives, with the shelf as `s`.
+-- Returns the value of an expression, with the shelf as `s`.
 local function js(expression, before)
   local out, err, code = support.exec {"node", "-e", ([[
     globalThis.SHELF = {scripts: [{path: "scripts/scan.lua",
@@ -35,7 +35,7 @@ describe("the shelf", function()
       js [[["", "0", " 7 ", "-1", "99999999999999999999"].map(s.seed)]])
   end)
 
-  it("finds scripts by name, kernels by path, and who uses these", function()
+  it("finds scripts by name, kernels by path, and their users", function()
     assert.same({"scripts/scan.lua", "scripts/norm.lua", "kernels/norm.lua",
       "none"}, js [[["scan.lua", "norm", "kernels/norm.lua", "scant"]
       .map(n => (s.shelved(n) || {path: "none"}).path)]])
@@ -43,7 +43,7 @@ describe("the shelf", function()
                 js [[["kernels/norm.lua", "scan.lua"].map(s.users)]])
   end)
 
-  it("remembers, and works where nothing can be remembered", function()
+  it("remembers, and works without storage", function()
     local KEEPS = [[const kept = {}; globalThis.localStorage = {
       getItem: k => k in kept ? kept[k] : null,
       setItem: (k, v) => { kept[k] = v; }};]]

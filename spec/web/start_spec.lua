@@ -1,6 +1,6 @@
--- The workshop as somebody finds it who has never seen it: what opens first,
--- what is empty, what a run brings and what it moves, runs while typing, and
--- scripts that are as odd as can be. Needs `make web` and a Chromium.
+-- The workshop for a first-time user: what opens first, what is empty, what a
+-- run shows and moves, runs while typing, and odd scripts. Needs `make web` and
+-- a Chromium.
 local browser = require "spec.browser"
 local json = require "dkjson"
 local support = require "spec.support"
@@ -68,7 +68,7 @@ describe("the workshop, opened first,", function()
     assert.equal("none taken", v[5])
   end)
 
-  it("tells of arguments that the script on screen takes", function()
+  it("lists the arguments of the script on screen", function()
     local v = visit {{script = [[
       const out = {};
       for (const s of SHELF.scripts) {
@@ -100,7 +100,7 @@ describe("the workshop, opened first,", function()
     assert.is_true(taken > 35, taken)
   end)
 
-  it("says where pictures come from, and draws one", function()
+  it("explains where pictures come from, and draws one", function()
     local v = visit {{script = [[
       click("#tab-pictures");
       const none = $("#drawn").textContent;
@@ -112,7 +112,7 @@ describe("the workshop, opened first,", function()
     assert.same({64, "1"}, {v[2], v[3]})
   end)
 
-  it("says why there is no PTX", function()
+  it("explains why there is no PTX", function()
     local v = visit {{script = [[
       await run();
       click("#tab-kernel");
@@ -159,8 +159,7 @@ describe("the prompt's list", function()
   end)
 end)
 
--- Two faults that have nothing to do with each other, one of which others
--- follow.
+-- Two independent faults, one of which causes others.
 local FAULTS = [[
 local cute = require "cute"
 local k = cute.kernel("k", function(x, y)
@@ -175,10 +174,10 @@ k(cute.zeros({64}, cute.f32), cute.zeros({64}, cute.f32))
   :launch {grid = 1, block = 64}
 ]]
 
-describe("what a run brings", function()
+describe("the results of a run", function()
   if not browser.find() then return end
 
-  it("is led by one fault, the others folded", function()
+  it("begin with one fault, the others folded", function()
     local v = visit {{script = const("text", FAULTS) .. [[
       await run(text);
       const shown = () => all("#log .error li").filter(e => e.checkVisibility())
@@ -216,7 +215,7 @@ describe("what a run brings", function()
     end
   end)
 
-  it("stays in the window of a phone: what is wider scrolls", function()
+  it("fit the window of a phone: wider parts scroll", function()
     local v = visit {{width = 390, script = const("text", FAULTS) .. [[
       const out = [];
       const look = name => out.push([name, cut(),
@@ -250,7 +249,7 @@ end)
 describe("a run while typing", function()
   if not browser.find() then return end
 
-  it("shows what the text gives, stops what takes long, and is off at first",
+  it("shows results, stops long runs, and is off at first",
     function()
       local v = visit {{script = [[
         const out = {};

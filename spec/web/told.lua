@@ -1,12 +1,12 @@
--- told.lua SCRIPT ARGUMENT...: a lesson, and behind what it says every report
--- that its launches had on the simulator: all texts and numbers in it, and a
--- sum of the bits that they wrote.
+-- Runs a lesson and then prints every report that its launches had on the
+-- simulator: all texts and numbers in it, and a checksum of the bits that they
+-- wrote. Usage: told.lua SCRIPT ARGUMENT...
 local core = require "cute.core"
 local lib = require "cutelua.bench.lessonlib"
 
 local told, report = {}, lib.report
 
--- What follows from the launch alone: not the time, not the kernel itself.
+-- Fields that do not follow from the launch alone: the time, the kernel itself.
 local OTHER = {seconds = true, program = true}
 
 local function ordered(a, b)
@@ -14,7 +14,8 @@ local function ordered(a, b)
   return a < b
 end
 
--- Numbers, texts and truth values of a table and those in it, by names.
+-- Writes numbers, texts and booleans of a table and its subtables, sorted by
+-- name.
 local function write(v, name, seen)
   local t = type(v)
   if t == "number" or t == "string" or t == "boolean" then

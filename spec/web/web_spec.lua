@@ -1,5 +1,5 @@
--- build/web/cutelua.js under node beside the program of this machine.
--- `make web-test` runs this; `make test` has no emscripten and skips it.
+-- build/web/cutelua.js under node, compared with the native program. `make
+-- web-test` runs this; `make test` has no emscripten and skips it.
 local support = require "spec.support"
 
 local web = (os.getenv "CUTE_BUILD" or "build") .. "/web/cutelua"
@@ -49,7 +49,7 @@ describe("the program as WebAssembly", function()
     assert.is_true(c == support.read(dir .. "/web.npy"), "C differs")
   end)
 
-  it("gives the same with threads, which find their work and print", function()
+  it("gives the same with threads, which share work and output", function()
     local words = "spec/web/told.lua " .. table.concat(GEMM, " ")
     local native = output(support.program .. " " .. words)
     local text = node(FILES .. " --threads 3", words, "-threads")
@@ -69,13 +69,13 @@ describe("the program as WebAssembly", function()
     assert.equal(table.concat(lines), text)
   end)
 
-  it("says in a sentence why there is no GPU", function()
+  it("explains in a sentence why there is no GPU", function()
     local text = node("", [[-e 'print(require("cute").device "gpu")']])
     assert.equal("nil\tthe NVIDIA driver is not here: WebAssembly runs on "
       .. "the CPU and cannot open the libraries of a GPU [no-gpu]\n", text)
   end)
 
-  it("refuses what 32 bits cannot say, and what is no longer there", function()
+  it("rejects what 32 bits cannot represent, and freed objects", function()
     local text, ok = node("", [[-e 'local cute = require "cute"
       local function said(...)
         print((select(2, pcall(cute.zeros, ...)):gsub("^.-: ", "", 1)))
@@ -102,7 +102,7 @@ out of memory (134217728 bytes asked) [out-of-memory]
 ]], text)
   end)
 
-  it("says so of bad scripts, with their exit code", function()
+  it("reports bad scripts, with their exit code", function()
     local text, ok = node("", [[-e 'error "planted"']])
     assert.falsy(ok)
     assert.truthy(text:find("planted", 1, true), text)

@@ -1,11 +1,11 @@
--- Asks the workshop: natively, by asks.lua, or under node, by spec/web/page.js
--- with web/engine.js and a Worker of node.
+-- Sends requests to the workshop: natively through asks.lua, or under node
+-- through spec/web/page.js with web/engine.js and a Worker of node.
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
 local workshop = {}
 
---- The answers to requests, natively.
+--- Returns the native answers to requests.
 ---@param requests table[]
 ---@param env? table<string, string>
 ---@return table[] {answer =, out = what was printed}
@@ -24,7 +24,7 @@ end
 local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
   .. "+/"
 
---- Bytes as spec/web/page.js takes them.
+--- Encodes bytes for spec/web/page.js.
 ---@param bytes string
 ---@return string
 function workshop.base64(bytes)
@@ -40,7 +40,7 @@ function workshop.base64(bytes)
   end))
 end
 
---- A file that is put.
+--- Returns a request that puts a file.
 ---@param name string
 ---@param bytes string
 ---@return table request
@@ -48,7 +48,7 @@ function workshop.put(name, bytes)
   return {ask = "put", name = name, bytes = workshop.base64(bytes)}
 end
 
---- The answers to requests under node: see spec/web/page.js.
+--- Returns the answers to requests under node: see spec/web/page.js.
 ---@param requests table[]
 ---@return table[] {answer =, out =, seconds =, stopped =, during =}
 function workshop.under_node(requests)

@@ -1,5 +1,5 @@
--- Answers the requests of standard input, a JSON list, as the workshop does,
--- each in a line "answer JSON" behind what it printed.
+-- Answers requests on standard input, a JSON list, as the workshop does. Each
+-- answer is a line "answer JSON" after the output.
 local json = require "cutelua.text.json"
 local workshop = require "cutelua.workshop"
 

@@ -25,7 +25,7 @@ describe("cutelua.text.json", function()
     assert.equal(-1.5e-3, json.decode " -1.5E-3 ")
   end)
 
-  -- How a value is written, with the kinds of numbers.
+  -- Describes a value, with the subtypes of numbers.
   local function written(v)
     if type(v) ~= "table" then
       return (math.type(v) or type(v)) .. " " .. tostring(v)
@@ -38,7 +38,7 @@ describe("cutelua.text.json", function()
     return "{" .. table.concat(out, ",") .. "}"
   end
 
-  it("reads what is hard and right as dkjson does", function()
+  it("reads difficult valid texts as dkjson does", function()
     for _, text in ipairs {"-0", "-0.0", "1e400", "-1E+400", "1e-400", "0.1",
         "5e-324", "1.7976931348623157e308", "12345678901234567890",
         "9223372036854775807", "-9223372036854775808", "9223372036854775808",
@@ -82,7 +82,7 @@ describe("cutelua.text.json", function()
       assert.is_true(read > 500, read)
     end)
 
-  it("says where a text is no JSON", function()
+  it("reports the position of an error", function()
     for text, why in pairs {
         [""] = "byte 1: a value expected",
         ["[1,]"] = "byte 4: a value expected",

@@ -1,10 +1,10 @@
--- The tutorial's asks of the workshop.
+-- The tutorial's requests to the workshop.
 local learn = require "cutelua.learn"
 local workshop = require "cutelua.workshop"
 
 local function ask(request) return workshop.ask(request) end
 
--- The number of a lesson's n-th block of a kind.
+-- Returns the number of a lesson's nth block of a kind.
 local function at(lesson, kind, n)
   for i, block in ipairs(ask {ask = "lesson", name = lesson}.blocks) do
     if block.kind == kind then
@@ -40,7 +40,7 @@ describe("a lesson in the workshop", function()
       end
     end)
 
-  it("runs from any of its blocks on, with what they say", function()
+  it("runs from any of its blocks on, with the results shown", function()
     for _, name in ipairs(learn.names) do
       local blocks = learn.blocks(learn.lesson(name))
       for i = #blocks, 1, -1 do
@@ -62,7 +62,7 @@ describe("a lesson in the workshop", function()
     end
   end)
 
-  it("goes on from the learner's own texts, as far as they run", function()
+  it("uses the learner's own texts, as far as they run", function()
     local first, text = at("layouts", "lua", 1)
     local i = at("layouts", "lua", 3)
     local mine = text:gsub("%(4,8%):%(8,1%)", "(4,8):(1,4)")
@@ -74,7 +74,7 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(1,4), nil", shown {{index = first, text = mine}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "l = ("}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "error {}"}})
-    -- again, forward: what a block left behind is not there for itself
+    -- running a block again: it does not see its own earlier results
     block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     local got = block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     assert.is_true(got.ok)
@@ -83,7 +83,8 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(8,1), nil", shown())
   end)
 
-  it("leaves its globals to the prompt, which leaves them alone", function()
+  it("shares its globals with the prompt, which does not change them",
+     function()
     local i, text = at("layouts", "lua", 1)
     local function prompt(said)
       local got = ask {ask = "prompt", text = said}
@@ -94,14 +95,14 @@ describe("a lesson in the workshop", function()
     assert.is_true(prompt "l = 5")
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, "error 'no'")
-    -- a step that failed leaves none
+    -- a failed step leaves no results
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, text)
     assert.is_true(prompt "do assert(l(2, 3) == 19) end")
     assert.matches("attempt to call a nil value", prompt "blocked(1, 1)")
   end)
 
-  it("tells of errors at their line, and of launches", function()
+  it("reports errors at their line, and launches", function()
     local i = at("tensors", "lua", 3)
     local got = block("tensors", i, "x = 1\ny = x.z.w")
     assert.is_false(got.ok)
@@ -150,7 +151,7 @@ describe("a lesson in the workshop", function()
       assert.matches("unexpected symbol", got.message)
     end)
 
-  it("refuses what is no lesson, block or text", function()
+  it("rejects invalid lessons, blocks and texts", function()
     local function told(request)
       local got = ask(request)
       assert.is_false(got.ok)

@@ -1,12 +1,12 @@
--- What users of the workshop do wrong, and what is said of it: asked natively
--- by spec/workshop/misuse_spec.lua, under node by spec/web/asks_spec.lua.
+-- Mistakes of users of the workshop, and the messages for them: run natively by
+-- spec/workshop/misuse_spec.lua, under node by spec/web/asks_spec.lua.
 local assert = require "luassert"
 
 local misuse = {}
 
 local CUTE = 'local cute = require "cute"\n'
 
--- A kernel of one thread with this body.
+-- Returns a script with a kernel of one thread with this body.
 local function kernel(body, options)
   return CUTE .. [[local k = cute.kernel("k", function(x)
   ]] .. body .. [[
@@ -31,8 +31,8 @@ local RUNAWAY = "this line traced over 131072 operations: Lua loops are "
 local SMEM = "shared memory of %d bytes is over the budget of any GPU, 232448 "
   .. "bytes (227 KiB)"
 
--- Requests, and of each answer what is given: says (error.message), line and
--- kind of it, code, unfinished, out (what was printed).
+-- Requests with the expected fields of each answer: says (error.message), its
+-- line and kind, code, unfinished, out (the output).
 misuse.list = {
   -- texts
   run("local x = = 1", {says = "unexpected symbol near '='", line = 1}),
@@ -90,7 +90,7 @@ misuse.list = {
     print((pcall(xpcall, print)))]],
     {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
-  -- what a script breaks is whole again for the next one
+  -- globals that one script breaks are intact for the next
   run([[string.format, string.match, string.gsub, table.concat = nil
     pairs, type, tostring, print, error, load, arg = nil
     os, io = nil
@@ -151,7 +151,7 @@ misuse.list = {
 local ANSWER = {says = true, line = true, kind = true, code = true, out = true,
                 unfinished = true}
 
---- The request of a row.
+--- Returns the request of a row.
 ---@param row table
 ---@return table
 function misuse.request(row)
@@ -162,7 +162,7 @@ function misuse.request(row)
   return request
 end
 
---- What a row is called.
+--- Returns a row's title.
 ---@param row table
 ---@return string
 function misuse.name(row)
@@ -170,7 +170,7 @@ function misuse.name(row)
   return ("%s %s"):format(row.ask, what:sub(1, 48))
 end
 
---- Is that what the answer says?
+--- Checks an answer against its row.
 ---@param row table
 ---@param answer table
 ---@param out string what was printed

@@ -1,8 +1,8 @@
--- What users of the workshop do wrong is told in a sentence, at its line.
+-- Mistakes of users of the workshop get a one-sentence message, at their line.
 local misuse = require "spec.workshop.misuse"
 local workshop = require "spec.workshop.asked"
 
-describe("the workshop says so of", function()
+describe("the workshop reports", function()
   local requests, answers = {}, nil
   for i, row in ipairs(misuse.list) do requests[i] = misuse.request(row) end
 
@@ -10,7 +10,7 @@ describe("the workshop says so of", function()
     it(i .. ": " .. misuse.name(row), function()
       answers = answers or workshop.asked(requests)
       local out = answers[i].out
-      -- a page decodes what is printed
+      -- a page decodes the output
       if not utf8.len(out) then out = out:gsub("[\x80-\xff]", "\u{fffd}") end
       misuse.check(row, answers[i].answer, out)
     end)

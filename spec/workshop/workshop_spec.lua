@@ -1,7 +1,7 @@
--- The workshop's answers, asked natively: runs, the prompt behind them, pages.
+-- The workshop's native answers: runs, the prompt after them, pages.
 local workshop = require "spec.workshop.asked"
 
--- The answers to requests, with what each printed as `out`.
+-- Returns the answers to requests, each with its output as `out`.
 local function asked(requests)
   local list = {}
   for i, one in ipairs(workshop.asked(requests)) do
@@ -19,8 +19,8 @@ end
 
 local function prompt(text) return {ask = "prompt", text = text} end
 
--- A kernel with bank conflicts in line 6, and a race of lines 9 and 10 where it
--- is asked for.
+-- A kernel with bank conflicts in line 6 and, on request, a race of lines 9 and
+-- 10.
 local SCRIPT = [[
 local cute = require "cute"
 local tile = cute.make_layout({32, 32}, {32, 1})
@@ -57,7 +57,7 @@ describe("the workshop", function()
                  answers[5].error.message)
   end)
 
-  it("gives the page of a run, its costs and pictures where asked", function()
+  it("returns the page of a run, its costs and pictures on request", function()
     local answers = asked {run(SCRIPT, {name = "turn.lua"}),
       {ask = "costs", kernel = 1}, {ask = "timeline", kernel = 1},
       {ask = "picture", number = 1}, {ask = "picture", number = 99}}
@@ -87,7 +87,7 @@ describe("the workshop", function()
                  answers[5].error.message)
   end)
 
-  it("tells a race at its line, and of os.exit its code", function()
+  it("reports a race at its line, and the code of os.exit", function()
     local answers = asked {run(SCRIPT, {name = "turn.lua", words = {"racy"}}),
       run "print 'a' os.exit(3) print 'b'", run "os.exit(true)",
       run "os.exit(false)"}
@@ -113,7 +113,7 @@ describe("the workshop", function()
                                       answers[5].out})
   end)
 
-  it("schedules launches by its seed, where they have none", function()
+  it("schedules launches by its seed, unless they have one", function()
     local text = [[
       local cute = require "cute"
       local k = cute.kernel("order", function(count, at)
@@ -140,7 +140,7 @@ describe("the workshop", function()
                  answers[4].error.message)
   end)
 
-  it("shows what cute.draw draws", function()
+  it("shows the drawings of cute.draw", function()
     local answers = asked {run [[
       local cute = require "cute"
       cute.draw(cute.make_layout({2, 3}))

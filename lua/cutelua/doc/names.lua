@@ -19,8 +19,8 @@ local names = {}
 -- or the modules whose functions are cute's own. Names of lua/cute/meta belong
 -- to the banners there.
 local TOPICS = {
-  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug cutelua.ptx "
-    .. "cute.lang.devices cutelua.analyses.call "
+  {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
+    .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
     .. "cutelua.analyses.prepared"},
   {"Loops, branches, variables",
    modules = "cute.lang.trace cute.lang.branch"},

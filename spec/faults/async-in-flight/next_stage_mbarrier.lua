@@ -1,4 +1,4 @@
--- The copy goes to one stage and tells the mbarrier of the next.
+-- The copy fills one stage and signals the mbarrier of the next.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/next_stage_mbarrier.lua:51 in main chunk
 -- expect: next_stage_mbarrier.lua:47: read of shared memory while a bulk copy

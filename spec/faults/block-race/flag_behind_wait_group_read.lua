@@ -1,5 +1,5 @@
--- A part of a sum goes out by a bulk store; the flag is stored when its source
--- was read, not when it is there.
+-- A partial sum is written by a bulk store. Fault: the flag is stored once the
+-- source is read, not once the store is complete.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/block-race/flag_behind_wait_group_read.lua:57 in main
 --   chunk

@@ -1,4 +1,4 @@
--- The semaphore of a split-K tile goes up by a relaxed atomic.
+-- The semaphore of a split-K tile is incremented by a relaxed atomic.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/block-race/relaxed_semaphore.lua:34 in main chunk
 -- expect: relaxed_semaphore.lua:26: read by block (1,0,0) and write by block

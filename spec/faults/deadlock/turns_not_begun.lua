@@ -1,4 +1,4 @@
--- Two warpgroups take turns by two barriers; the first turn must be given.
+-- Two warpgroups alternate by two barriers. Fault: nothing starts the first.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/turns_not_begun.lua:23 in main chunk
 -- expect: turns_not_begun.lua:16: no warp can go on: 4 warps wait (warp 0, 1,

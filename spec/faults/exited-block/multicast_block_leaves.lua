@@ -1,4 +1,4 @@
--- Of two blocks one has no tile and leaves; the other multicasts to both.
+-- One of two blocks has no tile and exits; the other multicasts to both.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/multicast_block_leaves.lua:59 in main chunk
 -- expect: multicast_block_leaves.lua:49: shared memory of block (1,0,0), which

@@ -1,4 +1,4 @@
--- A store that no group has: its thread waits for nothing.
+-- A store after the last commit is in no group, so nothing waits for it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/store_behind_commit.lua:38 in main chunk
 -- expect: store_behind_commit.lua:33: block (0,0,0) may end before what is

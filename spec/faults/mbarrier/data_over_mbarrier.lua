@@ -1,4 +1,4 @@
--- Shared memory of mbarriers is used for data while they are at work.
+-- Shared memory of mbarriers is reused for data while they are active.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/data_over_mbarrier.lua:48 in main chunk
 -- expect: data_over_mbarrier.lua:43: mbarrier 'all'[0] is at work where this

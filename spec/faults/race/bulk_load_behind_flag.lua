@@ -1,4 +1,4 @@
--- A block reads by a bulk load what another one stored, behind its flag.
+-- A block bulk-loads data of another block after the flag, with no proxy fence.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/bulk_load_behind_flag.lua:65 in main chunk
 -- expect: bulk_load_behind_flag.lua:59: read by a bulk copy after a thread's

@@ -1,4 +1,4 @@
--- ldmatrix is a thread's read, too.
+-- ldmatrix counts as a thread's read, too.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's

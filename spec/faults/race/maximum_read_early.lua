@@ -1,4 +1,4 @@
--- The largest of a block by an atomic, read without a barrier.
+-- A block's maximum by an atomic, read without a barrier.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/maximum_read_early.lua:25 in main chunk
 -- expect: maximum_read_early.lua:23: read of what another warp writes, without

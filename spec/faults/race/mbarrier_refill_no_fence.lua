@@ -1,5 +1,5 @@
--- A buffer read by all warps, filled again behind the mbarrier that they arrive
--- at: reads and the copy are of two proxies.
+-- All warps read a buffer and arrive at an mbarrier, then TMA refills it.
+-- Fault: no proxy fence separates the reads from the copy.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: mbarrier_refill_no_fence.lua:47: write by a bulk copy after a

@@ -1,4 +1,4 @@
--- A ring through the next block's memory: who sends waits until that was read.
+-- A ring through the next block's memory. Fault: no wait until it was read.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_buffer_refilled.lua:51 in main chunk
 -- expect: peer_buffer_refilled.lua:43: write after a write by a st.async whose

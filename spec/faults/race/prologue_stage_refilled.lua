@@ -1,4 +1,4 @@
--- The prologue fills all stages, the loop the first one again at once.
+-- The prologue fills all stages, and the loop at once refills the first.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/prologue_stage_refilled.lua:54 in main chunk
 -- expect: prologue_stage_refilled.lua:41: write after a read by another warp

@@ -1,5 +1,5 @@
--- Two stages, loaded and stored by one thread: the refill waits for the store
--- of its own stage, not for that of the one before alone.
+-- One thread loads and stores two stages. Fault: the refill waits only for the
+-- store of the previous stage, not for that of its own.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/refill_wait_group.lua:61 in main chunk
 -- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose end

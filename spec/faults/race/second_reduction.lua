@@ -1,4 +1,4 @@
--- One buffer for two reductions over warps.
+-- Two reductions over warps reuse one buffer.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/second_reduction.lua:29 in main chunk
 -- expect: second_reduction.lua:24: write after a read by another warp with no

@@ -1,4 +1,4 @@
--- Two warpgroups multiply from one stage; the first one hands it back.
+-- Two warpgroups multiply from one stage; only the first one releases it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/warpgroup_hands_back.lua:73 in main chunk
 -- expect: warpgroup_hands_back.lua:47: write after a read by wgmma whose end

@@ -1,5 +1,5 @@
--- Row statistics ride in the stage that wgmma reads: the stage is handed back
--- behind wgmma's wait, the threads' own reads of it lack a fence.
+-- Threads compute row statistics from the stage that wgmma reads. Fault: no
+-- proxy fence precedes the release, which only follows wgmma's wait.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: wgmma_stage_statistics.lua:53: write by a bulk copy after a

@@ -1,4 +1,4 @@
--- The loader's warps give registers back in a branch that one of them misses.
+-- The loader's warps release registers in a branch that one of them skips.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/registers/setmaxnreg_three_warps.lua:20 in main chunk
 -- expect: setmaxnreg_three_warps.lua:16: warp 3 ended without the setmaxnreg

@@ -1,4 +1,4 @@
--- A map is made again for each group; its acquire stands in front of the loop.
+-- A tensor map changes for each group; its acquire is before the loop.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-map/map_acquired_once.lua:53 in main chunk
 -- expect: map_acquired_once.lua:45: this tensor map was changed and not

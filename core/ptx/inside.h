@@ -110,6 +110,8 @@ const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
 // Where an operand points to: an index into PtxBuild.bound, or PLAIN, MIXED.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
+// The bound pointer at a byte offset of the parameters, or PLAIN.
+int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
 
 // ---- operands ----
 // Is the modifier there? Then it has been looked at.

@@ -1,9 +1,50 @@
 // ops.c: operands of PTX instructions as values of the IR, by the typing rules
 // of the PTX ISA ("Operand Size Exceeding Instruction-Type Size").
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/intrin.h"
 #include "ptx/inside.h"
+
+void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
+  char text[600];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  ctx_fail(b->cx, ERR_PTX, "line %u: %s",
+           (unsigned)(b->at ? b->at->line : b->f->line), text);
+}
+
+// The bound memory of a module's variable, or PLAIN.
+static int32_t bound_variable(const PtxBuild *b, int64_t var) {
+  for (size_t k = 0; k < b->nbound; k++) {
+    if (b->bound[k].var == var + 1) return (int32_t)k;
+  }
+  return PLAIN;
+}
+
+// The bound pointer at a byte offset of the parameters, or PLAIN.
+int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset) {
+  for (size_t k = 0; k < b->nbound; k++) {
+    const PtxBound *p = &b->bound[k];
+    if (p->mem && !p->var && p->offset == offset) return (int32_t)k;
+  }
+  return PLAIN;
+}
+
+int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
+  if (a->kind == PTX_A_REG) return b->slot[a->value].root;
+  if (a->kind == PTX_A_VAR) {
+    const PtxVar *v = &b->m->vars.p[a->value];
+    if (v->space == PTX_PARAM) return ptx_bound_pointer(b, v->offset);
+    if (v->space == PTX_GLOBAL || v->space == PTX_CONST) {
+      return bound_variable(b, a->value);
+    }
+  }
+  return PLAIN;
+}
 
 // The number of type t whose low bits are v's.
 static int64_t fitting(DType t, int64_t v) {

@@ -5,16 +5,6 @@
 
 #include "ptx/inside.h"
 
-void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
-  char text[600];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
-  ctx_fail(b->cx, ERR_PTX, "line %u: %s",
-           (unsigned)(b->at ? b->at->line : b->f->line), text);
-}
-
 // ---- blocks ----
 
 typedef struct Block {
@@ -316,35 +306,6 @@ static int32_t join(int32_t a, int32_t b) {
   return MIXED;
 }
 
-// The bound memory of a module's variable, or PLAIN.
-static int32_t bound_variable(const PtxBuild *b, int64_t var) {
-  for (size_t k = 0; k < b->nbound; k++) {
-    if (b->bound[k].var == var + 1) return (int32_t)k;
-  }
-  return PLAIN;
-}
-
-// The bound pointer at a byte offset of the parameters, or PLAIN.
-static int32_t bound_pointer(const PtxBuild *b, int64_t offset) {
-  for (size_t k = 0; k < b->nbound; k++) {
-    const PtxBound *p = &b->bound[k];
-    if (p->mem && !p->var && p->offset == offset) return (int32_t)k;
-  }
-  return PLAIN;
-}
-
-int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
-  if (a->kind == PTX_A_REG) return b->slot[a->value].root;
-  if (a->kind == PTX_A_VAR) {
-    const PtxVar *v = &b->m->vars.p[a->value];
-    if (v->space == PTX_PARAM) return bound_pointer(b, v->offset);
-    if (v->space == PTX_GLOBAL || v->space == PTX_CONST) {
-      return bound_variable(b, a->value);
-    }
-  }
-  return PLAIN;
-}
-
 // Of `a + b`: the pointer among them.
 static int32_t root_sum(int32_t a, int32_t b) {
   if (a == PLAIN) return b;
@@ -360,7 +321,7 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
     if (base->kind != PTX_A_VAR) return PLAIN;
     int64_t at = b->m->vars.p[base->value].offset + a[1].value;
     bool wide = strstr(i->op, "64") != NULL;
-    return wide ? bound_pointer(b, at) : PLAIN;
+    return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
   if (i->args < 2) return PLAIN;
   if (is_op(i, "mov") || is_op(i, "cvta")) return ptx_root(b, &a[1]);

@@ -42,8 +42,10 @@ function launch.read(path)
     if type(t) ~= "table" then fail("%s returns no table", path) end
     return t
   end
-  local ok, t = pcall(json.decode, text)
-  if not ok then fail("%s is no JSON: %s", path, tostring(t)) end
+  local ok, t, message = pcall(json.decode, text)
+  if not ok or t == nil then
+    fail("%s is no JSON: %s", path, tostring(ok and message or t))
+  end
   return t
 end
 

@@ -1,0 +1,123 @@
+-- LAUNCH files and the commands that take them.
+local support = require "spec.support"
+
+local PTX = [[
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry twice(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd0, [x];
+  ld.param.u64 %rd1, [y];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %tid.x;
+  setp.ge.u32 %p0, %r1, %r0;
+  @%p0 bra OUT;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  ld.global.f32 %f0, [%rd3];
+  add.f32 %f1, %f0, %f0;
+  add.s64 %rd4, %rd1, %rd2;
+  st.global.f32 [%rd4], %f1;
+OUT:
+  ret;
+}
+]]
+
+local LAUNCH = [[{"entry": "twice", "grid": 1, "block": 32,
+ "args": ["x", "y", 5],
+ "memory": {"x": {"shape": 5, "values": [1, 2, 3, 4, 5]}, "y": {"shape": 5}},
+ "expect": {"y": {"values": [2, 4, 6, 8, 10]}}}]]
+
+describe("a LAUNCH file", function()
+  local folder, ptx
+
+  setup(function()
+    folder = support.folder()
+    ptx = folder .. "/k.ptx"
+    support.write(ptx, PTX)
+  end)
+
+  teardown(function() support.remove(folder) end)
+
+  local function with(text, words)
+    local path = folder .. "/l.json"
+    support.write(path, text)
+    local list = {support.program}
+    for _, w in ipairs(words or {}) do list[#list + 1] = w end
+    table.move({ptx, "--launch", path}, 1, 3, #list + 1, list)
+    return support.exec(list)
+  end
+
+  it("launches an entry and compares its results", function()
+    assert.same({"y: as expected\n", "", 0}, {with(LAUNCH)})
+  end)
+
+  it("reports results that are not as expected", function()
+    local out, err, code = with((LAUNCH:gsub("8, 10", "8, 11")))
+    assert.equal("y: 1 of 5 elements differ; element 4 is 10.0, not 11\n", out)
+    assert.matches("results are not as expected %[kernel%-fault%]", err)
+    assert.equal(1, code)
+  end)
+
+  it("serves check", function()
+    local out, _, code = with(LAUNCH, {"check", "--no-gpu"})
+    assert.matches("^check: kernel twice: ok\n", out)
+    assert.equal(0, code)
+  end)
+
+  it("may be a Lua table, with several launches on one memory", function()
+    local path = folder .. "/l.lua"
+    support.write(path, [[
+      local function l(a, b)
+        return {entry = "twice", block = 32, args = {a, b, 5}}
+      end
+      return {launches = {l("x", "y"), l("y", "x")},
+        memory = {x = {shape = 5, fill = 1.0}, y = {shape = 5}},
+        expect = {x = {values = {4, 4, 4, 4, 4}}}}]])
+    assert.same({"x: as expected\n", "", 0},
+      {support.exec {support.program, ptx, "--launch", path}})
+  end)
+
+  it("is rejected with one sentence where it is wrong", function()
+    local function wrong(from, to, want)
+      local _, err, code = with((LAUNCH:gsub(from, to)))
+      assert.matches(want, err)
+      assert.equal(1, code)
+    end
+    wrong('"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)")
+    wrong('"twice"', '"thrice"', "no entry 'thrice'")
+    wrong('"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2")
+    wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
+    wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
+    wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
+    wrong("^{", "", "is no JSON")
+  end)
+
+  it("is not needed to list entries and opcodes", function()
+    local out, _, code = support.exec {support.program, "ptx", ptx}
+    assert.matches("^entry twice, line 4\n   1  byte    0  u64  x\n", out)
+    assert.matches("\n       1  mul%.wide%.u32\n", out)
+    assert.equal(0, code)
+  end)
+
+  it("names the line of PTX that cannot be read", function()
+    local bad = folder .. "/bad.ptx"
+    for from, want in pairs {
+      ["add%.f32 %%f1"] = "line 16: register %%f9 is not declared here",
+      ["%.version 8%.0"] = "line 1: PTX version 6.0 is not read",
+      ["OUT:"] = "no label 'OUT' is in scope here",
+      ["%}\n$"] = "line %d+: the text ends inside function 'twice'"} do
+      local to = {["add%.f32 %%f1"] = "add.f32 %%f9",
+                  ["%.version 8%.0"] = ".version 6.0"}
+      support.write(bad, (PTX:gsub(from, to[from] or "")))
+      support.write(folder .. "/l.json", LAUNCH)
+      local _, err, code = support.exec {support.program, bad, "--launch",
+                                         folder .. "/l.json"}
+      assert.matches(want, err)
+      assert.matches("%[bad%-ptx%]", err)
+      assert.equal(1, code)
+    end
+  end)
+end)

@@ -535,7 +535,7 @@ local KIND = {race = "race", ["block-race"] = "race", ["warp-race"] = "race",
 -- Is what was found no matter of polls: arrivals that nothing orders?
 local function is_misuse(v)
   local f = v.fault
-  return f and (f.kind == "mbarrier" or f.message:find "draws a number")
+  return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
 -- What the verdict says that the enumeration does not; nil: nothing.

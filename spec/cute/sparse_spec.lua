@@ -291,7 +291,8 @@ describe("a sparse product", function()
     end
     assert.is_true(support.report(once(good)).ok)
     told("bad-metadata", "the metadata of a sparse A has 0x5 for a group of 4 "
-      .. "elements, 1 twice: it names two of four", good,
+      .. "elements, which selects element 1 twice: it must select two "
+      .. "different elements of four", good,
       {E = {[7] = 0x4454}})
     told("uninitialised", "of register tensor", function(_, _, multiply)
       multiply()

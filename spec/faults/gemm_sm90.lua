@@ -165,8 +165,8 @@ local FAULTS = {
    {WAIT}},
   {"a mask names a block that is not there", {{"producer",
      "0}, mode)", "0}, mode) | 8"}}, {"2x1", "1x2"},
-   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a cluster "
-   .. "of 2", {COPY}},
+   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 is outside a "
+   .. "cluster of 2", {COPY}},
 
   {"a named barrier is for twice as many", {{"epilogue",
      "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, SOME,
@@ -175,8 +175,8 @@ local FAULTS = {
   {"a named barrier is for half as many", {{"epilogue",
      "num_threads = WARPGROUP}", "num_threads = WARPGROUP // 2}"}},
    {"whole", "2x1", "turns"},
-   {"barrier%-mismatch: nothing orders this arrival at barrier %d behind its "
-    .. "last round", "race: ", "uninitialised: .* 'sD'"}},
+   {"barrier%-mismatch: nothing orders this arrival at barrier %d after "
+    .. "the barrier's previous phase", "race: ", "uninitialised: .* 'sD'"}},
   {"both warpgroups have one named barrier", {{"epilogue",
      "barrier_id = x.group + 1", "barrier_id = 1"}}, ALL,
    "barrier%-mismatch: nothing orders this arrival at barrier 1 after the "

@@ -153,7 +153,8 @@ describe("a cluster", function()
   end)
 
   it("reaches no block beyond it", function()
-    tells("write outside shared tensor 'bar': block 2 of a cluster of 2",
+    tells("write outside shared tensor 'bar': block 2 of a cluster of "
+      .. "2",
       function(two)
       local bar = arch.alloc_smem(cute.i64, 1)
       cute.when(arch.thread_idx():eq(0), function()

@@ -40,11 +40,11 @@ describe("a GEMM of Hopper's parts in which #long", function()
   it("sums are read before they are there is refused by the trace", function()
     for _, c in ipairs {
       {"warpgroup.wait_group(0)", "", "is used while the MMA of line %d+ is "
-       .. "still on its way"},
+       .. "still in flight"},
       {"warpgroup.wait_group(0)", "warpgroup.wait_group(1)",
-       "is used while the MMA of line %d+ is still on its way"},
+       "is used while the MMA of line %d+ is still in flight"},
       {"warpgroup.commit_group()", "", "is used while the MMA of line %d+ is "
-       .. "still on its way"},
+       .. "still in flight"},
       {"warpgroup.fence()", "", "no fence is between this MMA and register 0 "
        .. "of acc"}} do
       local gemm = planted.kernel {{"mainloop", c[1], c[2]}}

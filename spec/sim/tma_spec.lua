@@ -158,8 +158,9 @@ local MISTAKES = {
    "at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 2048 "
    .. "bytes", "arch.mbarrier_wait(x.bar, 0)"},
   {"gives a multicast to a CTA that is not there", MULTICAST, multicast(7),
-   "out-of-bounds", "write outside shared tensor 's': block 2 of a cluster of "
-   .. "2", "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
+   "out-of-bounds", "write outside shared tensor 's': block 2 of a "
+   .. "cluster of 2",
+   "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
 }
 
 -- Reports whether it is one of the report's faults.

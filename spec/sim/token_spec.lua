@@ -199,7 +199,7 @@ describe("tokens of mbarriers", function()
   it("are opaque", function()
     local number = "the token of an mbarrier is used as a number: it is opaque "
       .. "[type-mismatch]"
-    local phase = "the phase to wait for is 64 bits that are no token "
+    local phase = "the phase to wait for is a 64-bit value that is not a token "
       .. "[type-mismatch]"
     local function refused(want, f)
       local text, line = support.message(function()

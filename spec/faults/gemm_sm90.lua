@@ -165,7 +165,7 @@ local FAULTS = {
    {WAIT}},
   {"a mask names a block that is not there", {{"producer",
      "0}, mode)", "0}, mode) | 8"}}, {"2x1", "1x2"},
-   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 is outside a "
+   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a "
    .. "cluster of 2", {COPY}},
 
   {"a named barrier is for twice as many", {{"epilogue",

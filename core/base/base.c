@@ -93,7 +93,7 @@ void base_free(void *p) { free(p); }
 
 void *ctx_realloc(Ctx *cx, void *p, size_t n) {
   void *q = base_realloc(p, n);
-  if (!q) ctx_fail(cx, ERR_MEMORY, "out of memory (%zu bytes asked)", n);
+  if (!q) ctx_fail(cx, ERR_MEMORY, "out of memory (%zu bytes requested)", n);
   return q;
 }
 

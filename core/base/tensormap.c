@@ -72,8 +72,9 @@ int64_t tensormap_bytes(const TensorMap *m) {
 static bool among(Why *w, const char *what, int64_t v, int64_t least,
                   int64_t most, const char *words) {
   if (v >= least && v <= most) return true;
-  return why(w, ERR_ARG, "tensor map: %s %" PRId64 ": there are %" PRId64
-             " to %" PRId64 " (%s)", what, v, least, most, words);
+  return why(w, ERR_ARG, "tensor map: %s %" PRId64 " does not exist: valid "
+             "values are %" PRId64 " to %" PRId64 " (%s)",
+             what, v, least, most, words);
 }
 
 static bool check_choices(const TensorMap *m, Why *w) {
@@ -105,28 +106,28 @@ static bool check_memory(const TensorMap *m, Why *w) {
     return why(w, ERR_LIMIT, "tensor map: the address 0x%" PRIx64 " has more "
                "than 57 bits", m->address);
   if (m->address % (uint64_t)g)
-    return why(w, ERR_ALIGN, "tensor map: the address 0x%" PRIx64 " is no "
+    return why(w, ERR_ALIGN, "tensor map: the address 0x%" PRIx64 " is not a "
                "multiple of %" PRId64 " bytes", m->address, g);
   for (int i = 0; i < m->rank; i++)
     if (m->extent[i] < 1 || m->extent[i] > (int64_t)1 << 32)
       return why(w, ERR_LIMIT, "tensor map: mode %d has %" PRId64 " elements: "
-                 "1 to 2^32 can be told", i, m->extent[i]);
+                 "1 to 2^32 are possible", i, m->extent[i]);
   for (int i = 1; i < m->rank; i++) {
     int64_t s = m->stride[i - 1];
     if (s % g)
-      return why(w, ERR_ALIGN, "tensor map: the stride of mode %d, %" PRId64
-                 " bytes, is no multiple of %" PRId64, i, s, g);
+      return why(w, ERR_ALIGN, "tensor map: the stride of mode %d, %" PRId64 " "
+                 "bytes, is not a multiple of %" PRId64, i, s, g);
     if (s < 0 || s >= (int64_t)1 << 40)
-      return why(w, ERR_LIMIT, "tensor map: the stride of mode %d, %" PRId64
-                 " bytes: 0 to 2^40 - 1 can be told", i, s);
+      return why(w, ERR_LIMIT, "tensor map: the stride of mode %d, %" PRId64 " "
+                 "bytes: 0 to 2^40 - 1 are possible", i, s);
   }
   for (int i = 0; i < m->rank; i++)
     if (m->step[i] < 1 || m->step[i] > 8)
       return why(w, ERR_LIMIT, "tensor map: the element stride of mode %d, %"
-                 PRId64 ": 1 to 8 can be told", i, m->step[i]);
+                 PRId64 ": 1 to 8 are possible", i, m->step[i]);
   if (m->fill == TENSORMAP_NAN && types[m->type].cls == 'I')
-    return why(w, ERR_TYPE, "tensor map: NaN fills floats, the elements are "
-               "integers");
+    return why(w, ERR_TYPE, "tensor map: NaN can fill only floats, but the "
+               "elements are integers");
   return true;
 }
 
@@ -143,8 +144,9 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
   int64_t half = (int64_t)1 << (corner_bits(m) - 1);
   if (v >= -half && v < half) return true;
   return why(w, ERR_LIMIT, "tensor map: the %s corner of spatial mode %d, %"
-             PRId64 ": with %d of them -%" PRId64 " to %" PRId64
-             " can be told", which, i, v, corners(m), half, half - 1);
+             PRId64 ": with %d of them -%" PRId64 " to %" PRId64 " are "
+             "possible",
+             which, i, v, corners(m), half, half - 1);
 }
 
 // With an interleave, the driver counts spatial modes from mode 0, and computes
@@ -163,8 +165,8 @@ static bool check_im2col(const TensorMap *m, Why *w) {
     int64_t n = m->extent[i + !m->interleave];
     if ((int32_t)(uint32_t)(n + m->upper[i] - m->lower[i]) < 1)
       return why(w, ERR_SHAPE, "tensor map: corners %" PRId64 " and %" PRId64
-                 " leave nothing of the %" PRId64 " elements of spatial mode "
-                 "%d", m->lower[i], m->upper[i], n, i);
+                 " leave no element of the %" PRId64 " elements of spatial "
+                 "mode %d", m->lower[i], m->upper[i], n, i);
   }
   return true;
 }
@@ -175,11 +177,11 @@ enum { MOST_BYTES = 228 * 1024 };
 static bool check_rows(const TensorMap *m, Why *w) {
   int64_t row = row_bytes(m), span = 16 << m->swizzle;
   if (row % 16)
-    return why(w, ERR_ALIGN, "tensor map: rows of the box are %" PRId64
-               " bytes: multiples of 16 are copied", row);
+    return why(w, ERR_ALIGN, "tensor map: rows of the box are %" PRId64 " "
+               "bytes: they must be a multiple of 16", row);
   if (m->swizzle && !m->interleave && row > span)
-    return why(w, ERR_SHAPE, "tensor map: rows of the box are %" PRId64
-               " bytes: a swizzle of %" PRId64 " bytes takes no longer ones",
+    return why(w, ERR_SHAPE, "tensor map: rows of the box are %" PRId64 " "
+               "bytes: a swizzle of %" PRId64 " bytes allows no longer rows",
                row, span);
   if (encoded_bytes(m) > MOST_BYTES)
     return why(w, ERR_SMEM, "tensor map: the box has %" PRId64 " bytes: "

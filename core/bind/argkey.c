@@ -47,9 +47,9 @@ static void put_string(Walk *w, const char *s, size_t n) {
 
 static Leaf *add_leaf(Walk *w, DType type) {
   if (w->nleaf == ARG_LEAVES)
-    face_error(w->L, ERR_LIMIT, "%s: a kernel takes at most %d "
-               "tensors, numbers and dynamic extents\n  numbers that never "
-               "change, as a table: cute.constexpr(t)", argkey_path(w),
+    face_error(w->L, ERR_LIMIT, "%s: a kernel takes at most %d tensors, "
+               "numbers and dynamic extents\n  pass numbers that never change "
+               "as a table: cute.constexpr(t)", argkey_path(w),
                ARG_LEAVES);
   w->leaf = grow(w->cx, w->leaf, w->nleaf, &w->leafcap, sizeof *w->leaf);
   Leaf *l = &w->leaf[w->nleaf++];
@@ -324,8 +324,8 @@ static void put_metatable(Walk *w, int idx) {
   for (int i = 0; i < 3; i++) {
     lua_pushstring(L, refused[i]);
     if (lua_rawget(L, -2) != LUA_TNIL)
-      face_error(L, ERR_ARG, "%s has a metatable with %s: the kernel "
-                 "would get a copy of it\n  give what the kernel needs of it",
+      face_error(L, ERR_ARG, "%s has a metatable with %s: the kernel would get "
+                 "a copy of it\n  pass only the fields that the kernel needs",
                  argkey_path(w), refused[i]);
     lua_pop(L, 1);
   }
@@ -361,8 +361,8 @@ static Key key_at(Walk *w, int at) {
   default:
     k.i = lua_tointeger(L, at);
     if (!lua_isinteger(L, at))
-      face_error(L, ERR_ARG, "%s has the key %s: strings, integers "
-                 "and booleans are keys of what a kernel takes", argkey_path(w),
+      face_error(L, ERR_ARG, "%s has the key %s: keys of kernel arguments must "
+                 "be strings, integers or booleans", argkey_path(w),
                  face_show(L, at));
   }
   return k;
@@ -381,9 +381,9 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
       lua_settop(L, top);  // makes room for the message
-      face_error(L, ERR_LIMIT, "%s is a table of over %zu fields: what a "
-                 "kernel takes fits on Lua's stack\n"
-                 "  give many numbers as a tensor", argkey_path(w), *n);
+      face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
+                 "do not fit on Lua's stack\n  pass many numbers as a tensor",
+                 argkey_path(w), *n);
     }
     keys = grow(w->cx, keys, *n, &cap, sizeof *keys);
     keys[(*n)++] = key_at(w, lua_gettop(L));
@@ -444,8 +444,8 @@ bool argkey_met(Walk *w, const void *p) {
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
-      face_error(w->L, ERR_ARG, "%s is a table that holds it: what a "
-                 "kernel takes has an end", argkey_path(w));
+      face_error(w->L, ERR_ARG, "%s is a table that contains itself: kernel "
+                 "arguments cannot be cyclic", argkey_path(w));
   if (!argkey_met(w, p)) return false;
   if (w->see) {
     lua_rawgeti(w->L, w->copies, (lua_Integer)ARG_MORE(w->w[w->n - 1]) + 1);
@@ -460,9 +460,9 @@ static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
   if (luaL_getmetafield(L, idx, "__host") == LUA_TNIL) return;
-  face_error(L, ERR_ARG, "%s is a %s, which no kernel takes\n  pass tensors "
-             "and numbers; what is called inside a kernel is a plain Lua "
-             "function", argkey_path(w), lua_tostring(L, -1));
+  face_error(L, ERR_ARG, "%s is a %s, which a kernel cannot take\n  pass "
+             "tensors and numbers; a function called inside a kernel must be a "
+             "plain Lua function", argkey_path(w), lua_tostring(L, -1));
 }
 
 static void walk_table(Walk *w, int idx) {
@@ -516,7 +516,7 @@ static void refuse(Walk *w, int idx) {
   const char *type = face_typename(w->L, idx), *more = "";
   for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
     if (strcmp(type, advice[i][0]) == 0) more = advice[i][1];
-  face_error(w->L, ERR_ARG, "%s is a %s, which no kernel takes%s",
+  face_error(w->L, ERR_ARG, "%s is a %s, which a kernel cannot take%s",
              argkey_path(w), type, more);
 }
 
@@ -773,16 +773,17 @@ LeafMemory argkey_memory(Ctx *cx, const Leaf *l) {
   const Tensor *t = l->t;
   int64_t bits = dtype_bits(t->type);
   if (!l->host && !l->dev)
-    ctx_fail(cx, ERR_ARG, "the tensor has no memory of the host or a GPU");
+    ctx_fail(cx, ERR_ARG, "the tensor has neither host nor GPU memory");
   if (l->before)
-    ctx_fail(cx, ERR_ARG, "a tensor with negative strides cannot be given to "
-             "a kernel\n  %s\n  give it with strides >= 0; the kernel can "
-             "turn it: make_tensor(A.iterator + n, layout)",
+    ctx_fail(cx, ERR_ARG, "a tensor with negative strides cannot be given to a "
+             "kernel\n  %s\n  pass it with strides >= 0 and reverse it in the "
+             "kernel: make_tensor(A.iterator + n, layout)",
              tensor_show(cx, t));
   if (dim_value(t->off) * bits % 8)
     ctx_fail(cx, ERR_ALIGN, "a tensor that starts inside a byte cannot be "
-             "given to a kernel\n  %s\n  give the whole one; the kernel can "
-             "move: make_tensor(A.iterator + n, layout)", tensor_show(cx, t));
+             "given to a kernel\n  %s\n  pass the whole tensor and add the "
+             "offset in the kernel: make_tensor(A.iterator + n, layout)",
+             tensor_show(cx, t));
   return (LeafMemory){dim_value(t->off) * bits / 8,
                       (l->after * bits + 7) / 8};
 }

@@ -139,13 +139,13 @@ static void print_value(Fit *f, const uint64_t *at, Buf *b) {
     buf_puts(cx, b, "'");
     break;
   case ARG_DTYPE: buf_puts(cx, b, dtype_name((DType)more)); break;
-  case ARG_CONST: buf_puts(cx, b, "a constant of cute's"); break;
+  case ARG_CONST: buf_puts(cx, b, "a constant of cute"); break;
   case ARG_OBJECT: buf_printf(cx, b, "object 0x%llx",
                               (unsigned long long)at[1]); break;
   case ARG_TABLE:
     buf_printf(cx, b, "a table of %zu field%s", more, more == 1 ? "" : "s");
     break;
-  case ARG_SAME: buf_puts(cx, b, "a table that is there before"); break;
+  case ARG_SAME: buf_puts(cx, b, "a table that occurred before"); break;
   case ARG_LAYOUT:
     buf_puts(cx, b, "the layout ");
     print_layout(f, at + 1, more, b);
@@ -337,8 +337,8 @@ static void fit_table(Fit *f) {
   const uint64_t *given = f->given, *want = f->want;
   if (*given != *want) differ(f, given, want, "");
   if (given[1] != want[1])
-    ctx_fail(f->cx, ERR_LAUNCH, "%s has another metatable than where "
-             "this launch was compiled", path_of(f));
+    ctx_fail(f->cx, ERR_LAUNCH, "%s has another metatable than when this "
+             "launch was compiled", path_of(f));
   f->given += 2, f->want += 2;
   size_t n = ARG_MORE(*want);
   f->depth++;
@@ -349,7 +349,7 @@ static void fit_table(Fit *f) {
         memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
       const char *is = path_of(f);
       f->key[f->depth - 1] = f->want;
-      ctx_fail(f->cx, ERR_LAUNCH, "%s is there; this launch takes %s", is,
+      ctx_fail(f->cx, ERR_LAUNCH, "%s is present; this launch takes %s", is,
                path_of(f));
     }
     f->given += k, f->want += k;
@@ -405,8 +405,8 @@ static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
     for (size_t j = 0; j < i; j++)
       if (group[i] && group[i] == group[j] &&
           (!k->group[i] || k->group[i] != k->group[j]))
-        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, "
-                 "which those of this launch's compilation did not",
+        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, which "
+                 "the arguments at compilation did not",
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 

@@ -290,10 +290,11 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   if (want < have && !whole_block(ir_fn(cx), thr)) return;
   if (want < have)
     face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
-               "of %d: thread %d and those after it would get what lies "
-               "behind the tile (%s)\n  tile it with %d threads, as the "
-               "kernel's other tiled operations, or let only some slice it: "
-               "cute.when(tid:lt(%d), ...)", what, (int)want, (int)have,
+               "of %d: thread %d and the threads after it would access "
+               "elements beyond the tile (%s)\n  tile it with %d threads, like "
+               "the kernel's other tiled operations, or let only these threads "
+               "slice it: cute.when(tid:lt(%d), ...)",
+               what, (int)want, (int)have,
                (int)want, name,
                (int)have, (int)want);
   face_error(L, ERR_SHAPE, "get_slice: a tiled %s of %d threads in a kernel "
@@ -311,8 +312,8 @@ static int tiled_get_slice(lua_State *L) {
   int64_t least = dim_static(thr) ? dim_value(thr)
                                   : ir_fact(ir_fn(cx), dim_getref(thr)).lo;
   if (least >= threads_of(cx, b) || (dim_static(thr) && least < 0))
-    face_error(L, ERR_ARG, "get_slice: thread %lld%s of a tiled operation of "
-               "%lld threads", (long long)least,
+    face_error(L, ERR_ARG, "get_slice: thread %lld%s is outside a tiled "
+               "operation of %lld threads", (long long)least,
                dim_static(thr) ? "" : " or more",
                (long long)threads_of(cx, b));
   if (!dim_static(thr)) check_threads(cx, L, b, thr);
@@ -660,8 +661,8 @@ static int fn_warnings(lua_State *L) {
   int returned = ((const FnBox *)fn)->returned;
   lua_newtable(L);
   if (returned) {
-    lua_pushfstring(L, "line %d: it returns a traced value, which no launch "
-                    "hands over: write it to a tensor that is an argument",
+    lua_pushfstring(L, "line %d: the kernel returns a traced value, which a "
+                    "launch cannot return: write it to a tensor argument",
                     returned);
     lua_rawseti(L, -2, 1);
   }

@@ -52,7 +52,8 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
   int64_t v = face_get_int(L, 2, step, (int64_t)elements);
   size_t all;
   if (v < 0)
-    face_error(L, ERR_ARG, "%s = %lld: elements from a matrix to the next",
+    face_error(L, ERR_ARG, "%s = %lld: the distance between matrices must be 0 "
+               "or more elements",
                step, (long long)v);
   if (__builtin_mul_overflow((size_t)v, (size_t)batches - 1, &all) ||
       __builtin_add_overflow(all, elements, &all) || (b && b->count < all))
@@ -113,19 +114,19 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   s.scale_b = field_scale(L, "scale_B", s.tb);
   s.fast_accum = face_get_bool(L, 2, "fast_accum");
   if (s.fast_accum && !dtype_is_float8(s.ta))
-    face_error(L, ERR_TYPE, "fast_accum: only sums of 8-bit floats are kept "
-               "fast, not of %s", dtype_name(s.ta));
+    face_error(L, ERR_TYPE, "fast_accum: fast accumulation needs 8-bit floats, "
+               "not %s", dtype_name(s.ta));
   lua_getfield(L, 2, "alpha");
   lua_getfield(L, 2, "beta");
   s.alpha = face_optnum(L, -2, 1);
   s.beta = face_optnum(L, -1, 0);
   lua_pop(L, 2);
   if ((s.alpha != 1 || s.beta != 0) && !dtype_is_float(s.td))
-    face_error(L, ERR_TYPE, "%s is of floats, D of %s",
+    face_error(L, ERR_TYPE, "%s holds floats, D holds %s",
                s.beta != 0 ? "beta" : "alpha", dtype_name(s.td));
   check_epilogue(L, &s);
   if (s.batches > 1 && (s.bias || s.scale_a || s.scale_b))
-    face_error(L, ERR_ARG, "batches have no bias and no scales here");
+    face_error(L, ERR_ARG, "a batched product takes no bias and no scales");
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
@@ -179,7 +180,8 @@ int blaslib_cublaslt(lua_State *L) {
   lua_Integer max = face_get_int(L, 2, "algos", 32);
   lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
-    face_error(L, ERR_ARG, "1 to %d algorithms, and a workspace", MAX_ALGOS);
+    face_error(L, ERR_ARG, "algos must be 1 to %d, and workspace 0 or more "
+               "bytes", MAX_ALGOS);
   DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
@@ -203,7 +205,8 @@ int blaslib_first(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, true);
   lua_Integer bytes = face_get_int(L, 2, "workspace", 32 << 20);
-  if (bytes < 0) face_error(L, ERR_ARG, "workspace = %lld", (long long)bytes);
+  if (bytes < 0) face_error(L, ERR_ARG, "workspace = %lld: 0 or more bytes are "
+                            "needed", (long long)bytes);
   Why w;
   cublasLtMatmulHeuristicResult_t first;
   BlasAlgo a;

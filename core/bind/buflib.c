@@ -49,7 +49,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
     lua_gc(L, LUA_GCCOLLECT);
     p = aligned(b, bytes, align);
   }
-  if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes asked)", bytes);
+  if (!p) face_error(L, ERR_MEMORY, "out of memory (%zu bytes requested)",
+                     bytes);
   b->t = t;
   b->count = count;
   b->bytes = bytes;
@@ -93,7 +94,8 @@ static size_t opt_count(lua_State *L, int idx, size_t def) {
 // Raises an error unless [at, at + n) is in 0 .. count.
 static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
   if (at > count || n > count - at)
-    face_error(L, ERR_ARG, "elements %zu to %zu of a buffer of %zu", at,
+    face_error(L, ERR_ARG, "elements %zu to %zu are outside of the buffer of "
+               "%zu", at,
                at + n, count);
 }
 
@@ -128,7 +130,7 @@ static size_t check_index(lua_State *L, int idx, const HostBuf *b) {
   lua_Integer i = lua_tointegerx(L, idx, &ok);
   if (!ok) face_argerror(L, idx, "index");
   if (i < 0 || (uint64_t)i >= b->count)
-    face_error(L, ERR_ARG, "element %lld of a buffer of %zu",
+    face_error(L, ERR_ARG, "element %lld is outside of the buffer of %zu",
                (long long)i, b->count);
   return (size_t)i;
 }
@@ -306,7 +308,8 @@ static int buffer_fill_int(lua_State *L) {
   lua_Integer seed = face_checkint(L, 2);
   lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
-    face_error(L, ERR_ARG, "no integers from %lld to %lld", (long long)lo,
+    face_error(L, ERR_ARG, "there are no integers from %lld to %lld",
+               (long long)lo,
                (long long)hi);
   for (int i = 3; i <= 4 && dtype_is_int(b->t); i++)
     face_check_fits(L, i, b->t);
@@ -407,7 +410,8 @@ static int buffer_set_bytes(lua_State *L) {
   size_t n = bits % 8 ? b->count : len / (bits / 8);
   size_t first = byte_range(L, b, at, n, &bytes);
   if (bytes != len)
-    face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", len,
+    face_error(L, ERR_ARG, "%zu bytes are not a whole number of elements of %s",
+               len,
                dtype_name(b->t));
   memcpy((char *)b->p + first, s, len);
   wrote(b, at, n, true);
@@ -423,7 +427,8 @@ static int l_buffer_from(lua_State *L) {
     size_t count = n * 8 / (size_t)dtype_bits(t);
     HostBuf *b = buflib_new(L, t, count);
     if (b->bytes != n)
-      face_error(L, ERR_ARG, "%zu bytes are no whole elements of %s", n,
+      face_error(L, ERR_ARG, "%zu bytes are not a whole number of elements of "
+                 "%s", n,
                  dtype_name(t));
     memcpy(b->p, lua_tostring(L, 2), n);
     b->defined = true;
@@ -461,7 +466,8 @@ static int push_diff(lua_State *L, const BulkDiff *d) {
 static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
   HostBuf *b = buflib_check(L, idx);
   if (a->count != b->count)
-    face_error(L, ERR_SHAPE, "buffers of %zu and %zu elements", a->count,
+    face_error(L, ERR_SHAPE, "the buffers differ in size: %zu and %zu elements",
+               a->count,
                b->count);
   return b;
 }
@@ -477,7 +483,7 @@ static int buffer_diff(lua_State *L) {
 static int buffer_equal(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   if (a->t != b->t)
-    face_error(L, ERR_TYPE, "%s and %s are not compared bit by bit",
+    face_error(L, ERR_TYPE, "%s and %s cannot be compared bit by bit",
                dtype_name(a->t), dtype_name(b->t));
   size_t i = bulk_difference(a->t, a->p, b->p, a->count);
   lua_pushboolean(L, i == a->count);

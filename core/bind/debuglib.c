@@ -29,7 +29,7 @@ typedef struct DebugBox {
 static DebugBox *check_box(lua_State *L) {
   DebugBox *b = face_check(L, 1, MT_DEBUG, "stop");
   if (!b->looking)
-    face_error(L, ERR_CLOSED, "the run went on: this stop is over");
+    face_error(L, ERR_CLOSED, "the run has continued: this stop has ended");
   return b;
 }
 
@@ -59,7 +59,7 @@ static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
   if (n > MAX_GOALS)
-    face_error(L, ERR_LIMIT, "%d places to stop at; at most %d", (int)n,
+    face_error(L, ERR_LIMIT, "%d breakpoints are too many: at most %d", (int)n,
                MAX_GOALS);
   return (int)n;
 }
@@ -268,10 +268,11 @@ static Eye check_eye(lua_State *L, int idx) {
   e.warp = simdebug_warp(&e.b->d, cta, warp);
   e.lane = (int)face_checkint(L, idx + 2);
   if (e.warp < 0)
-    face_error(L, ERR_ARG, "warp %d of block %d does not run now", warp,
+    face_error(L, ERR_ARG, "warp %d of block %d is not running now", warp,
                (int)cta);
   if (e.lane < 0 || e.lane > 31)
-    face_error(L, ERR_ARG, "lane %d: 0 to 31 are there", e.lane);
+    face_error(L, ERR_ARG, "lane %d does not exist: a warp has lanes 0 to 31",
+               e.lane);
   return e;
 }
 
@@ -279,7 +280,8 @@ static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   uint64_t u;
   DType t = ir_type(e->b->fn, r);
   if (!simdebug_value(&e->b->d, r, e->warp, e->lane, &u))
-    face_error(L, ERR_ARG, "a traced number of it is not at hand");
+    face_error(L, ERR_ARG, "the value of a traced number is not available at "
+               "this stop");
   return dtype_int(t, u);
 }
 

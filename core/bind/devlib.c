@@ -111,7 +111,8 @@ static int devbuf_l_copy(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
   if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
-    face_error(L, ERR_SHAPE, "%zu bytes of %s are no copy of %zu of %s",
+    face_error(L, ERR_SHAPE, "%zu bytes of %s cannot be copied from %zu bytes "
+               "of %s",
                b->bytes, b->own.gpu->name, src->bytes, src->own.gpu->name);
   Why w;
   bool ok = devbuf_copy(b, 0, src, 0, b->bytes, gpulib_stream(L, 3), &w);
@@ -195,7 +196,7 @@ static Span span_of(Ctx *cx, lua_State *L, int idx) {
   argkey_add(&w, idx);
   const Leaf *l = w.nleaf ? w.leaf : NULL;
   if (!l || !l->pointer || (!l->host && !l->dev))
-    face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
+    face_error(L, ERR_ARG, "the tensor has neither host nor GPU memory");
   Span s = {.t = box->t};
   lua_getiuservalue(L, idx, 1);  // the tensor keeps it alive
   if (l->dev) s.dev = devlib_check(L, -1);
@@ -360,7 +361,7 @@ void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu) {
 
 static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   if (ir_fn(cx))
-    face_error(L, ERR_INTRACE, "data is moved outside of kernels");
+    face_error(L, ERR_INTRACE, "data can be moved only outside of kernels");
   return face_check_tensor(L, idx);
 }
 
@@ -408,12 +409,12 @@ static int tensor_clone(lua_State *L) {
 static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                         const Tensor *from) {
   if (to->type != from->type)
-    face_error(L, ERR_TYPE, "copy_from: %s is not copied to %s: convert it "
+    face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
   Tup a = to->l.shape, b = from->l.shape;  // 4 matches (4)
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
-    face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s is not copied "
+    face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s cannot be copied "
                "to one of %s", tup_text(cx, from->l.shape),
                tup_text(cx, to->l.shape));
 }

@@ -67,14 +67,14 @@ static void check_flight(Ctx *cx, lua_State *L) {
   if (line) snprintf(when, sizeof when, "used in line %u", line);
   if (f.kind == FLIGHT_FENCE)
     face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "no fence "
-                  "is between this MMA and %s, %s\n  cute.nvgpu.warpgroup."
-                  "fence() goes in front of the first MMA, and behind every "
-                  "other use of what it has", what, when);
+                  "is between this MMA and %s, %s\n  call "
+                  "cute.nvgpu.warpgroup.fence() before the first MMA, after "
+                  "every other use of its registers", what, when);
   face_error_at(L, ir_str(fn, s->file), (int)s->line, ERR_FLIGHT, "%s is %s "
-                "while the MMA of line %u is still on its way\n  commit it "
-                "with cute.nvgpu.warpgroup.commit_group() and let "
-                "wait_group(0), or that of the groups committed since, go "
-                "before", what,
+                "while the MMA of line %u is still in flight\n  commit it with "
+                "cute.nvgpu.warpgroup.commit_group(), and before this use call "
+                "wait_group(0), or wait_group(n) with the n groups committed "
+                "since", what,
                 how[f.kind], line);
 }
 
@@ -87,9 +87,9 @@ static void check_tokens(Ctx *cx, lua_State *L) {
     [OPAQUE_STORED] = "the token of an mbarrier is stored in global memory, "
       "where its bits mean nothing\n  keep it in a local, in registers or in "
       "shared memory",
-    [OPAQUE_PHASE] = "the phase to wait for is 64 bits that are no token\n  "
-      "give a parity, 0 or 1 as an i32, or the token of mbarrier_arrive(..., "
-      "{token = true})"};
+    [OPAQUE_PHASE] = "the phase to wait for is a 64-bit value that is not a "
+                     "token\n  give a parity, 0 or 1 as an i32, or the token "
+                     "of mbarrier_arrive(..., {token = true})"};
   const Fn *fn = ir_fn(cx);
   Ref at;
   OpaqueKind k = opaque_check(cx, fn, &at);

@@ -100,8 +100,8 @@ static const char *after_operation(lua_State *L, const char *msg) {
 static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   char name[96];
   if (of_a_call(kind) && face_public(L, name) && face_colon(L)) {
-    lua_pushfstring(L, "%s was called with ':', which hands over the table "
-                    "that it is in\n  write %s(...)", name, name);
+    lua_pushfstring(L, "%s was called with ':', which passes its table as the "
+                    "first argument\n  write %s(...)", name, name);
     return;
   }
   if (!of_a_call(kind) || !face_public(L, name) || strstr(msg, name) ||

@@ -106,9 +106,9 @@ static int gpu_use_stream(lua_State *L) {
   lua_settop(L, 2);
   if (s) gpulib_done(L, gpu_usable(&s->own, "stream", &w), &w);
   if (s && s->own.gpu != g)
-    face_error(L, ERR_ARG, "the stream is another GPU's");
+    face_error(L, ERR_ARG, "the stream belongs to another GPU");
   if (g->capture)
-    face_error(L, ERR_CAPTURE, "a graph that is captured has its stream");
+    face_error(L, ERR_CAPTURE, "the capture of a graph uses its own stream");
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_pushvalue(L, 2);
@@ -479,7 +479,7 @@ static int fn_prepare(lua_State *L) {
   lua_settop(L, 5);
   uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
   if (threads > 1024)
-    face_error(L, ERR_LAUNCH, "%llu threads a block, at most 1024 can be",
+    face_error(L, ERR_LAUNCH, "%llu threads a block are too many: at most 1024",
                (unsigned long long)threads);
   luaL_setmetatable(L, MT_LAUNCH);
   return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);

@@ -28,8 +28,8 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
   Gpu *g = x->own.gpu;
   Why w;
   if (lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT) != LUA_TNIL)
-    face_error(L, ERR_CAPTURE, "a graph is captured inside the capture of "
-               "another");
+    face_error(L, ERR_CAPTURE, "a graph cannot be captured inside the capture "
+               "of another");
   lua_pop(L, 1);
   gpulib_done(L, graph_begin(x, g, gpulib_stream(L, stream), &w), &w);
   lua_newtable(L);

@@ -255,9 +255,9 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   if (!lua_istable(L, -1) || lua_getmetatable(L, -1) || !of_user(L, ar))
     return;
   const char *what = say_traced(L, cx, name, at);
-  lua_pushfstring(L, "%s is a key of the plain table%s%s%s, which finds "
-                  "nothing under it\n  use a tensor, or cute.where(%s:eq(i), "
-                  "x, y)", what, base ? " '" : "", base ? base : "",
+  lua_pushfstring(L, "%s is a key of the plain table%s%s%s, which has no entry "
+                  "for it\n  use a tensor, or cute.where(%s:eq(i), x, y)",
+                  what, base ? " '" : "", base ? base : "",
                   base ? "'" : "", name ? name : "k");
   raise_here(L, ar, ERR_DYNAMIC);
 }

@@ -118,7 +118,7 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
     face_error(L, ERR_ARG, "a host tensor needs a static layout, got %s",
                layout_text(cx, l));
   if (l.outer ? !dim_is(below, 0) : layout_has_basis(l))
-    face_error(L, ERR_ARG, "a host tensor needs offsets from 0 on, not %s",
+    face_error(L, ERR_ARG, "a host tensor needs offsets of 0 or more, not %s",
                layout_text(cx, l));
   Tensor t = {.space = SP_HOST, .type = type, .l = l,
               .align = HOSTBUF_ALIGN};
@@ -293,7 +293,8 @@ static int push_random(lua_State *L, int at, char how) {
   Layout l = check_layout(cx, L, at);
   DType t = face_check_dtype(L, at + 1);
   if (how != 'i' && !dtype_is_float(t))
-    face_error(L, ERR_TYPE, "%s has no fractions: randint draws integers",
+    face_error(L, ERR_TYPE, "%s is an integer type: use randint for random "
+               "integers",
                dtype_name(t));
   Place p = place_of(L, at + 2);
   bool told = lua_istable(L, at + 2) &&
@@ -323,7 +324,7 @@ static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
   if (hi <= lo)
-    face_error(L, ERR_ARG, "no integers from %lld on below %lld",
+    face_error(L, ERR_ARG, "there are no integers from %lld to below %lld",
                (long long)lo, (long long)hi);
   if (dtype_is_int(t)) {
     face_check_fits(L, 1, t);
@@ -340,7 +341,7 @@ static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
   size_t n = 0;
   lua_pushvalue(L, idx);
   while (lua_istable(L, -1)) {
-    if (n == 8) face_error(L, ERR_LIMIT, "a tensor of more than 8 modes");
+    if (n == 8) face_error(L, ERR_LIMIT, "a tensor has at most 8 modes");
     lua_Integer k = luaL_len(L, -1);
     extent[n++] = dim_int(cx, k);
     if (k == 0) break;
@@ -418,7 +419,7 @@ static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
     face_error(L, ERR_ARG, "only a host tensor with a plain layout can be "
                "marked dynamic");
   if (n > TENSOR_MAX_MARKS)
-    face_error(L, ERR_LIMIT, "marking a tensor of more than %d modes",
+    face_error(L, ERR_LIMIT, "a tensor of more than %d modes cannot be marked",
                TENSOR_MAX_MARKS);
   TensorMarks *m = (TensorMarks *)tensor_marks(L, 1);
   if (m) return m;

@@ -105,10 +105,10 @@ static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
     face_error(L, ERR_TYPE, "a bitwise atomic on %s: recast the pointer to "
                "an integer type", dtype_name(t));
   if (dtype_bits(as) != dtype_bits(t) || !target_atomic(kind, as))
-    face_error(L, ERR_TYPE, "no target has an atomic %s of %s\n  atomics are "
-               "of integers of 32 and 64 bits; add of f16, bf16, f32, f64, "
-               "too, min and max of f32, exch and cas of floats, cas of 16 "
-               "bits", atomic_row(kind)->name, dtype_name(t));
+    face_error(L, ERR_TYPE, "no target has an atomic %s of %s\n  atomics take "
+               "integers of 32 and 64 bits; add also takes f16, bf16, f32 and "
+               "f64, min and max take f32, exch and cas take floats, cas takes "
+               "16 bits", atomic_row(kind)->name, dtype_name(t));
 }
 
 // atomic(kind, tensor, value[, compare], flags) -> the previous value
@@ -181,8 +181,8 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   Fact f = ir_fact(fn, r);
   int n = c[0] * c[1] * c[2];
   if (n && (f.lo >= n || f.hi < 0))
-    face_error(L, ERR_ARG, "block %lld of a cluster of %d\n  a launch says how "
-               "many there are: cluster = {2, 1, 1}",
+    face_error(L, ERR_ARG, "block %lld is outside a cluster of %d\n  set the "
+               "size of the cluster at the launch: cluster = {2, 1, 1}",
                (long long)(f.lo >= n ? f.lo : f.hi), n);
   return r;
 }

@@ -321,7 +321,7 @@ static int l_param_memory(lua_State *L) {
   w.buffers = lua_gettop(L);
   argkey_add(&w, 1);
   if (!w.nleaf || !w.leaf->pointer)
-    face_error(L, ERR_ARG, "the tensor has no memory of the host or a GPU");
+    face_error(L, ERR_ARG, "the tensor has neither host nor GPU memory");
   LeafMemory m = argkey_memory(cx, w.leaf);
   lua_rawgeti(L, -1, 1);
   lua_pushinteger(L, m.offset);

@@ -55,8 +55,8 @@ static int push_modes(lua_State *L, Tup x) {
 
 static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
                                  Tup x) {
-  face_error(L, ERR_ARG, "the function %s gave %s for %s: an integer is "
-             "needed, the offset, or coordinates", f->name,
+  face_error(L, ERR_ARG, "the function %s returned %s for %s: it must return "
+             "an offset (an integer) or coordinates", f->name,
              face_show(L, -1), tup_text(cx, x));
 }
 
@@ -103,8 +103,8 @@ static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
       lua_pop(L, 1);
       if (run == 1) continue;
       if (fn->mode >= 0)
-        face_error(L, ERR_ARG, "make_composed_layout: a vector along two "
-                   "modes: neighbours in memory are so along one");
+        face_error(L, ERR_ARG, "make_composed_layout: vector names two modes, "
+                   "but elements are contiguous along one mode only");
       fn->mode = (int)i - 1;
       fn->run = run;
     }

@@ -120,7 +120,8 @@ static void push_outer(lua_State *L, const Outer *f) {
     laylib_push_swizzle(L, f->sw);
   else
     face_error(L, ERR_ARG, "the left side is a layout after a swizzle or a "
-               "function, without a shape of its own: no value stands for it");
+               "function; it has no shape of its own, and no value represents "
+               "it");
 }
 
 #define LAYOUT_FIELDS \

@@ -46,8 +46,8 @@ Layout laylib_layout(Ctx *cx, lua_State *L, int idx) {
 
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l) {
   if (l.outer && !layout_swizzle(l))
-    face_error(L, ERR_INADMISSIBLE, "the values of a composed layout do not go "
-               "by strides: %s\n  those of its right side are "
+    face_error(L, ERR_INADMISSIBLE, "a composed layout has no strides: %s\n  "
+               "the strides of its right side are "
                "get_nonswizzle_portion(l).stride or l.outer.stride",
                layout_text(cx, l));
   return layout_stride(cx, l);

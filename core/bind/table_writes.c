@@ -66,9 +66,9 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   if (lua_status(co) == LUA_YIELD) {
     lua_getinfo(L, "Sl", ar);
     face_error_at(L, ar->source, ar->currentline, ERR_LOOPEXIT,
-                  "a coroutine that began outside of this traced loop or "
-                  "branch goes on in it\n  make it inside, or take before "
-                  "what it gives");
+                  "a coroutine that started outside of this traced loop or "
+                  "branch continues inside it\n  create it inside, or take its "
+                  "values before");
   }
   lua_pushboolean(L, 1);
   lua_rawset(L, writes);

@@ -235,8 +235,8 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   if (layout_has_fn(l)) return l;  // each access is checked
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
-    face_error(L, ERR_SHAPE, "make_tensor: %s goes %lld elements below the "
-               "buffer's first: let the iterator begin later", layout_text(
+    face_error(L, ERR_SHAPE, "make_tensor: %s reaches %lld elements before the "
+               "buffer's first: start the iterator later", layout_text(
                cx, l), (long long)below.w);
   if (dim_static(need) && dim_value(need) > (int64_t)b->count)
     face_error(L, ERR_SHAPE, "a buffer of %lld elements is too small for %s, "

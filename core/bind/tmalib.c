@@ -95,8 +95,8 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
   const TmaBox *b = check_atom(L, idx);
   if (b->a.runs) return &b->a;
   if (!b->a.ref)
-    face_error(L, ERR_ARG, "%s: a TMA atom is an argument of the kernel: give "
-               "it, and the coordinate tensor, at the launch", what);
+    face_error(L, ERR_ARG, "%s: a TMA atom must be an argument of the kernel: "
+               "pass it and the coordinate tensor at the launch", what);
   lua_getiuservalue(L, idx, 1);
   face_check_tensor(L, -1);  // checks that it is of this kernel
   lua_pop(L, 1);
@@ -237,8 +237,9 @@ int tmalib_bulk_atom(lua_State *L) {
   for (uint8_t k = TMA_G2S; k <= TMA_R2S; k++)
     if (strcmp(runs, names[k]) == 0) a.runs = k;
   if (!a.runs)
-    face_error(L, ERR_ARG, "make_copy_atom: %s is no operation of runs; a tile "
-               "by TMA: make_tiled_tma_atom", face_show(L, 1));
+    face_error(L, ERR_ARG, "make_copy_atom: %s does not copy contiguous runs; "
+               "make the copy of a tile by TMA with make_tiled_tma_atom",
+               face_show(L, 1));
   a.multicast = face_get_bool(L, 1, "multicast");
   push_atom(L, &a);
   return 1;
@@ -396,8 +397,8 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Dim at = tensor_at(cx, t, dim_int(cx, 0));
   if (dim_div(cx, at) % 16 ||
       (t.space == SP_SMEM && ir_memof(ir_fn(cx), t.mem)->align % 128))
-    face_error(L, ERR_ALIGN, "a tensor map lies at a multiple of 128 bytes, "
-               "which this is not known to\n  %s", tensor_show(cx, &t));
+    face_error(L, ERR_ALIGN, "a tensor map must be aligned to 128 bytes, which "
+               "this one is not known to be\n  %s", tensor_show(cx, &t));
   return (MapPlace){t.mem, dim_asref(cx, at)};
 }
 
@@ -422,8 +423,8 @@ int tmalib_copy(lua_State *L) {
   if (!lua_isnil(L, 4) && lua_getfield(L, 4, "tma_desc_ptr") != LUA_TNIL) {
     int top = lua_gettop(L);
     if (face_check_tensor(L, top).space != SP_GMEM)
-      face_error(L, ERR_ARG, "copy: tma_desc_ptr is a tensor map in global "
-                 "memory: cp_fence_tma_desc_release() brings it there");
+      face_error(L, ERR_ARG, "copy: tma_desc_ptr must be a tensor map in "
+                 "global memory: cp_fence_tma_desc_release() copies it there");
     MapPlace p = check_map(cx, L, top);
     at.ref = ir_map_at(cx, ir_fn(cx), p.mem, p.off, a->ref);
   }
@@ -448,8 +449,8 @@ static int l_tma_map(lua_State *L) {
     const TmaAtom *a = check_traced(L, 3, "update_tma_descriptor");
     Tensor t = face_check_tensor(L, 4);
     if (a->flags & BKF_IM2COL)
-      face_error(L, ERR_ARG, "update_tma_descriptor: maps of im2col stay as "
-                 "they are");
+      face_error(L, ERR_ARG, "update_tma_descriptor: im2col tensor maps cannot "
+                 "be updated");
     if (t.space != SP_GMEM || t.type != a->type)
       face_error(L, ERR_ARG, "update_tma_descriptor: a tensor of %s in global "
                  "memory is needed, got\n  %s", dtype_name(a->type),
@@ -460,8 +461,8 @@ static int l_tma_map(lua_State *L) {
     MapPlace from = publish ? check_map(cx, L, 3) : p;
     if (publish && (face_check_tensor(L, 2).space != SP_GMEM ||
                     face_check_tensor(L, 3).space != SP_SMEM))
-      face_error(L, ERR_ARG, "cp_fence_tma_desc_release: it goes from shared "
-                 "to global memory");
+      face_error(L, ERR_ARG, "cp_fence_tma_desc_release: the source must be in "
+                 "shared, the destination in global memory");
     Ref x[4] = {p.mem, p.off, from.mem, from.off};
     Ins ins = {.op = publish ? OP_MAPPUBLISH : OP_MAPACQUIRE};
     operands_emit(cx, fn, ins, x, publish ? 4 : 2, NULL, 0);

@@ -69,10 +69,10 @@ static void use_undefined(Ctx *cx, const Value *v) {
 void trace_own(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (!fn)
-    ctx_fail(cx, ERR_FOREIGN, "a traced value was used outside its kernel\n"
-             "  it stands for a number that exists only while the kernel "
-             "runs\n  write it to a tensor that is an argument, and read that "
-             "behind the launch");
+    ctx_fail(cx, ERR_FOREIGN, "a traced value was used outside its kernel\n  "
+             "it stands for a number that exists only while the kernel runs\n  "
+             "write it to a tensor that is an argument, and read that after "
+             "the launch");
   if (v->serial != fn->serial)
     ctx_fail(cx, ERR_FOREIGN, "a value traced in another kernel was used in "
              "'%s'", ir_str(fn, fn->name));

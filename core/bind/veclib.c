@@ -81,9 +81,9 @@ static Tup common_shape(Ctx *cx, Tup a, Tup b) {
   if (!a || !b || tup_eq(a, b)) return a ? a : b;
   Tup t = tup_broadcast(cx, a, b);
   if (!t)
-    ctx_fail(cx, ERR_SHAPE, "vectors of shape %s and %s do not go together\n"
-             "  modes have to be equal, or 1 in one of them; what is missing "
-             "at the end is 1", tup_text(cx, a), tup_text(cx, b));
+    ctx_fail(cx, ERR_SHAPE, "vectors of shape %s and %s cannot be broadcast "
+             "together\n  modes must be equal, or 1 in one of them; missing "
+             "modes at the end count as 1", tup_text(cx, a), tup_text(cx, b));
   return t;
 }
 
@@ -290,9 +290,9 @@ static int vec_broadcast_to(lua_State *L) {
   int64_t n = check_count(cx, to);
   Tup t = tup_broadcast(cx, v->shape, to);
   if (!t || dim_value(tup_size(cx, t)) != n)
-    face_error(L, ERR_SHAPE, "a vector of shape %s is not broadcast to %s\n  "
-               "its modes have to be equal to those, or 1; what is missing at "
-               "the end is 1", tup_text(cx, v->shape), tup_text(cx, to));
+    face_error(L, ERR_SHAPE, "a vector of shape %s cannot be broadcast to %s"
+               "\n  its modes must be equal to those, or 1; missing modes at "
+               "the end count as 1", tup_text(cx, v->shape), tup_text(cx, to));
   veclib_push(L, v->type, to, broadcast(cx, v->r, v->shape, t), n);
   return 1;
 }
@@ -382,8 +382,8 @@ static int vec_index(lua_State *L) {
 }
 
 static int vec_newindex(lua_State *L) {
-  face_error(L, ERR_ARG, "a vector does not change: build a new one, or store "
-             "to a tensor of make_rmem_tensor");
+  face_error(L, ERR_ARG, "a vector is immutable: build a new one, or store to "
+             "a tensor of make_rmem_tensor");
 }
 
 static int vec_len(lua_State *L) {

@@ -256,8 +256,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
     case 64: case 128:
       return vector_of(e, t == side_type(e, s) ? t : DT_U32, bits);
     default:
-      ctx_fail(e->cx, ERR_ARCH, "line %u: a move of %" PRId64
-               " bits per thread has no CUDA C on sm_%d",
+      ctx_fail(e->cx, ERR_ARCH, "line %u: a move of %" PRId64 " bits per "
+               "thread cannot be written in CUDA C on sm_%d",
                e->fn->src.p[e->src].line, bits, e->sm);
   }
 }

@@ -43,7 +43,8 @@ void text_quoted(Emit *e, char c) {
 }
 
 _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what) {
-  ctx_fail(e->cx, ERR_ARCH, "line %u: %s has no CUDA C for %s on sm_%d",
+  ctx_fail(e->cx, ERR_ARCH, "line %u: %s cannot be written in CUDA C for %s on "
+           "sm_%d",
            e->fn->src.p[i->src].line, what, dtype_name((DType)i->type),
            e->sm);
 }

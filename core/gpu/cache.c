@@ -89,7 +89,7 @@ static bool open_folder(Cache *c) {
   c->fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (c->fd < 0) {
     note(c, lstat(c->dir, &st) == 0 && S_ISLNK(st.st_mode)
-         ? "cannot take a symbolic link for the cache folder"
+         ? "cannot use a symbolic link as the cache folder"
          : "cannot open the cache folder");
     return false;
   }
@@ -97,7 +97,7 @@ static bool open_folder(Cache *c) {
   if (ok && st.st_uid != geteuid()) ok = false, errno = EPERM;
   if (ok && (st.st_mode & 0777) != 0700) ok = fchmod(c->fd, 0700) == 0;
   if (ok) return true;
-  note(c, "cannot trust the cache folder, another user's,");
+  note(c, "cannot use the cache folder of another user,");
   close(c->fd);
   return false;
 }

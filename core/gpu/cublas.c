@@ -71,9 +71,9 @@ static bool no_such(const BlasSpec *p, bool lt, Why *w) {
   char layout[] = {p->a_m ? 'n' : 't', p->b_n ? 't' : 'n', 0};
   const char *more = "";
   if (!lt && (dtype_is_float8(p->ta) || dtype_is_float8(p->tb)))
-    more = ": 8-bit floats are cublasLt's";
+    more = ": only cublasLt supports 8-bit floats";
   else if (dtype_bits(p->ta) == 8)
-    more = ": of bytes it takes tn, with runs of whole 16 bytes";
+    more = ": 8-bit types need layout tn and rows of a multiple of 16 bytes";
   return why(w, ERR_DRIVER,
              "%s has no algorithm for %s (%d,%d)%s = %s (%d,%d) times %s "
              "(%d,%d) transposed, layout %s%s",
@@ -86,7 +86,7 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   DType bad = data_type(s->ta) < 0 ? s->ta : data_type(s->tb) < 0 ? s->tb
             : data_type(s->td) < 0 ? s->td : DT_NONE;
   if (bad != DT_NONE)
-    return why(w, ERR_TYPE, "cuBLAS multiplies no %s", dtype_name(bad));
+    return why(w, ERR_TYPE, "cuBLAS does not multiply %s", dtype_name(bad));
   memset(g, 0, sizeof *g);
   g->own = (GpuOwned){gpu, gpu->epoch, false};
   g->spec = *s;

@@ -109,7 +109,7 @@ bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w) {
                "%.*s: %s (%s)", n, what, name, text);
   char who[520];
   culprits(g, who, sizeof who);
-  snprintf(g->lost, sizeof g->lost, "%.500s ended in %.90s",
+  snprintf(g->lost, sizeof g->lost, "%.500s failed with %.90s",
            *who ? who : "something", name);
   why(w, ERR_DRIVER, "%s%s%.*s: %s (%s); the context was destroyed and its "
       "buffers are closed", who, *who ? ": " : "", n, what, name, text);
@@ -181,8 +181,9 @@ bool gpu_use(Gpu *g, Why *w) {
   CUresult r = g->api->cuDevicePrimaryCtxRetain(&c, g->dev);
   signals_release(&hold);
   if (g->epoch && sticky(r))
-    return why(w, ERR_DRIVER, "%s and the driver lets this process use the "
-               "GPU no more: start another (the simulator still runs here)",
+    return why(w, ERR_DRIVER, "%s and the driver no longer lets this process "
+               "use the GPU: start a new process (the simulator still works in "
+               "this one)",
                g->lost);
   if (!gpu_check(g, r, "cuDevicePrimaryCtxRetain", w)) return false;
   if (!CU(cuCtxSetCurrent, (c))) {
@@ -252,8 +253,8 @@ bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
   *out = s ? s->s : NULL;
   if (s && (!gpu_usable(&s->own, "stream", w))) return false;
   if (s && s->own.gpu != g)
-    return why(w, ERR_LAUNCH, "the stream is one of GPU %d, what it is to do "
-               "is there on GPU %d", s->own.gpu->ordinal, g->ordinal);
+    return why(w, ERR_LAUNCH, "the stream belongs to GPU %d, but its work is "
+               "on GPU %d", s->own.gpu->ordinal, g->ordinal);
   return !g->capture || graph_takes(g->capture, s, w);
 }
 
@@ -497,7 +498,7 @@ bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
   CUlaunchConfig c = config_of(l, NULL, true, a);
   if (!gpu_usable(&f->own, "kernel", w)) return false;
   if (!g->api->cuOccupancyMaxActiveClusters)
-    return why(w, ERR_DRIVER, "this driver does not know of clusters");
+    return why(w, ERR_DRIVER, "this driver does not support clusters");
   return CU(cuOccupancyMaxActiveClusters, (n, f->fn, &c));
 }
 

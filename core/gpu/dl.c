@@ -149,7 +149,7 @@ static bool not_found(Dl *lib) {
                    : lib->kind == ERR_NONVRTC ? "NVRTC" : "cuBLAS";
   const char *never = platform_no_libraries();
   if (never)
-    return why(&lib->why, lib->kind, "%s is not here: %s", what, never);
+    return why(&lib->why, lib->kind, "%s is not available: %s", what, never);
   return why(&lib->why, lib->kind,
              "%s was not found (looked for %s in the loader's path, "
              "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda* and python's nvidia "

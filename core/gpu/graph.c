@@ -12,8 +12,9 @@ bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w) {
   if (s == x->on) return true;
   if (s && !CU(cuStreamIsCapturing, (s->s, &status))) return false;
   return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ||
-         why(w, ERR_CAPTURE, "the stream is no part of the graph that is "
-             "captured: let it wait for an event recorded there first");
+         why(w, ERR_CAPTURE, "the stream does not belong to the graph being "
+             "captured: let it first wait for an event recorded in the "
+             "capture");
 }
 
 bool graph_has(const GpuGraph *x, const GpuStream *s) {
@@ -124,7 +125,7 @@ bool graph_end(GpuGraph *x, GpuGraph *old, Why *w) {
   Gpu *g = x->own.gpu;
   CUgraph graph = NULL;
   bool ok = finish(x, &graph, w);
-  if (ok && !graph) ok = why(w, ERR_CAPTURE, "the capture was broken off");
+  if (ok && !graph) ok = why(w, ERR_CAPTURE, "the capture was invalidated");
   ok = ok && instantiate(x, graph, old, w);
   if (graph && g->ctx) g->api->cuGraphDestroy(graph);
   if (ok) x->own = (GpuOwned){g, g->epoch, false};
@@ -141,8 +142,8 @@ bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w) {
       !gpustream_of(g, s, &on, w))
     return false;
   if (g->capture)
-    return why(w, ERR_CAPTURE, "a graph cannot be part of another: call what "
-               "it was captured of");
+    return why(w, ERR_CAPTURE, "a graph cannot be part of another graph: call "
+               "the function that it was captured from");
   for (size_t i = 0; i < x->nblock; i++)
     if (!block_use(x->block[i], s ? s : g->now, w)) return false;
   gpu_runs(g, x->name, NULL, n);

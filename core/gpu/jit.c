@@ -28,7 +28,7 @@ static bool nvrtc_id(NvrtcId *id, Why *w) {
   if (!api) return false;
   struct stat st;
   if (api->nvrtcVersion(&id->major, &id->minor) != NVRTC_SUCCESS)
-    return why(w, ERR_NONVRTC, "%s does not tell its version",
+    return why(w, ERR_NONVRTC, "%s does not report its version",
                dl_nvrtc_path());
   id->size = stat(dl_nvrtc_path(), &st) == 0 ? (long long)st.st_size : 0;
   return true;
@@ -149,8 +149,8 @@ static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
   size_t at = 0;
   for (int i = 0; told && i < n && at + 16 < sizeof names; i++)
     at += (size_t)snprintf(names + at, sizeof names - at, " sm_%d", list[i]);
-  return why(w, ERR_ARCH, "NVRTC %d.%d does not know %s%s%s", major, minor,
-             job->arch, told ? "; it knows" : "", names);
+  return why(w, ERR_ARCH, "NVRTC %d.%d does not support %s%s%s", major, minor,
+             job->arch, told ? "; it supports" : "", names);
 }
 
 static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
@@ -180,11 +180,11 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)
-    return why(w, ERR_COMPILE, "NVRTC refused the source (%s)",
+    return why(w, ERR_COMPILE, "NVRTC rejected the source (%s)",
                api->nvrtcGetErrorString(r));
   bool virtual_arch = strncmp(job->arch, "compute_", 8) == 0;
   if (virtual_arch ? !out->ptx_n : !out->cubin_n)
-    return why(w, ERR_MEMORY, "NVRTC gave no code for %s", job->arch);
+    return why(w, ERR_MEMORY, "NVRTC returned no code for %s", job->arch);
   return true;
 }
 

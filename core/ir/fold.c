@@ -487,7 +487,8 @@ static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
   int bits = dtype_bits(ir_type(fn, a));
   int64_t by;
   if (ir_const(fn, b, &by) && (by < 0 || by >= bits))
-    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: by 0 to %d",
+    ctx_fail(cx, ERR_ARG, "a shift by %lld of a value of %s: the shift must be "
+             "0 to %d",
              (long long)by, dtype_name(ir_type(fn, a)), bits - 1);
   return dtype_bits(ir_type(fn, b)) > 32 ? ir_cvt(cx, fn, DT_I32, b) : b;
 }

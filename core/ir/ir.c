@@ -190,9 +190,9 @@ void ir_use(Ctx *cx, const Fn *fn, Ref r) {
   if (r == 0 || ir_visible(fn, r)) return;
   if (r >= fn->ins.n)
     ctx_fail(cx, ERR_REGION,
-             "a value was used after the loop pass that computed it was "
-             "traced anew\n  keep it in a local of the loop, not in a table "
-             "or a global");
+             "a value was used after the loop pass that computed it was traced "
+             "again\n  keep it in a local of the loop, not in a table or a "
+             "global");
   const Ins *i = ir_get(fn, r);
   const Src *s = &fn->src.p[i->src];
   const char *name = i->name ? ir_str(fn, i->name) : op_name((Op)i->op);

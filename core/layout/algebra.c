@@ -176,7 +176,8 @@ static void complement_check(Ctx *cx, Layout l, Flat f) {
   for (int i = 0; i < f.n; i++) {
     if (f.n > 1 && !dim_static(f.d[i])) {
       ctx_fail(cx, ERR_STATIC,
-               "complement: of traced strides only a single mode, not %s",
+               "complement: a layout with traced strides must have a single "
+               "mode, not %s",
                layout_text(cx, l));
     }
   }
@@ -193,8 +194,8 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
   for (size_t i = 0; i < n; i++)
     if (tup_is_leaf(cotarget + i) && !dim_dynamic(cotarget[i]) &&
         (!dim_static(cotarget[i]) || cotarget[i].w < 1))
-      ctx_fail(cx, ERR_SHAPE, "%s: the room %s for the complement of %s is not "
-               "made of positive integers", nt->op, tup_text(cx, cotarget),
+      ctx_fail(cx, ERR_SHAPE, "%s: the cotarget %s for the complement of %s is "
+               "not made of positive integers", nt->op, tup_text(cx, cotarget),
                layout_text(cx, *nt->a));
 }
 
@@ -210,8 +211,9 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
     if (!known && !traced_divides(cx, last, r.d)) nt->trust = true;
     if (dim_is(gap, 0)) {
       const char *why = arena_printf(
-        cx, &cx->scratch, "the modes overlap: stride %lld lies inside the "
-        "%lld offsets taken before it", (long long)r.d.w, (long long)last.w);
+        cx, &cx->scratch, "the modes overlap: stride %lld lies inside the %lld "
+                          "offsets of the modes before it",
+                          (long long)r.d.w, (long long)last.w);
       const char *eg = nt->quiet ? NULL
                                  : collision(cx, layout_filter(cx, l));
       note_fail(cx, nt, why, eg);
@@ -256,12 +258,14 @@ static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   Flat f = flat_filter(cx, layout_inner(l));
   if (l.outer && !layout_swizzle(l)) {
-    note_fail(cx, nt, "what the values of a composed layout leave free follows "
-              "no layout", "complement(l.outer, n) is that of its right side");
+    note_fail(cx, nt, "the offsets that a composed layout leaves free form no "
+              "layout", "complement(l.outer, n) is the complement of its right "
+                        "side");
     return l;
   }
   if (layout_has_xor(l)) {
-    note_fail(cx, nt, "what XORed strides leave free follows no strides",
+    note_fail(cx, nt, "the offsets that XORed strides leave free form no "
+              "layout",
               NULL);
     return l;
   }
@@ -300,11 +304,13 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
   int64_t n = dim_value(layout_size(cx, l));
   if (n > LOOK_MAX)
-    note_fail(cx, nt, "too many elements to see what they leave free", NULL);
+    note_fail(cx, nt, "there are too many elements to find the offsets that "
+              "they leave free", NULL);
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (x.w <= 0 || !takes(f, x.w)) continue;
-    note_fail(cx, nt, "what its right side leaves free is taken", arena_printf(
+    note_fail(cx, nt, "an offset that its right side leaves free is taken",
+              arena_printf(
       cx, &cx->scratch, "e.g. coordinate %lld is at %lld, which is in %s",
       (long long)i, (long long)x.w, layout_text(cx, r)));
   }

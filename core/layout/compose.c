@@ -489,7 +489,8 @@ static void check_divide(Ctx *cx, Compose *c) {
     if (!counted(c, i))
       c->nt->trust |= c->nt->gaps || may_carry(cx, &c->part[i]);
     else if (c->nt->gaps || !rounds_up(cx, c, i))
-      note_fail(cx, c->nt, "the tiles are not all of the left layout", NULL);
+      note_fail(cx, c->nt, "the tiles do not cover the left layout exactly",
+                NULL);
   }
 }
 
@@ -527,7 +528,7 @@ static void check_sums(Ctx *cx, Compose *c) {
     note_fail(cx, c->nt, v == OTHER
       ? "modes of the right layout add up beyond an extent of the left"
       : "modes of the right layout may add up beyond an extent of the left, "
-        "and are too many to look at", why);
+        "and have too many elements to check", why);
     return;
   }
 }

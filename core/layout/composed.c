@@ -21,8 +21,9 @@ static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
       offset = layout_coprofile(cx, l);
     else if (!tup_is_leaf(offset) && !layout_has_basis(l) &&
              !dim_is(layout_size(cx, l), 1))
-      ctx_fail(cx, ERR_INADMISSIBLE, "the offset %s is of coordinates, %s "
-               "gives integers", tup_text(cx, offset), layout_text(cx, l));
+      ctx_fail(cx, ERR_INADMISSIBLE, "the offset %s is made of coordinates, "
+               "but %s gives integers",
+               tup_text(cx, offset), layout_text(cx, l));
     l.outer = f;
     return layout_with_offset(l, offset);
   }
@@ -51,8 +52,8 @@ Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
   int n = 0;
   for (const Outer *o = l.outer; o; o = o->l.outer)
     if (++n > OUTER_MAX)
-      ctx_fail(cx, ERR_LIMIT, "the values of a layout go through at most %d "
-               "functions, one behind the other", OUTER_MAX);
+      ctx_fail(cx, ERR_LIMIT, "a layout composes at most %d functions in a row",
+               OUTER_MAX);
   return l;
 }
 
@@ -146,13 +147,13 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
   int64_t n = dim_value(layout_size(cx, l));
   if (n == 0) *lo = 0, *hi = -1;
   if (n > LOOK_MAX)
-    ctx_fail(cx, ERR_LIMIT, "a composed layout of over 2^20 elements: %s",
+    ctx_fail(cx, ERR_LIMIT, "a composed layout has more than 2^20 elements: %s",
              layout_text(cx, l));
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (!dim_static(x))
-      ctx_fail(cx, ERR_STATIC, "%s gives traced offsets: how far they reach is "
-               "not known", layout_text(cx, l));
+      ctx_fail(cx, ERR_STATIC, "%s gives traced offsets: their range is not "
+               "known while tracing", layout_text(cx, l));
     if (i == 0 || x.w < *lo) *lo = x.w;
     if (i == 0 || x.w > *hi) *hi = x.w;
   }

@@ -101,13 +101,13 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     return;
   }
   if (layout_has_basis(both)) {
-    note_fail(cx, nt, "the tiles leave out elements", NULL);
+    note_fail(cx, nt, "the tiles do not cover all elements", NULL);
     return;
   }
   if (!nt->gaps && n.w >= size.w) return;  // values are 0, 1, .. n - 1
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
-    note_fail(cx, nt, "the tiles are too many to look at", NULL);
+    note_fail(cx, nt, "there are too many tiles to check", NULL);
     return;
   }
   bool *there = arena_zero(cx, &cx->scratch, (size_t)size.w);
@@ -122,9 +122,10 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
   if (layout_static(l) && !layout_has_basis(l))
     at = arena_printf(cx, &cx->scratch, " (offset %lld)",
                       (long long)flat_at(flat_of(cx, l), lost));
-  note_fail(cx, nt, "the tiles leave out elements", arena_printf(
-    cx, &cx->scratch, "e.g. coordinate %lld%s is not among the values of %s, "
-    "tile and rest", (long long)lost, at, layout_text(cx, both)));
+  note_fail(cx, nt, "the tiles do not cover all elements", arena_printf(
+    cx, &cx->scratch, "e.g. coordinate %lld%s is not a value of %s, the tile "
+                      "and its rest",
+                      (long long)lost, at, layout_text(cx, both)));
 }
 
 // Divides a mode without elements: no tiles, (tile,0), for a single stride.
@@ -253,9 +254,10 @@ static Layout zipped(Ctx *cx, const char *op, Layout l, Tiler t, Step *f) {
   Layout r = f == product_one ? product(cx, op, l, t) : apply(cx, op, l, t, f);
   if (!splits(r.shape, profile_of(cx, t))) {
     Note nt = {.op = op, .a = &l, .bt = &t, .mode = -1};
-    note_fail(cx, &nt, "a tiler entry `_` leaves a mode that has no tile and "
-              "rest to take apart", "logical_divide and logical_product allow "
-              "`_`; here write the mode's extent");
+    note_fail(cx, &nt, "a tiler entry `_` leaves a mode whole, with no tile "
+              "and rest to separate",
+              "write the mode's extent here; logical_divide and "
+              "logical_product allow `_`");
   }
   return layout_tile_unzip(cx, r, t);
 }
@@ -336,7 +338,8 @@ Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order) {
     for (; w->w % h->w == 0; nt.mode++, w++, h++) {}
     note_fail(cx, &nt,
               arena_printf(cx, &cx->scratch,
-                           "the block's %lld do not divide the shape's %lld",
+                           "the block's extent %lld does not divide the "
+                           "shape's %lld",
                            (long long)h->w, (long long)w->w), NULL);
   }
   Tup times = tup_ceil_div(cx, want, have);
@@ -370,8 +373,8 @@ static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
     ctx_fail(cx, ERR_ARG, "%s: the factor must be positive, not %lld", op,
              (long long)n);
   if (layout_has_basis(l))
-    ctx_fail(cx, ERR_INADMISSIBLE, "%s: coordinates, which strides that are "
-             "bases give, have no width: %s", op, layout_text(cx, l));
+    ctx_fail(cx, ERR_INADMISSIBLE, "%s: strides that are bases give "
+             "coordinates, which have no width: %s", op, layout_text(cx, l));
   return n;
 }
 
@@ -427,7 +430,7 @@ static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
            : f.n == 1 || dim_div(cx, f.s[i]) % n == 0;
   if (!ok) {
     note_fail(cx, nt, arena_printf(
-      cx, &cx->scratch, "%s does not keep runs of %lld together",
+      cx, &cx->scratch, "%s does not keep runs of %lld elements contiguous",
       layout_text(cx, l), (long long)n), NULL);
     return l;
   }
@@ -442,7 +445,7 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;
   if (f->kind == OUTER_FN || l.at)
-    note_fail(cx, nt, "a function, or coordinates, know of no other width of "
+    note_fail(cx, nt, "a function or coordinates cannot change the width of "
               "elements", NULL);
   if (up && dim_div(cx, l.offset) % n != 0)
     note_fail(cx, nt, "the offset is not divisible", NULL);

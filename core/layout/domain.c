@@ -90,16 +90,16 @@ static bool one_stride(Ctx *cx, Tup x, int *path, int depth, Dim *d) {
 Layout layout_add(Ctx *cx, Layout a, Layout b) {
   Note nt = {.op = "layout_add", .a = &a, .bl = &b, .mode = -1};
   if (a.outer || b.outer)
-    note_fail(cx, &nt, "composed layouts are not added up", NULL);
+    note_fail(cx, &nt, "composed layouts cannot be added", NULL);
   if (layout_has_xor(a) || layout_has_xor(b))
-    note_fail(cx, &nt, "XORed strides are not added up", NULL);
+    note_fail(cx, &nt, "XORed strides cannot be added", NULL);
   if (!dim_eq(layout_size(cx, a), layout_size(cx, b)))
     note_fail(cx, &nt, "they differ in size", NULL);
   Layout x = layout_coalesce(cx, a), y = layout_coalesce(cx, b);
   Layout g = layout_greatest_common_domain(cx, x.shape, y.shape);
   if (!dim_eq(layout_size(cx, g), layout_size(cx, a)))
-    note_fail(cx, &nt, "their modes do not fit into each other", arena_printf(
-      cx, &cx->scratch, "the domain that they share is %s",
+    note_fail(cx, &nt, "their modes do not divide each other", arena_printf(
+      cx, &cx->scratch, "their greatest common domain is %s",
       layout_text(cx, g)));
   size_t n = tup_leaves(g.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -111,7 +111,8 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
     d[i] = (Dim){0};
     if (!one_stride(cx, sum, path, 0, &d[i]))
       note_fail(cx, &nt, arena_printf(
-        cx, &cx->scratch, "no stride goes along %s", tup_text(cx, sum)), NULL);
+        cx, &cx->scratch, "no single stride can represent %s",
+                          tup_text(cx, sum)), NULL);
   }
   g.stride = d;
   return layout_coalesce(cx, g);
@@ -164,8 +165,8 @@ static void put_axes(Ctx *cx, Axes *a, Tup has, Tup room, int depth) {
   }
   if (tup_is_leaf(room) || tup_rank(room) < tup_rank(has)) {
     note_fail(cx, a->nt, arena_printf(
-      cx, &cx->scratch, "the room %s has not a mode for each of the "
-      "coordinates'", tup_text(cx, room)), NULL);
+      cx, &cx->scratch, "the cotarget %s has fewer modes than the coordinates",
+                        tup_text(cx, room)), NULL);
     return;
   }
   tupb_open(cx, &a->shape);

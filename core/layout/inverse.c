@@ -40,7 +40,7 @@ static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
     if (!dim_eq(f.d[i], next) || (done[i / 64] >> (i % 64) & 1)) continue;
     done[i / 64] |= (uint64_t)1 << (i % 64);
     if (explain_on(cx))
-      explain_say(cx, "  offsets go on at %s: mode %s, coordinate stride %s",
+      explain_say(cx, "  offsets continue at %s: mode %s, coordinate stride %s",
                   tup_text(cx, &next),
                   layout_text(cx, layout_leaf(cx, f.s[i], f.d[i])),
                   tup_text(cx, &pre[i]));
@@ -114,8 +114,8 @@ static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
     pre[here.n++] = w->pre[i];
   }
   if (here.n && last >= 0)
-    note_fail(cx, w->nt, "strides of which one leads to a coordinate and one "
-              "into it cannot be added", NULL);
+    note_fail(cx, w->nt, "a stride of a coordinate and a stride of one of its "
+              "modes cannot be added", NULL);
   if (last < 0) {
     Dim none[2] = {{1}, {0}};
     put_inverse(cx, w, here.n ? w->inverse(cx, w->nt, here, pre, w->sure)
@@ -159,7 +159,8 @@ static void check_left(Ctx *cx, Note *nt, Layout l, Layout r) {
   if (!layout_static(l)) return;
   int64_t n = dim_value(layout_size(cx, l));
   if (n > 65536)
-    note_fail(cx, nt, "the modes may overlap, and are too many to look at",
+    note_fail(cx, nt, "the modes may overlap, and have too many elements to "
+              "check",
               NULL);
   for (int64_t i = 0; i < n && !nt->bad; i++) {
     Tup x = layout_eval_tup(cx, l, tup_int(cx, i));
@@ -181,14 +182,16 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
     if (dim_is(d, 0)) continue;
     if (d.w < 0) {
       note_fail(cx, nt, arena_printf(cx, &cx->scratch, "stride %lld leads "
-                "below offset 0, where an inverse is not asked", (long long)
+                                     "below offset 0, where no inverse is "
+                                     "defined", (long long)
                 d.w), NULL);
       return f;
     }
     if (d.w % size.w != 0) {
       note_fail(cx, nt,
                 arena_printf(cx, &cx->scratch,
-                             "stride %lld does not go on from %lld elements",
+                             "stride %lld does not continue the %lld elements "
+                             "before it",
                              (long long)d.w, (long long)size.w), NULL);
       return f;
     }
@@ -254,7 +257,7 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   Dim back = {0};
   const Outer *f = layout_last(cx, l, &rest);
   if (f->kind == OUTER_FN || rest.at)
-    note_fail(cx, nt, "nothing leads back through a function or coordinates",
+    note_fail(cx, nt, "functions and coordinates have no inverse",
               NULL);
   for (const Layout *p = &l; p->outer; p = layout_next(p))
     back = dim_neg(cx, p->offset);
@@ -285,7 +288,7 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
 // does not reach all offsets.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
   if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
-    note_fail(cx, nt, "of composed layouts only static ones of at most 2^20 "
+    note_fail(cx, nt, "a composed layout must be static and have at most 2^20 "
               "elements", NULL);
 }
 
@@ -296,8 +299,8 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   check_composed(cx, &nt, l);
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
-    note_fail(cx, &nt, "its first element is not at offset 0, or no inverse "
-              "of its parts leads there", NULL);
+    note_fail(cx, &nt, "its first element is not at offset 0, or the inverses "
+              "of its parts do not lead there", NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
     Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));

@@ -30,7 +30,7 @@ Layout layout_make(Ctx *cx, Tup shape, Tup stride) {
              "make_layout: shape %s and stride %s differ in nesting",
              tup_text(cx, shape), tup_text(cx, stride));
   if (tup_has(stride, DIM_ANY))
-    ctx_fail(cx, ERR_ARG, "make_layout: `_` is no stride, in %s",
+    ctx_fail(cx, ERR_ARG, "make_layout: `_` is not a stride, in %s",
              tup_text(cx, stride));
   Dim *d = NEW(cx, Dim, tup_leaves(shape));
   tup_collect(stride, d);
@@ -82,7 +82,7 @@ static Tup steps(Ctx *cx, Layout l) {
 Layout layout_like(Ctx *cx, Layout l) {
   if (layout_has_basis(l) || layout_has_xor(l))
     ctx_fail(cx, ERR_INADMISSIBLE, "make_layout_like: strides that are %s "
-             "have no order: %s", layout_has_xor(l) ? "XORed" : "bases",
+             "cannot be ordered: %s", layout_has_xor(l) ? "XORed" : "bases",
              layout_text(cx, l));
   Tup d = steps(cx, l);
   Tup s = tup_filter_zeros(cx, d, l.shape);
@@ -231,7 +231,8 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
                                                    // canonical
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
-    ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of over 2^24 elements");
+    ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of more than 2^24 "
+             "elements cannot be compared");
   for (int64_t i = 0; i < n; i++) {
     Dim c = dim_int(cx, i);
     if (!tup_eq(layout_eval_tup(cx, x, &c), layout_eval_tup(cx, y, &c)))
@@ -466,8 +467,8 @@ Layout layout_coalesce(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), false);
   Layout r = layout_outer(flat_layout(cx, f), l);
   if (explain_on(cx) && !layout_eq(l, r))
-    explain_say(cx, "coalesce %s: without nesting, extents of 1, and modes "
-                "that go on where the one before ends: %s",
+    explain_say(cx, "coalesce %s: flattened, without extents of 1, contiguous "
+                "modes joined: %s",
                 layout_text(cx, l), layout_text(cx, r));
   return r;
 }
@@ -564,8 +565,8 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
   if (f->kind == OUTER_FN || l.at)
-    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: nothing leads "
-             "back through %s", layout_text(cx, l));
+    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s cannot be "
+             "inverted", layout_text(cx, l));
   x = before(cx, f->l, x);
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
@@ -580,7 +581,7 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
   if (layout_has_basis(l) && !l.outer)
     ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
-             "coordinates, not offsets; left_inverse leads back from them",
+             "coordinates, not offsets; invert it with left_inverse",
              layout_text(cx, l));
   x = before(cx, l, x);
   if (layout_has_xor(l)) {

@@ -234,7 +234,7 @@ static Dim leaf(Parser *p) {
     const char *mode = ++p->at;
     int64_t m = number(p, "a mode number");
     if (m < 0 || m > 63)
-      fail_at(p, ERR_LIMIT, mode, "a basis names modes 0 to 63, no others,");
+      fail_at(p, ERR_LIMIT, mode, "a basis names modes 0 to 63 only,");
     path[n++] = (int)m;
   }
   if (n && v != (int32_t)v)
@@ -277,7 +277,7 @@ static Notation parens(Parser *p) {
     const char *at = p->at;
     m[n] = entry(p);
     if (m[n].kind == NOTE_SWIZZLE)
-      fail_at(p, ERR_PARSE, at, "a swizzle alone is no layout,");
+      fail_at(p, ERR_PARSE, at, "a swizzle alone is not a layout,");
     layouts = layouts || m[n].kind != NOTE_TUP;
     n++;
   }
@@ -441,6 +441,6 @@ Layout layout_parse(Ctx *cx, const char *s, size_t n) {
   }
   if (r.kind == NOTE_SWIZZLE) bad(&p, "'o' and a layout");
   if (r.kind == NOTE_TILER)
-    fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, no layout,");
+    fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, not a layout,");
   return r.l;
 }

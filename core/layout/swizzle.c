@@ -11,13 +11,13 @@ Swizzle swizzle_make(Ctx *cx, int64_t b, int64_t m, int64_t s) {
   int64_t a = far ? 50 : s < 0 ? -s : s;
   if (b < 0 || m < 0 || far || b + m + a > 58)
     ctx_fail(cx, ERR_ARG,
-             "no swizzle Sw<%lld,%lld,%lld>: bits and base must not be "
-             "negative, and all must stay below bit 58",
+             "Sw<%lld,%lld,%lld> is not a swizzle: bits and base must not be "
+             "negative, and all bits must be below bit 58",
              (long long)b, (long long)m, (long long)s);
   if (a < b)
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "no swizzle Sw<%lld,%lld,%lld>: a shift of %lld is smaller than "
-             "the %lld bits",
+             "Sw<%lld,%lld,%lld> is not a swizzle: the shift of %lld is "
+             "smaller than the %lld bits",
              (long long)b, (long long)m, (long long)s, (long long)a,
              (long long)b);
   return (Swizzle){(int8_t)b, (int8_t)m, (int8_t)s};
@@ -53,8 +53,8 @@ Swizzle swizzle_from_masks(Ctx *cx, int64_t y, int64_t z) {
   Swizzle w;
   if (!swizzle_test_masks(y, z, &w))
     ctx_fail(cx, ERR_INADMISSIBLE,
-             "make_swizzle: masks 0x%llx and 0x%llx are no swizzle (as many "
-             "contiguous bits in each, not overlapping)",
+             "make_swizzle: masks 0x%llx and 0x%llx do not form a swizzle: "
+             "they must have equally many contiguous bits and not overlap",
              (unsigned long long)y, (unsigned long long)z);
   return w;
 }

@@ -324,7 +324,7 @@ Tup tup_remove(Ctx *cx, Tup t, int i) {
 
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x) {
   if (i < 0 || i > tup_rank(t))
-    ctx_fail(cx, ERR_ARG, "insert: no place %d in %s", i, tup_text(cx, t));
+    ctx_fail(cx, ERR_ARG, "insert: no position %d in %s", i, tup_text(cx, t));
   return splice(cx, t, i, 0, x, 1);
 }
 
@@ -368,8 +368,8 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {
     if (tup_is_leaf(t) || tup_rank(t) != 2)
       ctx_fail(cx, ERR_INADMISSIBLE,
-               "a mode that is not split in tile and rest cannot be "
-               "unzipped: %s has rank %d, not 2",
+               "a mode without tile and rest cannot be unzipped: %s has rank "
+               "%d, not 2",
                tup_text(cx, t), tup_rank(t));
     return t;
   }

@@ -492,8 +492,8 @@ typedef struct Walk {
 } Walk;
 
 static _Noreturn void mixed(Ctx *cx, Dim d) {
-  ctx_fail(cx, ERR_INADMISSIBLE, "a stride such as %s: some of a layout's "
-           "strides add up and others are XORed", tup_text(cx, &d));
+  ctx_fail(cx, ERR_INADMISSIBLE, "stride %s: a layout cannot mix strides that "
+           "add up with XORed strides", tup_text(cx, &d));
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {

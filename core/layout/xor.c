@@ -76,8 +76,8 @@ static Basis basis_of(Ctx *cx, Note *nt, Layout l) {
     bool bits = s > 0 && (s & (s - 1)) == 0;
     if (!bits || (s > 1 && dim_kind(f.d[i]) != DIM_XOR &&
                   !dim_is(f.d[i], 0)))
-      note_fail(cx, nt, "XORed strides have one where extents are powers of "
-                "two and all strides are XORed", NULL);
+      note_fail(cx, nt, "XORed strides need extents that are powers of two, "
+                "and all strides XORed", NULL);
     for (int k = 0; (int64_t)1 << k < s; k++, bit++) {
       if (dim_is(f.d[i], 0)) continue;
       int64_t c = (int64_t)1 << bit;

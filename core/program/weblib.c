@@ -40,8 +40,8 @@ static const char *failure(const char *message) {
 
 static const char *failure_of(int status) {
   return failure(status == LUA_ERRMEM
-    ? "not enough memory, not even for an answer: the program was started anew"
-    : "the script broke the program itself, which was started anew");
+    ? "not enough memory even for an answer: the program was restarted"
+    : "the script crashed the program, which was restarted");
 }
 
 // request -> answer, which stays in the registry until the next one

@@ -131,8 +131,9 @@ static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   if (i->op != d->op || !(op_effect((Op)i->op) & EF_MEMORY)) return;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
     if (o.ref && ir_get(fn, o.ref)->op == OP_PTR)
-      ctx_fail(cx, ERR_ARG, "line %u: the simulator follows an address in "
-               "loads, stores, copies of threads and atomics, not in %s",
+      ctx_fail(cx, ERR_ARG, "line %u: the simulator cannot follow a raw "
+               "address in %s, only in loads, stores, thread copies and "
+               "atomics",
                fn->src.p[i->src].line, op_name((Op)i->op));
 }
 

@@ -209,7 +209,8 @@ static void find_needs(Prog *g) {
 static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   uint64_t at = (g->top + align - 1) & ~(uint64_t)(align - 1);
   if (at + bytes > UINT32_MAX / 2)
-    ctx_fail(g->cx, ERR_LIMIT, "a thread's values take over 64 MB a warp");
+    ctx_fail(g->cx, ERR_LIMIT, "the values of one warp's threads take more "
+             "than 64 MB");
   g->top = (uint32_t)(at + bytes);
   return (uint32_t)at;
 }
@@ -413,7 +414,8 @@ static void decode_element(Prog *g, const Ins *i, SimIns *d) {
     s->type = (uint8_t)t;
   int bits = dtype_bits((DType)s->type);
   if (s->mem->bits < 8 && i->op == OP_ATOMIC)
-    ctx_fail(g->cx, ERR_ARG, "an atomic operation on elements of type %s",
+    ctx_fail(g->cx, ERR_ARG, "the simulator has no atomic operation on "
+             "elements of type %s",
              dtype_name(s->mem->type));
   note_access(g, s->mem, (bits + 7) / 8, o[0].written);
   d->x = s;
@@ -639,8 +641,8 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
       break;
     case OP_ASM:
       ctx_fail(g->cx, ERR_ARG, "line %u: the simulator cannot execute inline "
-               "PTX\n  it runs on a GPU; on the simulator use the functions "
-               "of cute.arch", g->fn->src.p[i->src].line);
+               "PTX\n  run it on a GPU, or use the functions of cute.arch",
+               g->fn->src.p[i->src].line);
     case OP_MBARINIT: case OP_MBARARRIVE: case OP_MBARTX: case OP_MBARWAIT:
     case OP_MBARINVAL:
     case OP_MBARTRY: case OP_MBARTOKEN: case OP_MBARCPASYNC:

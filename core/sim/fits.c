@@ -14,12 +14,13 @@ static void check_cluster(Ctx *cx, const Launch *l, int64_t warps) {
                l->grid[2]);
     ctas *= n[k];
     if (ctas > MAX_CTAS)
-      ctx_fail(cx, ERR_LAUNCH, "a cluster of (%d,%d,%d) blocks; at most %d",
+      ctx_fail(cx, ERR_LAUNCH, "a cluster of (%d,%d,%d) blocks is too large: "
+               "at most %d blocks",
                n[0], n[1], n[2], MAX_CTAS);
   }
   if (ctas * warps > MAX_ALL)
-    ctx_fail(cx, ERR_LAUNCH, "a cluster of %lld warps; the simulator runs at "
-             "most %d", (long long)(ctas * warps), MAX_ALL);
+    ctx_fail(cx, ERR_LAUNCH, "a cluster of %lld warps is too large: the "
+             "simulator runs at most %d", (long long)(ctas * warps), MAX_ALL);
 }
 
 void simfits_check(Ctx *cx, const Launch *l) {
@@ -38,7 +39,8 @@ void simfits_check(Ctx *cx, const Launch *l) {
                l->block[2]);
   }
   if (n > LANES * MAX_WARPS)
-    ctx_fail(cx, ERR_LAUNCH, "a block of %lld threads; at most %d",
+    ctx_fail(cx, ERR_LAUNCH, "a block of %lld threads is too large: at most %d "
+             "threads",
              (long long)n, LANES * MAX_WARPS);
   check_cluster(cx, l, (n + LANES - 1) / LANES);
 }

@@ -5,46 +5,56 @@
 // SK(id, "stable-name", description): kinds of reports.
 #define SIM_KINDS(SK) \
   SK(OOB, "out-of-bounds", "access outside a memory object") \
-  SK(ALIGN, "misaligned", "vector access not on its width") \
-  SK(UNINIT, "uninitialised", "read of what nobody wrote") \
-  SK(UNWRITTEN, "unwritten", "a part of an output is written by nobody") \
+  SK(ALIGN, "misaligned", \
+     "vector access at an address that is not a multiple of its width") \
+  SK(UNINIT, "uninitialised", "read of memory that was never written") \
+  SK(UNWRITTEN, "unwritten", "a part of an output is never written") \
   SK(INFLIGHT, "async-in-flight", \
-     "read of what an asynchronous copy has not brought yet") \
+     "read of memory that an asynchronous copy is still writing") \
   SK(RACE, "race", \
-     "two accesses of warps, one a write, with no barrier between") \
+     "two warps access one element, one of them writes, with no barrier " \
+     "between") \
   SK(WARPRACE, "warp-race", \
-     "two accesses of lanes of one warp with no sync_warp between") \
+     "two lanes of a warp access one element with no sync_warp between") \
   SK(BLOCKRACE, "block-race", \
-     "two accesses of blocks, in global memory, that nothing orders") \
+     "two blocks access one element of global memory with nothing to order " \
+     "them") \
   SK(DIVERGENT, "divergent", \
-     "only a part of a warp comes to what all its lanes do together") \
-  SK(OVERFLOW, "index-overflow", "a product that 32 bits do not hold") \
+     "only some lanes of a warp reach an operation that needs all of them") \
+  SK(OVERFLOW, "index-overflow", \
+     "an index uses a product that overflows 32 bits") \
   SK(SIGNED, "signed-overflow", \
-     "a sum or product that 32 bits do not hold is compared or divided") \
+     "a sum or product that overflows 32 bits is compared or divided") \
   SK(MBARRIER, "mbarrier", "misuse of an mbarrier") \
   SK(TENSORMAP, "tensor-map", \
-     "a tensor map that the kernel made is not ready, or is changed") \
+     "a tensor map that the kernel changes is not ready, or changes while in " \
+     "use") \
   SK(START, "unstarted-block", \
-     "memory of a block that may not have begun is used") \
-  SK(EXIT, "exited-block", "memory of a block that may have ended is used") \
+     "shared memory of a block that may not have started is used") \
+  SK(EXIT, "exited-block", \
+     "shared memory of a block that may have exited is used") \
   SK(REGISTERS, "registers", \
-     "setmaxregister by warps, or for counts, that do not fit") \
+     "setmaxregister with a wrong register count, or by only some warps") \
   SK(BARRIER, "barrier-mismatch", \
-     "those at a barrier disagree about how many come, or who") \
+     "threads at a barrier disagree about its thread count or its " \
+     "participants") \
   SK(METADATA, "bad-metadata", \
-     "metadata of a sparse A that names no two elements") \
+     "metadata of a sparse A that does not select two different elements") \
   SK(WARPGROUP, "warpgroup-mismatch", \
      "the four warps of a warpgroup disagree about an MMA") \
   SK(DEADLOCK, "deadlock", "no warp can go on") \
-  SK(RUNAWAY, "runaway", "the instruction budget is spent") \
-  SK(SHUFFLE, "inactive-lane", "a shuffle from a lane that is not there") \
+  SK(RUNAWAY, "runaway", "the instruction budget is exhausted") \
+  SK(SHUFFLE, "inactive-lane", \
+     "a shuffle reads from a lane that does not take part") \
   SK(DEPENDENT, "dependent-launch", \
-     "memory that launches share, used before the wait for the others") \
+     "memory shared with an earlier launch is used before the wait for that " \
+     "launch") \
   SK(LAYOUT, "wrong-layout", \
-     "a layout that was traced is not what this launch's extents make it") \
+     "a traced layout differs from the layout that this launch's extents " \
+     "give") \
   SK(TRAP, "assertion", "an assertion of the kernel failed") \
   SK(DIVZERO, "division-by-zero", \
-     "a division of integers by zero whose result is used")
+     "the result of an integer division by zero is used")
 typedef enum SimKind {
 #define SK(id, name, what) SIM_##id,
   SIM_KINDS(SK)

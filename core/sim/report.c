@@ -137,7 +137,7 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   const Mem *m = &p->fn->mem.p[mem];
   const char *name = ir_str(p->fn, m->name);
   if (m->arg == NO_ARG && m->space == SP_GMEM) {
-    simreport_printf(t, "memory at an address");
+    simreport_printf(t, "memory at a raw address");
     return;
   }
   if (!*name && m->space == SP_GMEM)
@@ -150,9 +150,9 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
 static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
   int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
   if (!f->access.write) near &= SIM_WRITTEN;  // two reads do not conflict
-  const char *who = near || !m ? "the launch before this one"
-    : "a launch farther in front, which the one before this did not wait for "
-      "when it let this one begin,";
+  const char *who = near || !m ? "the previous launch"
+    : "an earlier launch, which the previous launch had not waited for when it "
+      "let this launch start,";
   simreport_printf(t, "%s %s", who, (near ? near : how >> SIM_FAR) & SIM_WRITTEN
                    ? "writes" : "reads");
 }
@@ -173,24 +173,24 @@ static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
 // Appends what happened to the wait for an operation in flight.
 static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
   if (f->r.lack == LACK_TURN) {
-    simreport_printf(t, "it began before all had read");
+    simreport_printf(t, "it began before all threads had read the old data");
     return;
   }
   if (f->r.lack == LACK_BARRIER) {
-    simreport_printf(t, "no barrier behind its wait");
+    simreport_printf(t, "no barrier after its wait");
     return;
   }
   if (f->r.lack == LACK_PENDING) {
-    simreport_printf(t, "the wait before left %u group%s pending",
+    simreport_printf(t, "the preceding wait left %u group%s pending",
                      (unsigned)f->r.pending, f->r.pending == 1 ? "" : "s");
     return;
   }
   if (f->r.lack == LACK_ISSUER) {
-    simreport_printf(t, "other threads waited than those that copy");
+    simreport_printf(t, "the waiting threads are not the copying threads");
     return;
   }
   if (f->r.lack == LACK_READ) {
-    simreport_printf(t, "the wait was for its reads alone");
+    simreport_printf(t, "the wait covered only its reads");
     return;
   }
   if (f->r.lack == LACK_PARITY) simreport_printf(t, "the wait at ");
@@ -216,7 +216,7 @@ static const char *verb(const SimFault *f) {
 }
 
 static const char *const agent_names[] = {
-  [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "a st.async",
+  [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "an st.async",
   [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
 
 // Appends "(63,200)"; negative extents as `?`.
@@ -247,15 +247,16 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
   switch ((int)f->r.kind) {
     case SIM_OOB:
       if (f->access.wild && f->access.which) {
-        simreport_printf(t, "%s at the address 0x%llx, which is another "
-                         "tensor's than the pointer's own, 0x%llx", verb(f),
+        simreport_printf(t, "%s at address 0x%llx, which belongs to another "
+                         "tensor than the pointer, 0x%llx", verb(f),
                          (unsigned long long)f->r.offset,
                          (unsigned long long)f->access.which);
         break;
       }
       if (f->access.wild) {
-        simreport_printf(t, "%s at the address 0x%llx, where no argument is "
-                         "and no tensor whose address was asked for", verb(f),
+        simreport_printf(t, "%s at address 0x%llx, which belongs to no "
+                         "argument and to no tensor whose address was taken",
+                         verb(f),
                          (unsigned long long)f->r.offset);
         break;
       }
@@ -286,8 +287,8 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       break;
     case SIM_ALIGN:
       if (f->access.wild) {
-        simreport_printf(t, "%s through the address 0x%llx, which is no "
-                         "multiple of %lld bytes", verb(f),
+        simreport_printf(t, "%s at address 0x%llx, which is not a multiple of "
+                         "%lld bytes", verb(f),
                          (unsigned long long)f->r.offset,
                          (long long)f->access.size);
         break;
@@ -314,14 +315,14 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
                        (long long)f->r.offset);
       break;
     case SIM_DEPENDENT:
-      simreport_printf(t, "%s of what ", verb(f));
+      simreport_printf(t, "%s of memory that ", verb(f));
       say_front(t, f, m);
       simreport_printf(t, ", with no griddepcontrol_wait() in between: ");
       say_element(t, p, f);
       break;
     case SIM_OVERFLOW:
-      simreport_printf(t, "an index rests on a product that 32 bits do not "
-                       "hold: it came to ");
+      simreport_printf(t, "an index uses a product that overflows 32 bits: the "
+                       "access reaches ");
       say_element(t, p, f);
       break;
     case SIM_INFLIGHT:
@@ -341,15 +342,19 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
 
 static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
-    [MAP_NONE] = "there is no tensor map of such boxes",
-    [MAP_BEYOND] = "this tensor map tells of more than its tensor has",
-    [MAP_UNRELEASED] = "this tensor map was changed and not released since",
-    [MAP_UNACQUIRED] = "this tensor map was changed and not acquired since",
-    [MAP_CHANGED] = "this tensor map changes while a copy by it is in flight"};
+    [MAP_NONE] = "the memory holds no valid tensor map",
+    [MAP_BEYOND] = "this tensor map describes more elements than its tensor "
+                   "has",
+    [MAP_UNRELEASED] = "this tensor map was changed but not released "
+                       "afterwards",
+    [MAP_UNACQUIRED] = "this tensor map was changed but not acquired "
+                       "afterwards",
+    [MAP_CHANGED] = "this tensor map is changed while a copy that uses it is "
+                    "in flight"};
   simreport_printf(t, "%s", how[f->map.how]);
   if (f->map.drained)
-    simreport_printf(t, " whose mbarrier was not waited for (commit_group and "
-                     "wait_group do not wait for bulk loads)");
+    simreport_printf(t, ", and its mbarrier was not waited for (commit_group "
+                     "and wait_group do not wait for bulk loads)");
   simreport_printf(t, ": ");
   say_element(t, p, f);
 }
@@ -376,24 +381,25 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
                      "fence_proxy(\"async\") and barrier in between: ",
                      f->race.how == CLASH_RAW ? "read" : "write", agent);
   else if (f->race.alone)
-    simreport_printf(t, "write after a read by wgmma, behind one warp's "
-                     "wait_group but not behind that of warp %d: ",
+    simreport_printf(t, "write after a read by wgmma, ordered after one warp's "
+                     "wait_group but not after that of warp %d: ",
                      f->race.alone - 1);
   else if (f->race.agent && (f->race.agent >= AGENT_COPY || !f->race.flying))
-    simreport_printf(t, "%s by %s whose end was not waited for: ",
+    simreport_printf(t, "%s by %s whose completion was not waited for: ",
                      how[f->race.how], agent);
   else if (f->race.how == CLASH_RAW && f->r.way && f->race.far)
-    simreport_printf(t, "read of what a thread of another block writes, with "
-                     "nothing that orders them for the cluster: ");
+    simreport_printf(t, "read of an element that a thread of another block "
+                     "writes, with nothing that orders them at cluster "
+                     "scope: ");
   else if (f->race.how == CLASH_RAW && f->r.way)
-    simreport_printf(t, "read of what another %s %s: ",
-                     warps ? "warp writes, without a barrier"
-                           : "lane of the warp writes, without a __syncwarp",
+    simreport_printf(t, "read of an element that another %s %s: ",
+                     warps ? "warp writes, with no barrier"
+                           : "lane of the warp writes, with no __syncwarp",
                      f->r.way == WAY_LOOP || f->r.src == f->r.src2
-                         ? "in between" : "between the lines");
+                         ? "in between" : "between the two lines");
   else if (f->race.far)
-    simreport_printf(t, "%s by a thread of another block with nothing that "
-                     "orders them for the cluster: ", how[f->race.how]);
+    simreport_printf(t, "%s by a thread of another block with nothing "
+                     "that orders them at cluster scope: ", how[f->race.how]);
   else
     simreport_printf(t, "%s by another %s in between: ", how[f->race.how],
                      warps ? "warp with no barrier"
@@ -408,9 +414,9 @@ static void say_block_race(SimText *t, const SimProg *p, const SimFault *f) {
                                      "atomic write"};
   const int32_t *b = f->r.block, *o = f->blocks.cta;
   if (f->blocks.draws) {
-    simreport_printf(t, "block (%d,%d,%d) draws a number of a counter that "
-                     "block (%d,%d,%d) puts back with nothing to order that "
-                     "behind all draws: ", (int)b[0], (int)b[1], (int)b[2],
+    simreport_printf(t, "block (%d,%d,%d) takes a number from a counter that "
+                     "block (%d,%d,%d) resets, with nothing to order the reset "
+                     "after every take: ", (int)b[0], (int)b[1], (int)b[2],
                      (int)o[0], (int)o[1], (int)o[2]);
     say_element(t, p, f);
     return;
@@ -427,22 +433,23 @@ static void say_barrier(SimText *t, const SimFault *f) {
   long long id = (long long)f->barrier.id;
   switch (f->barrier.how) {
     case BAR_ODD:
-      simreport_printf(t, "a barrier for %lld threads, which is no number "
-                       "of whole warps of the block", n);
+      simreport_printf(t, "a barrier for %lld threads, which is not a whole "
+                       "number of warps of the block", n);
       break;
     case BAR_TWICE:
-      simreport_printf(t, "the same warp arrives twice at barrier %lld "
-                       "before it is complete", id);
+      simreport_printf(t, "the same warp arrives twice at barrier %lld before "
+                       "the barrier completes", id);
       break;
     case BAR_LEFT:
-      simreport_printf(t, "the block ends with %lld of %lld threads at barrier "
-                       "%lld: nobody waits for those who arrived", n, others,
+      simreport_printf(t, "the block exits with %lld of %lld threads arrived "
+                       "at barrier %lld, where no thread waits for them",
+                       n, others,
                        id);
       break;
     case BAR_EARLY:
-      simreport_printf(t, "nothing orders this arrival at barrier %lld behind "
-                       "its last round: it may be counted there, in place of "
-                       "another", id);
+      simreport_printf(t, "nothing orders this arrival at barrier %lld after "
+                       "the barrier's previous phase: that phase may count it "
+                       "instead of another arrival", id);
       break;
     case BAR_TWICE_CLUSTER:
       simreport_printf(t, "a thread arrives twice at the cluster's barrier "
@@ -453,21 +460,22 @@ static void say_barrier(SimText *t, const SimFault *f) {
                        "having arrived");
       break;
     case BAR_RANGE:
-      simreport_printf(t, "barrier %lld: there are 0 to %d", id, MAX_BARS - 1);
+      simreport_printf(t, "barrier %lld does not exist: a block has barriers 0 "
+                       "to %d", id, MAX_BARS - 1);
       break;
     case BAR_LANES:
       simreport_printf(t, "lanes of a warp are at barriers %lld and %lld", id,
                        n);
       break;
     case BAR_LANES_COUNT:
-      simreport_printf(t, "lanes of a warp are at a barrier for %lld threads "
-                       "and for %lld", others, n);
+      simreport_printf(t, "lanes of a warp name different thread counts for a "
+                       "barrier: %lld and %lld", others, n);
       break;
     case BAR_DIFFERS:
-      simreport_printf(t, "a barrier for %lld threads that others use for "
+      simreport_printf(t, "a barrier for %lld threads that other warps use for "
                        "%lld", n, others);
       if (id == 0)
-        simreport_printf(t, " (number 0 is that of sync_threads)");
+        simreport_printf(t, " (barrier 0 is the barrier of sync_threads)");
       break;
   }
 }
@@ -477,22 +485,25 @@ static void say_team(SimText *t, const SimFault *f) {
   switch (f->team.how) {
     case TEAM_LANES:
       simreport_printf(t, "lanes of a warp name different operands of a "
-                       "warpgroup's MMA: descriptors and ACCUMULATE are the "
-                       "same for all 128 threads");
+                       "warpgroup's MMA: descriptors and ACCUMULATE must be "
+                       "the same for all 128 threads");
       break;
     case TEAM_DIFFERS:
-      simreport_printf(t, "warp %d issues another MMA than others of its "
-                       "warpgroup (warps %d to %d), or with other descriptors "
-                       "or ACCUMULATE", f->team.warp, first, first + 3);
+      simreport_printf(t, "warp %d issues a different MMA than the rest of its "
+                       "warpgroup (warps %d to %d), or uses different "
+                       "descriptors or ACCUMULATE",
+                       f->team.warp, first, first + 3);
       break;
     case TEAM_SHORT:
-      simreport_printf(t, "a warpgroup's MMA by warp %d of a block of %d "
-                       "warps: warps %d to %d do it together", f->team.warp,
+      simreport_printf(t, "warp %d issues a warpgroup's MMA in a block of %d "
+                       "warps, but warps %d to %d must issue it together",
+                       f->team.warp,
                        f->team.warps, first, first + 3);
       break;
     case TEAM_LACKS:
-      simreport_printf(t, "warp %d ended without the MMA that others of its "
-                       "warpgroup (warps %d to %d) issued", f->team.warp,
+      simreport_printf(t, "warp %d exited without issuing the MMA that other "
+                       "warps of its warpgroup (warps %d to %d) issued",
+                       f->team.warp,
                        first, first + 3);
       break;
   }
@@ -503,25 +514,29 @@ static void say_allotment(SimText *t, const SimFault *f) {
   int n = f->registers.wanted, u = f->registers.other;
   switch (f->registers.how) {
     case ALLOT_COUNT:
-      simreport_printf(t, "setmaxnreg %s threads that have %d registers to %d",
-                       had < n ? "decreases" : "increases", had, n);
+      simreport_printf(t, "setmaxnreg.%s cannot change %d registers a thread "
+                       "to %d",
+                       had < n ? "dec" : "inc", had, n);
       break;
     case ALLOT_DIFFERS:
-      simreport_printf(t, "warp %d comes to setmaxnreg for %d registers, warp "
-                       "%d to another one, for %d: all warps of a warpgroup "
-                       "(%d to %d) execute the same", f->registers.warp, n, u,
+      simreport_printf(t, "warp %d executes setmaxnreg for %d registers and "
+                       "warp %d another one, for %d: all warps of a warpgroup "
+                       "(%d to %d) must execute the same one",
+                       f->registers.warp, n, u,
                        f->registers.theirs, first, first + 3);
       break;
     case ALLOT_APART:
-      simreport_printf(t, "warp %d comes to its next setmaxnreg, and nothing "
-                       "orders it behind warp %d's last: warps of a warpgroup "
-                       "(%d to %d) meet between two", f->registers.warp, u,
+      simreport_printf(t, "warp %d executes its next setmaxnreg with nothing "
+                       "that orders it after warp %d's previous one: warps of "
+                       "a warpgroup (%d to %d) must synchronize in between",
+                       f->registers.warp, u,
                        first, first + 3);
       break;
     case ALLOT_LACKS:
-      simreport_printf(t, "warp %d ended without the setmaxnreg for %d "
-                       "registers that warp %d executed: all warps of a "
-                       "warpgroup (%d to %d) do", f->registers.warp, n, u,
+      simreport_printf(t, "warp %d exited without executing the setmaxnreg for "
+                       "%d registers that warp %d executed: all warps of a "
+                       "warpgroup (%d to %d) must execute it",
+                       f->registers.warp, n, u,
                        first, first + 3);
       break;
   }
@@ -532,25 +547,27 @@ static void say_metadata(SimText *t, const SimFault *f) {
   simreport_printf(t, "the metadata of a sparse A has 0x%x for a group of %d "
                    "elements, ", four, f->metadata.group);
   if (f->metadata.group == 2)
-    simreport_printf(t, "which is 0x4 (the first one is there) or 0xe (the "
-                     "second)");
+    simreport_printf(t, "but only 0x4 (the first element is kept) and 0xe (the "
+                     "second) are valid");
   else
-    simreport_printf(t, "%d twice: it names two of four", four & 3);
+    simreport_printf(t, "which selects element %d twice: it must select two "
+                     "different elements of four", four & 3);
 }
 
 static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   switch ((int)f->r.kind) {
     case SIM_DIVERGENT:
       if (f->lanes.mask)
-        simreport_printf(t, "lanes 0x%08x are at an operation whose mask "
-                         "names 0x%08x", f->lanes.here, f->lanes.named);
+        simreport_printf(t, "lanes 0x%08x execute an operation whose mask "
+                         "names lanes 0x%08x", f->lanes.here, f->lanes.named);
       else if (f->lanes.named & ~f->lanes.there)
-        simreport_printf(t, "an operation of %d threads in a warp that has %d",
+        simreport_printf(t, "an operation needs %d threads, but its warp has "
+                         "%d",
                          __builtin_popcount(f->lanes.named),
                          __builtin_popcount(f->lanes.there));
       else
-        simreport_printf(t, "%d of the warp's %d threads are at an operation "
-                         "that all must do together",
+        simreport_printf(t, "only %d of the warp's %d threads reach an "
+                         "operation that all of them must execute together",
                          __builtin_popcount(f->lanes.here),
                          __builtin_popcount(f->lanes.named));
       if (f->lanes.gone)
@@ -564,13 +581,14 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
     case SIM_REGISTERS: say_allotment(t, f); break;
     case SIM_RUNAWAY:
       simreport_printf(t, f->runaway.quiet
-                       ? "a loop goes on and on: %lld instructions since any "
-                         "memory changed"
-                       : "a warp executed %lld instructions without coming "
-                         "to its end", (long long)f->runaway.executed);
+                       ? "a loop makes no progress: %lld instructions since "
+                         "any memory changed"
+                       : "a warp executed %lld instructions without finishing",
+                         (long long)f->runaway.executed);
       break;
     case SIM_SHUFFLE:
-      simreport_printf(t, "shuffle reads lane %d, which takes no part",
+      simreport_printf(t, "shuffle reads lane %d, which does not take part in "
+                       "it",
                        f->lane);
       break;
     case SIM_LAYOUT: simreport_printf(t, "%s", f->layout); break;
@@ -586,8 +604,8 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
       simreport_printf(t, "the result of an integer division by zero is used");
       break;
     case SIM_SIGNED:
-      simreport_printf(t, "a result that 32 bits do not hold is compared, "
-                       "divided or shifted: compilers take it that signed "
+      simreport_printf(t, "a result that overflows 32 bits is compared, "
+                       "divided or shifted: compilers assume that signed "
                        "integers do not overflow");
       break;
     default: break;
@@ -608,44 +626,45 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
   say_mbarrier(t, p, f);
   switch (f->mbar.how) {
     case MBAR_NONE:
-      simreport_printf(t, " is used, but nobody made it with mbarrier_init");
+      simreport_printf(t, " is used, but was never initialized with "
+                       "mbarrier_init");
       break;
     case MBAR_UNORDERED:
-      simreport_printf(t, " is used with nothing that orders its "
-                       "mbarrier_init before: sync_threads() for the block, "
-                       "mbarrier_init_fence() and the cluster's barrier for "
-                       "a cluster");
+      simreport_printf(t, " is used with nothing that orders its mbarrier_init "
+                       "before the use: a block needs sync_threads(), a "
+                       "cluster mbarrier_init_fence() and the cluster barrier");
       break;
     case MBAR_UNFENCED:
-      simreport_printf(t, " is handed to a bulk copy with no "
+      simreport_printf(t, " is passed to a bulk copy with no "
                        "mbarrier_init_fence() after its mbarrier_init");
       break;
     case MBAR_TWICE:
-      simreport_printf(t, " is made a second time, for ");
+      simreport_printf(t, " is initialized a second time, for ");
       say_count(t, n, "arrival");
       simreport_printf(t, ", with no mbarrier_inval between");
       break;
     case MBAR_COUNT:
-      simreport_printf(t, " is made for %lld arrivals; 1 to %d can be", n,
+      simreport_printf(t, " is initialized for %lld arrivals; the count must "
+                       "be 1 to %d", n,
                        (1 << 20) - 1);
       break;
     case MBAR_MANY:
-      simreport_printf(t, " is one too many: the simulator has room for %lld "
-                       "of a cluster", n);
+      simreport_printf(t, " exceeds the simulator's limit of %lld mbarriers a "
+                       "cluster", n);
       break;
     case MBAR_OVER:
-      simreport_printf(t, " takes ");
+      simreport_printf(t, " counts ");
       say_count(t, n, "arrival");
       simreport_printf(t, " a phase; ");
       say_count(t, f->mbar.came, "arrival");
-      simreport_printf(t, " come%s where %lld %s lacking",
+      simreport_printf(t, " come%s when %lld %s missing",
                        f->mbar.came == 1 ? "s" : " at once",
                        (long long)f->mbar.missing,
                        f->mbar.missing == 1 ? "is" : "are");
       if (!f->mbar.missing && f->mbar.bytes) {
         simreport_printf(t, " (but ");
         say_count(t, f->mbar.bytes, "byte");
-        simreport_printf(t, ")");
+        simreport_printf(t, f->mbar.bytes == 1 ? " is)" : " are)");
       }
       break;
     case MBAR_GONE:
@@ -653,52 +672,53 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
       break;
     case MBAR_BUSY:
       simreport_printf(t, " is invalidated while threads wait for it or bytes "
-                       "are on their way");
+                       "are in flight");
       break;
     case MBAR_DATA:
-      simreport_printf(t, " is at work where this %s data",
+      simreport_printf(t, " is in use in the memory where this %s data",
                        n ? "stores" : "reads");
       break;
     case MBAR_STILL:
-      simreport_printf(t, " is invalidated with nothing that orders a use of "
-                       "it before");
+      simreport_printf(t, " is invalidated with nothing that orders an earlier "
+                       "use before the mbarrier_inval");
       break;
     case MBAR_AGAIN:
-      simreport_printf(t, " is made again with nothing that orders its "
-                       "mbarrier_inval before");
+      simreport_printf(t, " is initialized again with nothing that orders its "
+                       "mbarrier_inval before that");
       break;
     case MBAR_EARLY:
-      simreport_printf(t, " takes ");
+      simreport_printf(t, " counts ");
       say_count(t, n, "arrival");
-      simreport_printf(t, " a phase; nothing orders this one behind the end of "
-                       "phase %lld: it may be counted there, in place of "
-                       "another", (long long)f->mbar.came);
+      simreport_printf(t, " a phase; nothing orders this one after the end of "
+                       "phase %lld: that phase may count it instead of another "
+                       "arrival", (long long)f->mbar.came);
       break;
     case MBAR_TOKEN:
-      simreport_printf(t, " is asked for phase %lld by a token, and phase %lld "
-                       "is at work: a token is good for the phase of its "
-                       "arrival and the one behind it", n,
+      simreport_printf(t, " is asked for phase %lld by a token while phase "
+                       "%lld is current: a token is valid in the phase of its "
+                       "arrival and in the next one", n,
                        (long long)f->mbar.came);
       break;
     case MBAR_MISSED:
       simreport_printf(t, ": nothing orders this wait for the end of phase "
-                       "%lld before the end of phase %lld: behind that it "
-                       "waits for phase %lld, which never ends", n, n + 1,
+                       "%lld before the end of phase %lld; after that it would "
+                       "wait for phase %lld, which never ends", n, n + 1,
                        n + 2);
       break;
     case MBAR_FOREIGN:
-      simreport_printf(t, " is asked for a phase by a token that no arrival at "
-                       "it gave: a token belongs to its mbarrier");
+      simreport_printf(t, " is waited on with a token that none of its "
+                       "arrivals returned: a token is valid only for its own "
+                       "mbarrier");
       break;
     case MBAR_LEFT:
-      simreport_printf(t, " is left in phase %lld, which lacks %lld of ", n,
+      simreport_printf(t, " ends in phase %lld, which still lacks %lld of ", n,
                        (long long)f->mbar.missing);
       say_count(t, f->mbar.came, "arrival");
-      simreport_printf(t, ": its phases have fewer arrivals than it counts, or "
-                       "more");
+      simreport_printf(t, ": its phases get fewer or more arrivals than it "
+                       "counts");
       break;
     case MBAR_BYTES:
-      simreport_printf(t, " expects %lld bytes; at most %d can be",
+      simreport_printf(t, " expects %lld bytes; the maximum is %d",
                        (long long)f->mbar.bytes, (1 << 20) - 1);
       break;
   }
@@ -707,20 +727,21 @@ static void say_wrong(SimText *t, const SimProg *p, const SimFault *f) {
 static void say_gone(SimText *t, const SimFault *f) {
   const int32_t *b = f->gone.cta;
   if (f->gone.landed)
-    simreport_printf(t, "block (%d,%d,%d) may end before what is copied to or "
-                     "from its shared memory: none of its threads waits for "
-                     "it", (int)b[0], (int)b[1], (int)b[2]);
+    simreport_printf(t, "block (%d,%d,%d) may exit before a copy to or from "
+                     "its shared memory completes: none of its threads waits "
+                     "for the copy", (int)b[0], (int)b[1], (int)b[2]);
   else
-    simreport_printf(t, "shared memory of block (%d,%d,%d), which may have "
-                     "ended: none of its threads waits for this", (int)b[0],
+    simreport_printf(t, "access to shared memory of block (%d,%d,%d), which "
+                     "may have exited: none of its threads waits for this "
+                     "access", (int)b[0],
                      (int)b[1], (int)b[2]);
 }
 
 static void say_unstarted(SimText *t, const SimProg *p, const SimFault *f) {
   const int32_t *b = f->gone.cta;
   say_element(t, p, f);
-  simreport_printf(t, " of block (%d,%d,%d), which may not have begun: no "
-                   "barrier of the cluster is before this", (int)b[0],
+  simreport_printf(t, " of block (%d,%d,%d), which may not have started: no "
+                   "cluster barrier comes before this access", (int)b[0],
                    (int)b[1], (int)b[2]);
 }
 
@@ -738,9 +759,9 @@ static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, " and was last written by block (%d,%d,%d)", (int)b[0],
                      (int)b[1], (int)b[2]);
   else
-    simreport_printf(t, " and was written by nobody");
+    simreport_printf(t, " and was never written");
   if (f->deadlock.needed)
-    simreport_printf(t, "; %lld blocks cannot begin before others end: all "
+    simreport_printf(t, "; %lld blocks cannot start before others exit: all "
                      "SMs are full", (long long)f->deadlock.needed);
 }
 
@@ -748,8 +769,8 @@ static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
   long long phase = (long long)f->deadlock.barrier;
   switch (f->deadlock.how) {
     case STUCK_BARRIER:
-      simreport_printf(t, "barrier %lld, where %lld threads came and %lld are "
-                       "needed", phase, (long long)f->deadlock.came,
+      simreport_printf(t, "barrier %lld, where %lld threads arrived and %lld "
+                       "are needed", phase, (long long)f->deadlock.came,
                        (long long)f->deadlock.needed);
       break;
     case STUCK_MBAR:
@@ -767,20 +788,21 @@ static void say_stuck(SimText *t, const SimProg *p, const SimFault *f) {
         if (f->deadlock.came) simreport_printf(t, "; ");
         else simreport_printf(t, "nothing; ");
         say_count(t, -f->deadlock.bytes, "byte");
-        simreport_printf(t, " came that nobody expected");
+        simreport_printf(t, " arrived that no expect_tx announced");
       }
       if (f->deadlock.needed > p->nthread * p->ncta)
         simreport_printf(t, " (there are %d threads; mbarrier_init counts "
                          "arrivals, expect_tx bytes)", p->nthread * p->ncta);
       break;
     case STUCK_CLUSTER:
-      simreport_printf(t, "the cluster's barrier, to which %lld of %lld "
-                       "threads did not come", (long long)f->deadlock.came,
+      simreport_printf(t, "the cluster barrier, where %lld of %lld threads did "
+                       "not arrive", (long long)f->deadlock.came,
                        (long long)f->deadlock.needed);
       break;
     case STUCK_REGISTERS:
-      simreport_printf(t, "setmaxnreg for %lld registers a thread: they have "
-                       "%lld, and others gave back %lld a thread",
+      simreport_printf(t, "setmaxnreg for %lld registers a thread: these "
+                       "threads have %lld, and other warps released %lld a "
+                       "thread",
                        (long long)f->deadlock.needed,
                        (long long)f->deadlock.bytes,
                        (long long)f->deadlock.came);
@@ -809,7 +831,7 @@ static void say_deadlock(SimText *t, const SimProg *p, const SimFault *f) {
   simreport_printf(t, ") at ");
   say_stuck(t, p, f);
   if (ended)
-    simreport_printf(t, "; %d warp%s ended without coming",
+    simreport_printf(t, "; %d warp%s exited without arriving",
                      __builtin_popcount(ended),
                      __builtin_popcount(ended) == 1 ? "" : "s");
 }

@@ -45,9 +45,9 @@ static int span_of(const Shared *o) {
   while (8 << shift < o->bits) shift++;
   if (s && s->b == 0) return 1;
   if (s && s->b <= 3 && s->m + shift == 4 && s->s == 3) return 1 << s->b;
-  refuse(o, arena_printf(o->cx, &o->cx->scratch, "the swizzle is none of "
-                         "Sw<0..3,%d,3>, those of %d-bit elements that the "
-                         "instruction knows", 4 - shift, o->bits));
+  refuse(o, arena_printf(o->cx, &o->cx->scratch, "the swizzle is not one of "
+                         "Sw<0..3,%d,3>, which the instruction supports for "
+                         "%d-bit elements", 4 - shift, o->bits));
 }
 
 static int64_t row_at(const Shared *o, int64_t r) {
@@ -65,8 +65,8 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
   if (have == want) return;
   Ctx *cx = o->cx;
   refuse(o, arena_printf(cx, &cx->scratch, "the layout is not canonical: "
-                         "element (%" PRId64 ",%" PRId64 ") lies %" PRId64
-                         " elements behind the first, not %" PRId64, r, c,
+                         "element (%" PRId64 ",%" PRId64 ") lies %" PRId64 " "
+                         "elements after the first, not %" PRId64, r, c,
                          have, want));
 }
 
@@ -83,8 +83,8 @@ static void check_mode(const Shared *o, bool col, int n, int run,
 // adjacent indices of a mode.
 static int64_t far_of(const Shared *o, bool col, int n, int run) {
   if (n % run)
-    refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are no multiple "
-                           "of the %d that lie together", n,
+    refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are not a "
+                           "multiple of the %d that are contiguous", n,
                            col ? "columns" : "rows", run));
   return n == run ? 0 : col ? col_at(o, run) : row_at(o, run);
 }
@@ -93,9 +93,10 @@ static int64_t far_of(const Shared *o, bool col, int n, int run) {
 static uint64_t field(const Shared *o, int64_t elements) {
   int64_t units = elements / o->unit;
   if (elements % o->unit || units < 0 || units >= 1 << 14)
-    refuse(o, arena_printf(o->cx, &o->cx->scratch, "a distance of %" PRId64
-                           " elements is no multiple of 16 bytes below 256 "
-                           "KB", elements));
+    refuse(o, arena_printf(o->cx, &o->cx->scratch, "a distance of %" PRId64 " "
+                           "elements is not a multiple of 16 bytes below 256 "
+                           "KB",
+                           elements));
   return (uint64_t)units;
 }
 
@@ -132,11 +133,12 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
   Layout in = layout_inner(part), v = layout_rank(part) < 3
     ? layout_unit(cx) : layout_mode(cx, in, 0);
   if (layout_rank(v) != 2 || count(cx, v, "make_fragment") != o.rows * o.cols)
-    refuse(&o, arena_printf(cx, &cx->scratch, "this is no partition (V,%c,K) "
-                            "of it", k ? 'N' : 'M'));
+    refuse(&o, arena_printf(cx, &cx->scratch, "the tensor is not a partition "
+                            "(V,%c,K) of the layout", k ? 'N' : 'M'));
   if (!layout_static(v))
-    ctx_fail(cx, ERR_STATIC, "make_fragment_%c needs a static layout of what "
-             "one instruction reads, got %s", which, layout_text(cx, part));
+    ctx_fail(cx, ERR_STATIC, "make_fragment_%c needs a static layout of the "
+             "elements that one instruction reads, got %s",
+             which, layout_text(cx, part));
   o.row = layout_mode(cx, v, 0), o.col = layout_mode(cx, v, 1);
   o.w = span_of(&o);
   *desc = describe(&o);
@@ -168,9 +170,9 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   const Mem *m = ir_memof(fn, t.mem);
   int64_t each = dtype_bits(want), whole = pattern(t.l);
   if (m->align < whole || dim_div(cx, t.off) * each % (whole * 8))
-    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the swizzle of addresses wants "
-             "tiles at multiples of %" PRId64 " bytes\n  %s\n  make_smem_tensor"
-             "(dtype, layout, %" PRId64 ") begins at one", which, whole,
+    ctx_fail(cx, ERR_ALIGN, "make_fragment_%c: the swizzle requires tiles at "
+             "multiples of %" PRId64 " bytes\n  %s\n  make the tensor with "
+             "make_smem_tensor(dtype, layout, %" PRId64 ")", which, whole,
              tensor_show(cx, &t), whole);
   Dim off = dim_add(cx, t.off, t.l.offset);
   if (dim_div(cx, off) * each % 128)

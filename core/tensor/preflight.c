@@ -75,9 +75,9 @@ const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m) {
   if (!r) return NULL;
   const Src *s = &fn->src.p[ir_get(fn, m->ref)->src];
   return arena_printf(cx, &cx->scratch, "line %u: the fragment %s%s%s of %"
-                      PRId64 " %s values lies in local memory: line %u chooses "
-                      "among %" PRId64 " of them by a traced index (at most %d "
-                      "are chosen by selects)", s->line,
+                      PRId64 " %s values lies in local memory: line %u indexes "
+                      "%" PRId64 " of them by a traced value (only up to %d "
+                      "become selects)", s->line,
                       m->name ? ir_str(fn, m->name) : "", m->name ? " " : "",
                       ir_str(fn, m->layout), m->count, dtype_name(m->type),
                       fn->src.p[ir_get(fn, r)->src].line, ir_get(fn, r)->imm,

@@ -50,9 +50,9 @@ static const char *three_values(Ctx *cx, Tup coord) {
     int64_t r = s && s->op == OP_SREG && s->imm < SR_LANE ? s->imm : -1;
     run = r < 0 ? 0 : r % 3 && r == last + 1 ? run + 1 : 1;
     if (run == 3)
-      return arena_printf(cx, &cx->scratch, "\n  %s() gives x, y and z, and as "
-                          "the last in a table all three: write (cute.arch.%s()"
-                          ") for x alone", names[r / 3], names[r / 3]);
+      return arena_printf(cx, &cx->scratch, "\n  %s() returns x, y and z, and "
+                          "a table ends with all three: write (cute.arch.%s()) "
+                          "for x alone", names[r / 3], names[r / 3]);
     last = r;
   }
   return "";
@@ -311,9 +311,9 @@ Tensor tensor_view(Ctx *cx, Tensor t, Layout l) {
   if (ir_fn(cx) && t.space == SP_GMEM && !l.outer && tensor_wide(cx, l))
     ir_fn(cx)->wide = true;
   if (t.origin.kind == ORIGIN_LOST && !dim_is(layout_size(cx, l), 1))
-    ctx_fail(cx, ERR_ARG, "make_tensor: where the iterator is in its swizzled "
-             "tensor is not known any more\n  %s\n  take the whole tensor's "
-             "iterator, + an offset", tensor_show(cx, &t));
+    ctx_fail(cx, ERR_ARG, "make_tensor: the iterator's position in its "
+             "swizzled tensor is no longer known\n  %s\n  use the iterator of "
+             "the whole tensor plus an offset", tensor_show(cx, &t));
   t.l = layout_seen_through(cx, l, t.l);
   t.place = NULL;
   note_view(cx, &t);
@@ -378,7 +378,7 @@ static Layout divided(Ctx *cx, Layout mode, Tiler tile) {
   TupB b = {0};
   if (!put_extents(cx, &b, tile))
     ctx_fail(cx, ERR_SHAPE, "the tiler %s has more modes than the mode that it "
-             "is for\n  %s", tiler_text(cx, tile), layout_text(cx, mode));
+             "tiles\n  %s", tiler_text(cx, tile), layout_text(cx, mode));
   Layout by = layout_compact(cx, tupb_done(cx, &b));
   return layout_logical_divide(cx, mode, tiler_layout(by));
 }
@@ -392,7 +392,7 @@ static void divide_mode(Ctx *cx, Zipped *z, Layout mode, Tiler tile) {
 static int put_all(Ctx *cx, Layout *to, Layout l) {
   int n = layout_rank(l);
   if (n > MAX_MODES)
-    ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
+    ctx_fail(cx, ERR_LIMIT, "a tensor of more than %d modes cannot be tiled",
              MAX_MODES);
   for (int i = 0; i < n; i++) to[i] = layout_mode(cx, l, i);
   return n;
@@ -417,7 +417,7 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
              "%d modes of the tiler %s", tup_text(cx, proj), n,
              tiler_text(cx, tiler));
   if (rank > MAX_MODES || n > MAX_MODES)
-    ctx_fail(cx, ERR_LIMIT, "tiling a tensor of more than %d modes",
+    ctx_fail(cx, ERR_LIMIT, "a tensor of more than %d modes cannot be tiled",
              MAX_MODES);
   if (tiler.kind == TILER_LAYOUT && !proj) return zip_whole(cx, l, tiler);
   const Tiler *m = tuple ? tiler.mode : &tiler;
@@ -449,8 +449,8 @@ static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
     got++;
   }
   if (got > n)
-    ctx_fail(cx, ERR_SHAPE, "the coordinate %s names %d modes of tiles, there "
-             "are %d%s", tup_text(cx, coord), got, n, three_values(cx, coord));
+    ctx_fail(cx, ERR_SHAPE, "the coordinate %s has %d modes, but the tiles "
+             "have %d%s", tup_text(cx, coord), got, n, three_values(cx, coord));
   while (got++ < n) tupb_leaf(cx, b, dim_any());
 }
 
@@ -628,7 +628,7 @@ static void use_ref(Use *u, Ref r) {
   }
   if (stale)
     ctx_fail(u->cx, ERR_REGION, "a tensor was used after the loop pass that "
-             "made it was traced anew\n  keep it in a local of the loop, not "
+             "made it was traced again\n  keep it in a local of the loop, not "
              "in a table or a global");
   ir_use(u->cx, fn, r);
 }

@@ -56,7 +56,7 @@ static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
     int64_t d = dim_value(v.stride[i]), size = dim_value(*s);
     if (d == 0 || d >= each || (each % d == 0 && size % (each / d) == 0))
       continue;
-    ctx_fail(cx, ERR_TYPE, "%s gives a thread runs of %" PRId64 " bits, no "
+    ctx_fail(cx, ERR_TYPE, "%s gives a thread runs of %" PRId64 " bits, not a "
              "whole number of %s values (%" PRId64 " bits each)", r->name,
              size * d, dtype_name(type), each);
   }
@@ -150,13 +150,13 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
     int64_t n = dim_value(layout_size(cx, l)), atom = shape_of(&a, i);
     if (n % atom)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
-               "is %" PRId64 " wide, no multiple of the %" PRId64 " of %s",
+               "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
     if (n % all && all % n)  // (CuTe also allows tiles of some of the atoms.)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
-               "is %" PRId64 " wide, no multiple of the %" PRId64 " that %"
-               PRId64 " atoms of %" PRId64 " take: %s\n  fewer atoms along "
+               "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"
+               PRId64 " atoms of %" PRId64 " take: %s\n  use fewer atoms along "
                "%c, or a tile of %" PRId64, layout_text(cx, l), "MNK"[i], n,
                all, all / atom, atom, a.row->name, "MNK"[i],
                (n + all - 1) / all * all);
@@ -201,8 +201,9 @@ static Layout tile_of(Ctx *cx, const TiledMma *m, char which, int i) {
   int64_t part = part_of(&m->atom, which, i);
   if (p->kind == PERM_LAYOUT && part == 1) return p->l;
   if (p->kind == PERM_LAYOUT)
-    ctx_fail(cx, ERR_ARG, "%s: the tile of K may be an extent, not the layout "
-             "%s: its A is sparse", m->atom.row->name, layout_text(cx, p->l));
+    ctx_fail(cx, ERR_ARG, "%s: the tile of K must be an extent, not the layout "
+             "%s, because A is sparse",
+             m->atom.row->name, layout_text(cx, p->l));
   return leaf1(cx, dim_int(cx, tiled_mma_extent(cx, m, which, i)));
 }
 
@@ -246,11 +247,12 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
     Dim have = layout_size(cx, layout_mode(cx, layout_inner(l), i));
     int64_t want = tiled_mma_extent(cx, m, which, mode[i]);
     if (!dim_static(have) || dim_value(have) % want == 0) continue;
-    ctx_fail(cx, ERR_SHAPE, "partition_%c: the tile of the MMA does not "
-             "divide the tensor in mode %d (%c): %" PRId64 " is no multiple "
-             "of %" PRId64 "\n  tensor %s\n  tile   (%" PRId64 ",%" PRId64
-             ") of %s\n  a tensor tile that is a multiple, or fewer atoms "
-             "along %c, would fit", which, i, "MNK"[mode[i]], dim_value(have),
+    ctx_fail(cx, ERR_SHAPE, "partition_%c: the tile of the MMA does not divide "
+             "the tensor in mode %d (%c): %" PRId64 " is no multiple of %"
+             PRId64 "\n  tensor %s\n  tile   (%" PRId64 ",%" PRId64 ") of %s"
+             "\n  use a tensor tile that is a multiple, or fewer atoms along "
+             "%c",
+             which, i, "MNK"[mode[i]], dim_value(have),
              want, layout_text(cx, l), tiled_mma_extent(cx, m, which, mode[0]),
              tiled_mma_extent(cx, m, which, mode[1]), m->atom.row->name,
              "MNK"[mode[i]]);

@@ -44,10 +44,10 @@ static const char *pair_text(const Copy *k) {
 _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
                                  int64_t need) {
   const Tensor *t = dst ? k->dst : k->src;
-  ctx_fail(k->cx, ERR_ALIGN, "copy: %s needs addresses that are multiples of "
-           "%" PRId64 " bytes, the %s is known to be aligned to %" PRId64 "%s"
-           "\n  make the stride or the offset a multiple of %" PRId64
-           " elements, promise more (assumed_align, a stride's "
+  ctx_fail(k->cx, ERR_ALIGN, "copy: %s needs addresses that are multiples of %"
+           PRId64 " bytes, but the %s is only known to be aligned to %" PRId64
+           "%s\n  make the stride or the offset a multiple of %" PRId64 " "
+           "elements, declare more alignment (assumed_align, a stride's "
            "divisibility), or use a copy atom of %" PRId64 " bits",
            k->a->row->name, need, dst ? "destination" : "source", have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
@@ -61,9 +61,9 @@ static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Layout c = layout_coalesce(cx, v);
   bool dense = n == 1 || (tup_is_leaf(c.shape) && dim_is(c.stride[0], 1));
   if (!dense)
-    ctx_fail(cx, ERR_SHAPE, "copy: %s moves %" PRId64 " contiguous values, "
-             "the %s has them at %s%s\n  a value layout along the contiguous "
-             "mode, or autovec_copy, would fit", k->a->row->name, n,
+    ctx_fail(cx, ERR_SHAPE, "copy: %s moves %" PRId64 " contiguous values, but "
+             "the %s has them at %s%s\n  use a value layout along the "
+             "contiguous mode, or autovec_copy", k->a->row->name, n,
              dst ? "destination" : "source", layout_text(cx, v),
              pair_text(k));
   int bits = dtype_bits(t->type);
@@ -133,8 +133,8 @@ static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                  "traced value%s", k->a->row->name, pair_text(k));
       if (j == 0) out[r] = (uint32_t)dim_value(o);
       else if (dim_value(o) != (int64_t)out[r] + j)
-        ctx_fail(cx, ERR_SHAPE, "copy: %s fills 32-bit registers, %" PRId64
-                 " neighbouring values each; the fragment %s does not hold "
+        ctx_fail(cx, ERR_SHAPE, "copy: %s fills 32-bit registers, %" PRId64 " "
+                 "neighbouring values each, but the fragment %s does not pack "
                  "them so%s\n  retile a fragment of the MMA for this copy",
                  k->a->row->name, per, layout_text(cx, v), pair_text(k));
     }
@@ -272,8 +272,8 @@ static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top) {
   split(cx, d, &dv, &dr);
   int64_t n = count(cx, sr, "copy"), m = count(cx, dr, "copy");
   if (n != m)
-    ctx_fail(cx, ERR_SHAPE, "copy: the source has %" PRId64 " and the "
-             "destination %" PRId64 " times the first mode%s", n, m,
+    ctx_fail(cx, ERR_SHAPE, "copy: the source repeats its first mode %" PRId64
+             " times, the destination %" PRId64 " times%s", n, m,
              pair_text(k));
   for (int64_t i = 0; i < n; i++) {
     if (top) k->rest = i, k->atom = 0;
@@ -334,8 +334,8 @@ static void check_operands(const Copy *k) {
                i ? "destination" : "source", pair_text(k));
   check_copy_types(k);
   if (k->a->hints && k->src->space != SP_GMEM)
-    ctx_fail(cx, ERR_ARG, "copy: level_prefetch_size is for what is read in "
-             "global memory, the source is in %s%s", spaces[k->src->space],
+    ctx_fail(cx, ERR_ARG, "copy: level_prefetch_size applies to reads of "
+             "global memory, but the source is in %s%s", spaces[k->src->space],
              pair_text(k));
   switch (k->a->row->op) {
     case CO_CPASYNC:
@@ -356,7 +356,8 @@ static void check_operands(const Copy *k) {
       if (k->pred) no_pred(k);
       break;
     case CO_BULK: case CO_TABLE:
-      ctx_fail(cx, ERR_ARG, "copy: %s is described by its layouts alone: %s",
+      ctx_fail(cx, ERR_ARG, "copy: %s cannot execute, only its layouts are "
+               "described: %s",
                k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
                : "Blackwell's own matrix and tensor-memory copies do not "

@@ -41,7 +41,7 @@ static void check_atom(Ctx *cx, const TiledCopy *c) {
   int64_t at = count(cx, a->thr), av = mode_count(cx, a->ref, 1);
   if (thr % at == 0 && val % av == 0) return;
   ctx_fail(cx, ERR_SHAPE, "make_tiled_copy: %" PRId64 " threads with %" PRId64
-           " values each are no multiple of the %" PRId64 " threads and %"
+           " values each are not a multiple of the %" PRId64 " threads and %"
            PRId64 " values (%s) of %s\n  (thread,value) layout %s", thr, val,
            at, av, dtype_name(a->type), a->row->name,
            layout_text(cx, c->tv));
@@ -64,7 +64,8 @@ static void set_tiler(Ctx *cx, TiledCopy *c, Tup tiler) {
 TiledCopy tiled_copy_tv(Ctx *cx, CopyAtom a, Layout tv, Tup tiler) {
   need_static(cx, tv, "the (thread,value) layout");
   if (tup_is_leaf(tv.shape) || layout_rank(tv) != 2)
-    ctx_fail(cx, ERR_SHAPE, "make_tiled_copy: %s is no (thread,value) layout",
+    ctx_fail(cx, ERR_SHAPE, "make_tiled_copy: %s is not a (thread,value) "
+             "layout",
              layout_text(cx, tv));
   TiledCopy c = {.atom = a, .tv = tv};
   set_tiler(cx, &c, tiler);

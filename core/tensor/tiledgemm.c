@@ -270,8 +270,8 @@ static void check_warpgroup(const Gemm *g) {
   bool same = g->d.t->mem == g->c.t->mem && dim_eq(g->d.t->off, g->c.t->off) &&
               layout_eq(g->d.t->l, g->c.t->l);
   if (!same)
-    ctx_fail(cx, ERR_ARG, "gemm: a warpgroup adds to its accumulators: D and "
-             "C are one fragment%s", gemm_text(g));
+    ctx_fail(cx, ERR_ARG, "gemm: a warpgroup's MMA accumulates in place: D and "
+             "C must be one fragment%s", gemm_text(g));
 }
 
 static void warpgroup_gemm(Gemm *g) {
@@ -324,12 +324,13 @@ static void fma_gemm(const Gemm *g) {
 }
 
 static void check_executable(Ctx *cx, const AtomMma *r) {
-  const char *why = r->kind == MK_TCGEN05 ? "tensor memory is not there yet"
+  const char *why = r->kind == MK_TCGEN05 ? "tensor memory is not supported yet"
                     : r->flags & AMF_TABLE
-                      ? "its accumulator of three doubles is no element type"
+                      ? "its accumulator of three doubles has no element type"
                       : NULL;
   if (why)
-    ctx_fail(cx, ERR_ARG, "gemm: %s is described by its layouts alone: %s",
+    ctx_fail(cx, ERR_ARG, "gemm: %s cannot execute, only its layouts are "
+             "described: %s",
              r->name, why);
 }
 

@@ -44,9 +44,10 @@ static const char *pair_text(const Boxes *b) {
 
 _Noreturn static void not_partitioned(const Boxes *b, const char *what,
                                       int64_t n) {
-  ctx_fail(b->cx, ERR_SHAPE, "copy: %s %" PRId64 " values, boxes of this atom "
-           "have %" PRId64 "%s\n  cute.nvgpu.cpasync.tma_partition makes both "
-           "of a tile in shared memory and of one of the coordinate tensor",
+  ctx_fail(b->cx, ERR_SHAPE, "copy: %s %" PRId64 " values, but boxes of this "
+           "atom have %" PRId64 "%s\n  make both sides with "
+           "cute.nvgpu.cpasync.tma_partition, from a tile in shared memory and "
+           "a tile of the coordinate tensor",
            what, n, b->a->values, pair_text(b));
 }
 
@@ -97,22 +98,22 @@ static void check_swizzle(const Boxes *b, int64_t n) {
   for (int64_t x = 0; x < n; x++)
     if (swizzle_bits(sw, x) != swizzle_bits(want, x))
       ctx_fail(cx, ERR_INADMISSIBLE, "copy: the atom was made for a layout "
-               "with %s, shared memory has %s: element %" PRId64 " of the tile "
-               "would be found at another place%s\n  make the atom and the "
-               "tensor of the same layout", swizzle_text(cx, want),
+               "with %s, but shared memory has %s: element %" PRId64 " of the "
+               "tile would be at another address%s\n  make the atom and the "
+               "tensor from the same layout", swizzle_text(cx, want),
                swizzle_text(cx, sw), x, pair_text(b));
 }
 
 static void check_boxes(Boxes *b) {
   Ctx *cx = b->cx;
   int64_t n = count(cx, layout_inner(b->global->l), "copy");
-  if (n % b->a->values) not_partitioned(b, "the coordinates are of", n);
+  if (n % b->a->values) not_partitioned(b, "the coordinates name", n);
   b->n = n / b->a->values;
   if (!b->shared) return;
   int64_t have = count(cx, layout_inner(b->shared->l), "copy");
   if (have != n)
-    ctx_fail(cx, ERR_SHAPE, "copy: %" PRId64 " values in shared memory, "
-             "coordinates of %" PRId64 "%s", have, n, pair_text(b));
+    ctx_fail(cx, ERR_SHAPE, "copy: shared memory holds %" PRId64 " values, the "
+             "coordinates name %" PRId64 "%s", have, n, pair_text(b));
   check_shared(b);
   check_swizzle(b, n);
 }
@@ -138,10 +139,11 @@ static Dim shared_at(const Boxes *b, int64_t i) {
   int64_t need = tma_pattern(b->a), known;
   Dim o = place_of(cx, t, i * b->a->values, need, &known);
   if (known < need)
-    ctx_fail(cx, ERR_ALIGN, "copy: a TMA box with %s lies at multiples of %"
-             PRId64 " bytes of shared memory, this one is known to lie at "
-             "multiples of %" PRId64 "%s\n  make_smem_tensor(dtype, layout, %"
-             PRId64 ")", b->a->map.swizzle ? "this swizzle" : "no swizzle",
+    ctx_fail(cx, ERR_ALIGN, "copy: a TMA box with %s must start at a multiple "
+             "of %" PRId64 " bytes of shared memory, this one is only known to "
+             "start at a multiple of %" PRId64 "%s\n  make the tensor with "
+             "make_smem_tensor(dtype, layout, %" PRId64 ")",
+             b->a->map.swizzle ? "this swizzle" : "no swizzle",
              need, known, pair_text(b), need);
   return o;
 }
@@ -222,14 +224,14 @@ static void check_call(Ctx *cx, const TmaAtom *a, const TmaCall *o) {
   if (a->store) return;
   if (!o->bar)
     ctx_fail(cx, ERR_ARG, "copy: a TMA load needs tma_bar_ptr, the mbarrier "
-             "that is told of its bytes\n  cute.copy(atom, src, dst, "
-             "{tma_bar_ptr = bar + stage})");
+             "that counts its bytes\n  cute.copy(atom, src, dst, {tma_bar_ptr "
+             "= bar + stage})");
   if (a->multicast != (o->mask != 0))
     ctx_fail(cx, ERR_ARG, a->multicast
              ? "copy: a multicast needs mcast_mask, the CTAs of the cluster "
                "that get the tile\n  create_tma_multicast_mask makes it"
-             : "copy: mcast_mask goes with CopyBulkTensorTileG2SMulticastOp "
-               "alone");
+             : "copy: mcast_mask is valid only with "
+               "CopyBulkTensorTileG2SMulticastOp");
 }
 
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
@@ -282,16 +284,16 @@ static void check_runs(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
   bool bar = a->runs != TMA_S2G;
   if (bar != (o->bar != 0))
     ctx_fail(cx, ERR_ARG, bar
-             ? "copy: this bulk copy needs mbar_ptr, the mbarrier that is told "
-               "of its bytes"
+             ? "copy: this bulk copy needs mbar_ptr, the mbarrier that counts "
+               "its bytes"
              : "copy: a bulk store takes no mbar_ptr\n  wait for its group: "
                "cp_async_bulk_commit_group, cp_async_bulk_wait_group");
   if (a->multicast != (o->mask != 0) || (a->runs == TMA_S2S) != (o->rank != 0))
     ctx_fail(cx, ERR_ARG, a->runs == TMA_S2S
              ? "copy: cta_rank, the CTA that gets the bytes, is missing"
              : a->multicast ? "copy: a multicast needs mcast_mask"
-                            : "copy: mcast_mask goes with a multicast, "
-                              "cta_rank with CopyBulkS2SOp alone");
+                            : "copy: mcast_mask is valid only with a "
+                              "multicast, cta_rank only with CopyBulkS2SOp");
 }
 
 static void emit_run(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
@@ -304,9 +306,11 @@ static void emit_run(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
     int64_t known;
     Dim at = place_of(cx, t[side], i * n, 16, &known);
     if (known < 16 || bits % 128)
-      ctx_fail(cx, ERR_ALIGN, "copy: bulk copies move multiples of 16 bytes "
-               "at such addresses; these are %" PRId64 " bytes%s%s", bits / 8,
-               known < 16 ? ", and a place is not known to be one" : "",
+      ctx_fail(cx, ERR_ALIGN, "copy: bulk copies move multiples of 16 bytes at "
+               "16-byte aligned addresses; this one moves %" PRId64
+               " bytes%s%s",
+               bits / 8,
+               known < 16 ? ", and an address is not known to be aligned" : "",
                sides_text(cx, t));
     x[k++] = t[side]->mem;
     x[k++] = dim_asref(cx, at);
@@ -372,7 +376,8 @@ void tma_copy_send(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
   check_send(cx, a, t, o);
   int64_t n = count(cx, layout_inner(src.l), "copy");
   if (n != count(cx, layout_inner(dst.l), "copy"))
-    ctx_fail(cx, ERR_SHAPE, "copy: as many values on both sides%s",
+    ctx_fail(cx, ERR_SHAPE, "copy: both sides must have the same number of "
+             "values%s",
              sides_text(cx, t));
   for (int64_t i = 0; i < n;) {
     int w = together(cx, &dst, i, n);
@@ -428,8 +433,7 @@ void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
   if (src) {
     ins.flags = a->flags & BKF_IM2COL;
     if (ins.flags && a->store)
-      ctx_fail(cx, ERR_ARG, "prefetch: boxes of im2col are fetched by a load's "
-               "atom");
+      ctx_fail(cx, ERR_ARG, "prefetch: im2col boxes need the atom of a load");
     check_space(&b, src, SP_COORD, true);
     check_boxes(&b);
   } else {

@@ -186,7 +186,7 @@ function stream.with_stream(s, f, ...)
   if not dev then
     open(s, "stream")
     if core.recording() then
-      core.fail("in-graph", "a graph that is captured has its stream")
+      core.fail("in-graph", "the capture of a graph uses its own stream")
     end
     return f(...)
   end
@@ -218,7 +218,8 @@ end
 local function record(f)
   core.outside()
   if core.recording() then
-    core.fail("in-graph", "a graph is captured inside the capture of another")
+    core.fail("in-graph", "a graph cannot be captured inside the capture of "
+      .. "another")
   end
   local list = {}
   local _ <close> = setmetatable({}, {__close = function()
@@ -233,8 +234,8 @@ function Graph:launch(on)
   open(self, "graph")
   if on then open(on, "stream") end
   if core.recording() then
-    core.fail("in-graph", "a graph cannot be part of another: call what it was "
-      .. "captured of")
+    core.fail("in-graph", "a graph cannot be part of another graph: call the "
+      .. "function that it was captured from")
   end
   for _, call in ipairs(self.list) do
     call[1](table.unpack(call, 2, call.n))

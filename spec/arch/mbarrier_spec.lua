@@ -281,11 +281,11 @@ describe("on Hopper", function()
     end
     bad("mbarrier_init: a count of 0: 1 to 1048575 is needed",
         function(bar) arch.mbarrier_init(bar, 0) end)
-    bad("mbarrier_arrive: block 8 of a cluster of 8 [bad-argument]",
+    bad("mbarrier_arrive: block 8 is outside a cluster of 8 [bad-argument]",
         function(bar) arch.mbarrier_arrive(bar, 8) end)
-    bad("map_dsmem_ptr: block -1 of a cluster of 8 [bad-argument]",
+    bad("map_dsmem_ptr: block -1 is outside a cluster of 8 [bad-argument]",
         function(bar, tid) arch.map_dsmem_ptr(bar, -1 - tid) end)
-    bad("store_async_dsmem: block 9 of a cluster of 8 [bad-argument]",
+    bad("store_async_dsmem: block 9 is outside a cluster of 8 [bad-argument]",
         function(bar, tid) arch.store_async_dsmem(bar, 1, bar, tid + 9) end)
     bad("no option 'release': there are relaxed scope", function(bar)
       arch.mbarrier_arrive(bar, 1, 1, {release = true})

@@ -22,58 +22,64 @@ local function im2col(fields)
 end
 
 local RULES = {
-  {tiled {type = 13}, "element type 13: there are 0 to 12 (u8 u16 u32 i32 "
+  {tiled {type = 13}, "element type 13 does not exist: valid "
+    .. "values are 0 to 12 (u8 u16 u32 i32 "
     .. "u64 i64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz) [bad-argument]"},
   {tiled {interleave = 3},
-    "interleave 3: there are 0 to 2 (none, 16, 32 bytes) [bad-argument]"},
+    "interleave 3 does not exist: valid "
+    .. "values are 0 to 2 (none, 16, 32 bytes) [bad-argument]"},
   {tiled {swizzle = 4},
-    "swizzle 4: there are 0 to 3 (none, 32, 64, 128 bytes) [bad-argument]"},
-  {tiled {l2 = -1}, "L2 promotion -1: there are 0 to 3 "
+    "swizzle 4 does not exist: valid "
+    .. "values are 0 to 3 (none, 32, 64, 128 bytes) [bad-argument]"},
+  {tiled {l2 = -1}, "L2 promotion -1 does not exist: valid "
+    .. "values are 0 to 3 "
     .. "(none, 64, 128, 256 bytes) [bad-argument]"},
-  {tiled {fill = 2}, "fill 2: there are 0 to 1 (zeros, NaN) [bad-argument]"},
+  {tiled {fill = 2}, "fill 2 does not exist: valid "
+    .. "values are 0 to 1 (zeros, NaN) [bad-argument]"},
   {tiled {rank = 6},
-    "rank 6: there are 1 to 5 (modes of a tensor) [bad-argument]"},
+    "rank 6 does not exist: valid "
+    .. "values are 1 to 5 (modes of a tensor) [bad-argument]"},
   {tiled {rank = 2, interleave = 1}, "an interleave takes tensors of 3 modes "
     .. "or more, this one has 2 [shape-mismatch]"},
   {im2col {rank = 2}, "im2col takes tensors of 3 modes or more, this one has "
     .. "2 [shape-mismatch]"},
   {tiled {address = 0x108},
-    "the address 0x108 is no multiple of 16 bytes [misaligned]"},
+    "the address 0x108 is not a multiple of 16 bytes [misaligned]"},
   {tiled {address = 0x110, interleave = 2},
-    "the address 0x110 is no multiple of 32 bytes [misaligned]"},
+    "the address 0x110 is not a multiple of 32 bytes [misaligned]"},
   {tiled {address = 1 << 57},
     "the address 0x200000000000000 has more than 57 bits [limit]"},
   {tiled {extent = {100, 0, 30}},
-    "mode 1 has 0 elements: 1 to 2^32 can be told [limit]"},
+    "mode 1 has 0 elements: 1 to 2^32 are possible [limit]"},
   {tiled {extent = {100, 64, (1 << 32) + 1}},
-    "mode 2 has 4294967297 elements: 1 to 2^32 can be told [limit]"},
+    "mode 2 has 4294967297 elements: 1 to 2^32 are possible [limit]"},
   {tiled {stride = {200, 13312}},
-    "the stride of mode 1, 200 bytes, is no multiple of 16 [misaligned]"},
+    "the stride of mode 1, 200 bytes, is not a multiple of 16 [misaligned]"},
   {tiled {stride = {208, 1 << 40}}, "the stride of mode 2, 1099511627776 "
-    .. "bytes: 0 to 2^40 - 1 can be told [limit]"},
+    .. "bytes: 0 to 2^40 - 1 are possible [limit]"},
   {tiled {step = {1, 9, 1}},
-    "the element stride of mode 1, 9: 1 to 8 can be told [limit]"},
+    "the element stride of mode 1, 9: 1 to 8 are possible [limit]"},
   {tiled {type = 2, box = {32, 32, 2}, fill = 1},
-    "NaN fills floats, the elements are integers [type-mismatch]"},
+    "NaN can fill only floats, but the elements are integers [type-mismatch]"},
   {tiled {box = {64, 257, 2}}, "the box has 257 elements of mode 1: a copy "
     .. "takes 1 to 256 [limit]"},
-  {tiled {box = {60, 32, 2}}, "rows of the box are 120 bytes: multiples of 16 "
-    .. "are copied [misaligned]"},
+  {tiled {box = {60, 32, 2}}, "rows of the box are 120 bytes: they must be "
+    .. "a multiple of 16 [misaligned]"},
   {tiled {box = {72, 32, 2}}, "rows of the box are 144 bytes: a swizzle of "
-    .. "128 bytes takes no longer ones [shape-mismatch]"},
+    .. "128 bytes allows no longer rows [shape-mismatch]"},
   {tiled {box = {64, 256, 9}}, "the box has 294912 bytes: shared memory has "
     .. "233472 [smem-budget]"},
   {im2col {channels = 257},
     "257 channels: a copy takes 1 to 256 [limit]"},
   {im2col {pixels = 1025}, "1025 pixels: a copy takes 1 to 1024 [limit]"},
   {im2col {lower = {-1, -129}}, "the lower corner of spatial mode 1, -129: "
-    .. "with 2 of them -128 to 127 can be told [limit]"},
-  {im2col {upper = {1, 128}}, "the upper corner of spatial mode 1, 128: "
-    .. "with 2 of them -128 to 127 can be told [limit]"},
-  {im2col {lower = {7, 0}, upper = {-7, 0}}, "corners 7 and -7 leave nothing "
-    .. "of the 14 elements of spatial mode 0 [shape-mismatch]"},
-  {im2col {extent = {64, 1 << 31, 12, 8}}, "corners -1 and 1 leave nothing "
-    .. "of the 2147483648 elements of spatial mode 0 [shape-mismatch]"},
+    .. "with 2 of them -128 to 127 are possible [limit]"},
+  {im2col {upper = {1, 128}}, "the upper corner of spatial mode 1, 128: with 2 "
+    .. "of them -128 to 127 are possible [limit]"},
+  {im2col {lower = {7, 0}, upper = {-7, 0}}, "corners 7 and -7 leave no "
+    .. "element of the 14 elements of spatial mode 0 [shape-mismatch]"},
+  {im2col {extent = {64, 1 << 31, 12, 8}}, "corners -1 and 1 leave no "
+    .. "element of the 2147483648 elements of spatial mode 0 [shape-mismatch]"},
 }
 
 -- Parameters and a driver's words, the last six of which are 0.

@@ -174,7 +174,7 @@ end)
 t:print()
 
 if not jit.version() then
-  print "NVRTC is not here: nothing to compile with"
+  print "NVRTC is not available: nothing to compile with"
   return
 end
 

@@ -278,7 +278,7 @@ end
 -- arrivals; tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault
-  return f and (f.kind == "mbarrier" or f.message:find "draws a number")
+  return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
 describe("all schedules", function()

@@ -539,7 +539,7 @@ local KIND = {race = "race", ["block-race"] = "race", ["warp-race"] = "race",
 -- Reports whether a fault is not about polling: arrivals that nothing orders.
 local function is_misuse(v)
   local f = v.fault
-  return f and (f.kind == "mbarrier" or f.message:find "draws a number")
+  return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
 -- Returns what the verdict says and the enumeration does not, or nil.

@@ -200,7 +200,8 @@ describe("Hopper's names", function()
             {cta_rank = 1})
     refuses("goes from registers to shared memory", cute.f32, {cta_rank = 1},
             function(x) return x end)
-    refuses("as many values on both sides", cute.f32, {cta_rank = 1},
+    refuses("both sides must have the same number of values", cute.f32,
+            {cta_rank = 1},
             function(_, _, r) return cute.local_tile(r, {2}, {0}) end)
   end)
 

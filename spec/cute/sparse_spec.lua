@@ -230,7 +230,7 @@ describe("a sparse product", function()
         of[f](of, f == "partition_shape_E" and {64, 8} or l)
       end)
     end
-    raises("the tile of K may be an extent, not the layout (2,16):(16,1)",
+    raises("the tile of K must be an extent, not the layout (2,16):(16,1)",
       function()
         cute.make_tiled_mma(op, {1, 1, 1}, {64, 8,
           cute.make_layout({2, 16}, {16, 1})}):partition_shape_A {64, 64}
@@ -291,7 +291,8 @@ describe("a sparse product", function()
     end
     assert.is_true(support.report(once(good)).ok)
     told("bad-metadata", "the metadata of a sparse A has 0x5 for a group of 4 "
-      .. "elements, 1 twice: it names two of four", good,
+      .. "elements, which selects element 1 twice: it must select two "
+      .. "different elements of four", good,
       {E = {[7] = 0x4454}})
     told("uninitialised", "of register tensor", function(_, _, multiply)
       multiply()

@@ -78,22 +78,23 @@ describe("canonical shared memory", function()
 
   it("is the memory that descriptors can describe", function()
     local layout = cute.make_layout
-    raises("the layout is not canonical: element (1,0) lies 64 elements "
-      .. "behind the first, not 8", descriptors, mma,
+    raises("the layout is not canonical: element (1,0) lies 64 elements after "
+      .. "the first, not 8", descriptors, mma,
       layout({64, 64}, {64, 1}))
-    raises("element (1,0) lies 1 elements behind the first, not 64",
+    raises("element (1,0) lies 1 elements after the first, not 64",
       descriptors, mma, cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("MN_SW128", "bf16"), {64, 64}))
     raises("reads A as 64 x 16 elements of 16 bits, M contiguous",
       descriptors, mn, cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("K_SW128", "bf16"), {64, 64}))
-    raises("element (0,8) lies 512 elements behind the first, not 8",
+    raises("element (0,8) lies 512 elements after the first, not 8",
       descriptors, mma, cute.composition(cute.make_swizzle(3, 3, 3),
         layout({64, {8, 8}}, {64, {1, 512}})))
-    raises("the swizzle is none of Sw<0..3,3,3>, those of 16-bit elements",
+    raises("the swizzle is not one of Sw<0..3,3,3>, which the instruction "
+      .. "supports for 16-bit elements",
       descriptors, mma, cute.tile_to_shape(
         warpgroup.make_smem_layout_atom("K_SW128", "f32"), {64, 64}))
-    raises("this is no partition (V,M,K) of it", mma.make_fragment_A, mma,
+    raises("the tensor is not a partition (V,M,K)", mma.make_fragment_A, mma,
       layout {64, 64})
   end)
 end)
@@ -372,7 +373,7 @@ describe("gemm of a warpgroup", function()
       function(t)
         cute.gemm(mma, t.acc, t.thr:partition_A(t.s), t.b, t.acc)
       end)
-    raises("D and C are one fragment", trace, function(t)
+    raises("D and C must be one fragment", trace, function(t)
       local other = mma:make_fragment_C(t.D)
       cute.gemm(mma, t.acc, t.a, t.b, other)
     end)
@@ -383,7 +384,7 @@ describe("gemm of a warpgroup", function()
   end)
 
   it("needs tiles at the start of the swizzle", function()
-    raises("the swizzle of addresses wants tiles at multiples of 1024 bytes",
+    raises("the swizzle requires tiles at multiples of 1024 bytes",
       trace, function(t)
         mma:make_fragment_A(t.thr:partition_A(cute.make_smem_tensor(cute.bf16,
           cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",

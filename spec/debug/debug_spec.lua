@@ -163,9 +163,9 @@ describe("the debugger", function()
           warp * 32 + 1), 1, true) or s:print "tid":find(" " .. warp * 32))
       end
       assert.has_error.matches(function() s:look(0, 2) end,
-        "warp 2 of block 0 does not run now")
+        "warp 2 of block 0 is not running now")
       assert.has_error.matches(function() s:look(0, 0, 32) end,
-        "lane 32: 0 to 31 are there")
+        "lane 32 does not exist: a warp has lanes 0 to 31")
       assert.equal(1, s.focus.warp)
     end)
   end)

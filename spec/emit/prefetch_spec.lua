@@ -121,8 +121,8 @@ describe("what comes to L2 with a load", function()
       end)
     local function traced(f) cute.kernel("k", f)(x, y):trace {
       grid = 1, block = 32} end
-    support.raises("level_prefetch_size is for what is read in global memory, "
-      .. "the source is in shared memory", function()
+    support.raises("level_prefetch_size applies to reads of global memory, "
+      .. "but the source is in shared memory", function()
         traced(function(_, Y)
           local s = cute.make_smem_tensor(cute.u8, cute.make_layout {1})
           cute.copy(cute.make_copy_atom("UniversalCopy", cute.u8,

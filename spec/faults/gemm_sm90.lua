@@ -16,18 +16,20 @@ local BYTES = "tx_count or self.tx_count)"
 
 local TOO_EARLY = {"uninitialised: read of", "async%-in%-flight: read of "
   .. "shared memory while a bulk copy", "race: read after a write by a bulk "
-  .. "copy whose end"}
-local OVERWRITTEN = "race: write after a read by wgmma whose end was not waited"
-  .. " for: element %d+ of shared tensor 's[AB]'"
+  .. "copy whose completion"}
+local OVERWRITTEN = "race: write after a read by wgmma whose completion was "
+  .. "not waited for: element %d+ of shared tensor 's[AB]'"
 local UNORDERED = "mbarrier: mbarrier '%a[%a_]*'%[%d%] is used with nothing "
-  .. "that orders its mbarrier_init before: sync_threads%(%) for the block"
-local UNMADE = "mbarrier: mbarrier '%a[%a_]*'%[%d%] is used, but nobody made"
-local TWICE = "mbarrier: mbarrier 'pipe_full'%[%d%] takes 1 arrival a phase; 1 "
-  .. "arrival comes where 0 are lacking %(but %d+ bytes%)"
-local EARLY = "mbarrier: mbarrier 'pipe_%a+'%[%d%] takes %d+ arrivals? a "
-  .. "phase; nothing orders this one behind the end of phase %d+: it may be "
-  .. "counted there, in place of another$"
-local AGAIN = "race: write after a write by a bulk copy whose end was not"
+  .. "that orders its mbarrier_init before the use: a block needs sync_threads"
+local UNMADE = "mbarrier: mbarrier '%a[%a_]*'%[%d%] is used, but was never "
+  .. "initialized"
+local TWICE = "mbarrier: mbarrier 'pipe_full'%[%d%] counts 1 arrival a phase; "
+  .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
+local EARLY = "mbarrier: mbarrier 'pipe_%a+'%[%d%] counts %d+ arrivals? a "
+  .. "phase; nothing orders this one after the end of phase %d+: that phase "
+  .. "may count it instead of another arrival$"
+local AGAIN = "race: write after a write by a bulk copy whose completion was "
+  .. "not"
 
 -- Ends the last partial stage with the bytes of the last box inside the tensor.
 local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
@@ -44,15 +46,18 @@ local FAULTS = {
   {"too few bytes are expected", {{"stages", BYTES,
      "self.tx_count - 128)"}}, ALL,
    "deadlock: .* at mbarrier 'pipe_full'%[0%] for the end of phase 0 %(parity "
-   .. "0%), which lacks nothing; 128 bytes came that nobody expected$", {WAIT}},
+   .. "0%), which lacks nothing; 128 bytes arrived that no expect_tx "
+   .. "announced$", {WAIT}},
   {"A's bytes are expected, B's are not", {{"kernel",
      "tma_a.tx_bytes + tma_b.tx_bytes", "tma_a.tx_bytes"}}, ALL,
    {TOO_EARLY[1], TOO_EARLY[2], TOO_EARLY[3],
-    "deadlock: .*'pipe_full'.*lacks nothing; 8192 bytes came that nobody"}},
+    "deadlock: .*'pipe_full'.*lacks nothing; 8192 bytes arrived that no "
+    .. "expect_tx"}},
   {"the bytes of a clamped box are expected", {{"producer", ASK, CLAMPED}},
    {"whole", "2x1", "turns"},
    "deadlock: .* at mbarrier 'pipe_full'%[%d%] for the end of phase %d .*, "
-   .. "which lacks nothing; %d+ bytes came that nobody expected$", {WAIT}},
+   .. "which lacks nothing; %d+ bytes arrived that no expect_tx announced$",
+   {WAIT}},
   {"nothing is expected", {{"stages", EXPECT .. BYTES,
      "self.full:arrive(state.index)"}}, ALL, TOO_EARLY, {GEMM}},
 
@@ -88,7 +93,7 @@ local FAULTS = {
    {ASKED}},
   {"barriers are not fenced", {{"sync", "arch.mbarrier_init_fence()", ""}},
      SOME,
-   {UNORDERED, "mbarrier: mbarrier 'pipe_full'%[%d%] is handed to a bulk copy "
+   {UNORDERED, "mbarrier: mbarrier 'pipe_full'%[%d%] is passed to a bulk copy "
     .. "with no mbarrier_init_fence%(%) after its mbarrier_init"}},
   {"nobody meets behind their making", {
      {"kernel", "if made then made:arrive_and_wait() end", ""},
@@ -117,19 +122,19 @@ local FAULTS = {
      MEET, "", 2}}, ALL,
    {"race: read after a write by another warp with no barrier",
     "race: read by a bulk copy after a thread's write",
-    "race: write after a read by a bulk copy whose end was not waited",
+    "race: write after a read by a bulk copy whose completion was not waited",
     "uninitialised: read of uninitialised memory: .* 'sD'"}},
   {"nobody meets behind it, before the next", {{"store_tile", MEET, ""}}, ALL,
-   "race: write after a read by a bulk copy whose end was not waited for: "
-   .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
+   "race: write after a read by a bulk copy whose completion was not waited "
+   .. "for: element %d+ of shared tensor 'sD'", {PUT, STORE}},
   {"a buffer is filled while it is stored", {{"store_tile",
      "cute.when(leader, function() pipe:producer_acquire() end)", ""}},
-   ALL, "race: write after a read by a bulk copy whose end was not waited for: "
-   .. "element %d+ of shared tensor 'sD'", {PUT, STORE}},
+   ALL, "race: write after a read by a bulk copy whose completion was not "
+   .. "waited for: element %d+ of shared tensor 'sD'", {PUT, STORE}},
   {"blocks end while they store", {{"kernel",
      "cute.when(out.leader, function() out.pipe:producer_tail() end)", ""}},
-   ALL, "exited%-block: block %(%d,%d,%d%) may end before what is copied to or "
-   .. "from its shared memory", {STORE}},
+   ALL, "exited%-block: block %(%d,%d,%d%) may exit before a copy to or "
+   .. "from its shared memory completes", {STORE}},
 
   {"products are waited for a stage too late", {{"mainloop",
      "warpgroup.wait_group(1)", "warpgroup.wait_group(2)"}},
@@ -147,7 +152,8 @@ local FAULTS = {
    "deadlock: .*'pipe_empty'%[%d%].*which lacks %d+ of %d+ arrivals$", {ASKED}},
   {"blocks end while others hand back", {{"producer",
      "pipe:producer_tail(write)", ""}}, CLUSTERS,
-   "exited%-block: shared memory of block %(%d,%d,%d%), which may have ended"},
+   "exited%-block: access to shared memory of block "
+   .. "%(%d,%d,%d%), which may have exited"},
 
   {"a multicast is for the first block only", {{"producer",
      "0}, mode)", "0}, mode) * 0 + 1"}},
@@ -160,22 +166,23 @@ local FAULTS = {
    {WAIT}},
   {"a mask names a block that is not there", {{"producer",
      "0}, mode)", "0}, mode) | 8"}}, {"2x1", "1x2"},
-   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a cluster "
-   .. "of 2", {COPY}},
+   "out%-of%-bounds: write outside shared tensor 's[AB]': block 3 of a "
+   .. "cluster of 2", {COPY}},
 
   {"a named barrier is for twice as many", {{"store_tile",
      "num_threads = WARPGROUP}", "num_threads = 2 * WARPGROUP}"}}, SOME,
-   "deadlock: .* at barrier 1, where 128 threads came and 256 are needed",
+   "deadlock: .* at barrier 1, where 128 threads arrived and 256 are needed",
    {MEET}},
   {"a named barrier is for half as many", {{"store_tile",
      "num_threads = WARPGROUP}", "num_threads = WARPGROUP // 2}"}},
    {"whole", "2x1", "turns"},
-   {"barrier%-mismatch: nothing orders this arrival at barrier %d behind its "
-    .. "last round", "race: ", "uninitialised: .* 'sD'"}},
+   {"barrier%-mismatch: nothing orders this arrival at barrier %d after "
+    .. "the barrier's previous phase", "race: ", "uninitialised: .* 'sD'"}},
   {"both warpgroups have one named barrier", {{"store_tile",
      "barrier_id = x.group + 1", "barrier_id = 1"}}, ALL,
-   "barrier%-mismatch: nothing orders this arrival at barrier 1 behind its last"
-   .. " round: it may be counted there, in place of another"},
+   "barrier%-mismatch: nothing orders this arrival at barrier 1 after the "
+   .. "barrier's previous phase: that phase may count it instead of another "
+   .. "arrival"},
   {"nobody passes on the turn", {{"kernel",
      "if order then order:arrive() end", "", 1}}, {"turns", "turns 2x1"},
    {"deadlock: ", TOO_EARLY[2], TOO_EARLY[3], OVERWRITTEN}},
@@ -185,7 +192,7 @@ local FAULTS = {
 
   {"half of the other's sums are expected", {{"split2",
      "sums * o.acc.bits // 8)", "sums * o.acc.bits // 16)"}}, {"halves"},
-   "async%-in%-flight: read of shared memory while a st.async to it is in "
+   "async%-in%-flight: read of shared memory while an st.async to it is in "
    .. "flight"},
   {"nobody waits for the other's sums", {{"split2",
      "cute.arch.mbarrier_wait(mail.came, 0)", ""}}, {"halves"},
@@ -197,12 +204,13 @@ local FAULTS = {
 
   {"producers keep their registers", {{"kernel",
      "cute.arch.setmaxregister_decrease(o.registers.producer)", ""}},
-   {"registers"}, "deadlock: .* at setmaxnreg for 240 registers a thread: they "
-   .. "have 168, and others gave back 0 a thread",
+   {"registers"}, "deadlock: .* at setmaxnreg for 240 registers a thread: "
+   .. "these threads have 168, and other warps released 0 a thread",
    {"cute.arch.setmaxregister_increase"}},
   {"consumers take more than there are", {{"options", "producer = 24",
      "producer = 56"}}, {"registers"}, "deadlock: .* at setmaxnreg for 240 "
-   .. "registers a thread: they have 168, and others gave back %d+ a thread"},
+   .. "registers a thread: these threads have 168, and other warps released "
+   .. "%d+ a thread"},
 }
 
 return {FAULTS = FAULTS, EARLY = EARLY}

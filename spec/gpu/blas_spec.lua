@@ -109,8 +109,9 @@ describe("a product of cuBLAS", function()
     assert.equal("gpu.cublas: A has no room for 2 matrices of 2048 elements, "
       .. "2048 apart [shape-mismatch]", (asked("cublas", "bf16 bf16 f32",
       "batches = 2")))
-    assert.equal("gpu.cublas: step_B = -1: elements from a matrix to the next "
-      .. "[bad-argument]", (asked("cublas", "bf16 bf16 f32", "batches = 2, "
+    assert.equal("gpu.cublas: step_B = -1: the distance between matrices must "
+      .. "be 0 or more elements [bad-argument]",
+      (asked("cublas", "bf16 bf16 f32", "batches = 2, "
       .. "step_A = 0, step_B = -1")))
     assert.equal("gpu.cublas: batches = 0: a positive integer is needed "
       .. "[bad-argument]", (asked("cublas", "bf16 bf16 f32", "batches = 0")))
@@ -131,12 +132,13 @@ describe("a product of cuBLAS", function()
   it("that there is not is named", function()
     local no = " has no algorithm for %s (32,48) = %s (32,64) times %s " ..
       "(48,64) transposed, layout %s%s [driver-error]"
-    local bytes = ": of bytes it takes tn, with runs of whole 16 bytes"
+    local bytes = ": 8-bit types need layout tn and rows of a multiple of 16 "
+      .. "bytes"
     local function says(library, d, a, b, layout, more)
       return library .. no:format(d, a, b, layout, more)
     end
     assert.equal(says("cublasGemmEx", "bf16", "e4m3", "e5m2", "tn",
-      ": 8-bit floats are cublasLt's"),
+      ": only cublasLt supports 8-bit floats"),
       (asked("cublas", "e4m3 e5m2 bf16")))
     assert.equal(says("cublasGemmEx", "i32", "i8", "i8", "tt", bytes),
       (asked("cublas", "i8 i8 i32", "layout = 'tt'")))
@@ -154,8 +156,8 @@ describe("a product of cuBLAS", function()
     assert.equal("gpu.cublaslt: scale_B: only 8-bit floats are scaled, " ..
       "not bf16 [type-mismatch]",
       (asked("cublaslt", "bf16 bf16 bf16", "scale_B = one(2)")))
-    assert.equal("gpu.cublaslt: fast_accum: only sums of 8-bit floats are " ..
-      "kept fast, not of f16 [type-mismatch]", (asked("cublaslt",
+    assert.equal("gpu.cublaslt: fast_accum: fast accumulation needs 8-bit "
+      .. "floats, not f16 [type-mismatch]", (asked("cublaslt",
       "f16 f16 f16", "fast_accum = true")))
     assert.equal("gpu.cublaslt: scale_A is a number, not a device buffer " ..
       "[bad-argument]",
@@ -194,9 +196,9 @@ describe("a product of cuBLAS", function()
       assert.equal("gpu.cublaslt: " .. case[1],
                    (asked("cublaslt", "bf16 bf16 bf16", case[2])))
     end
-    assert.equal("gpu.cublas: beta is of floats, D of i32 [type-mismatch]",
+    assert.equal("gpu.cublas: beta holds floats, D holds i32 [type-mismatch]",
                  (asked("cublas", "i8 i8 i32", "beta = 1")))
-    assert.equal("gpu.cublas: alpha is of floats, D of i32 [type-mismatch]",
+    assert.equal("gpu.cublas: alpha holds floats, D holds i32 [type-mismatch]",
                  (asked("cublas", "i8 i8 i32", "alpha = 2")))
   end)
 end)

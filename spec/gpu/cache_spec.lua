@@ -382,8 +382,8 @@ describe("the compile cache", function()
       .. "ln -s mine %s/cutelua"):format(dir, dir, dir))
     local out, err = run(dir)
     assert.equal("false", (words(out)))
-    assert.truthy(err:find("kernels are not cached: cannot take a symbolic "
-      .. "link for the cache folder " .. dir .. "/cutelua", 1, true), err)
+    assert.truthy(err:find("kernels are not cached: cannot use a symbolic link "
+      .. "as the cache folder " .. dir .. "/cutelua", 1, true), err)
     assert.equal("old.tmp\n", (support.exec {"ls", dir .. "/mine"}))
   end)
 
@@ -399,8 +399,8 @@ describe("the compile cache", function()
     sh("chown nobody " .. dir .. "/cutelua; chmod 777 " .. dir .. "/cutelua")
     local out, err = run(dir)
     assert.equal("false", (words(out)))
-    assert.truthy(err:find("kernels are not cached: cannot trust the cache "
-      .. "folder, another user's,", 1, true), err)
+    assert.truthy(err:find("kernels are not cached: cannot use the cache "
+      .. "folder of another user,", 1, true), err)
   end)
 
   it("takes any size for its cap", function()

@@ -140,16 +140,12 @@ describe("the GPU's face", function()
       local refused = f:prepare {grid = 1, block = 32}
       print(message(refused.launch, refused))]]
     assert.equal("opt in 50000\nopt in 60000\n", err)
-    assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 " ..
-      "[smem-budget]\n" ..
-      "gpufn:prepare: 513 threads a block, but the kernel can have at most " ..
-      "512 " ..
-      "[bad-launch]\n" ..
-      "gpufn:prepare: 2048 threads a block, at most 1024 can be " ..
-      "[bad-launch]\n" ..
-      "nil\tthis driver cannot launch clusters [driver-error]\n" ..
-      "kernel refused: cuLaunchKernel: CUDA_ERROR_OTHER (in words) " ..
-      "[driver-error]\n", out)
+    assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 "
+      .. "[smem-budget]\ngpufn:prepare: 513 threads a block, but the kernel "
+      .. "can have at most 512 [bad-launch]\ngpufn:prepare: 2048 threads a "
+      .. "block are too many: at most 1024 [bad-launch]\nnil\tthis driver "
+      .. "cannot launch clusters [driver-error]\nkernel refused: "
+      .. "cuLaunchKernel: CUDA_ERROR_OTHER (in words) [driver-error]\n", out)
   end)
 
   it("replaces a context that died", function()
@@ -176,8 +172,8 @@ describe("the GPU's face", function()
     assert.equal(0, code)
     local dead = "CUDA_ERROR_ILLEGAL_ADDRESS (in words); the context was " ..
       "destroyed and its buffers are closed [driver-error]\n"
-    local lost = "was lost with its context: kernel bad ended in " ..
-      "CUDA_ERROR_ILLEGAL_ADDRESS [closed]\n"
+    local lost = "was lost with its context: kernel bad failed with "
+      .. "CUDA_ERROR_ILLEGAL_ADDRESS [closed]\n"
     assert.equal("kernel bad: cuCtxSynchronize: " .. dead ..
       "true\tdevbuf (closed)\t1\n" ..
       "devbuf:download: the device buffer " .. lost ..
@@ -201,9 +197,9 @@ describe("the GPU's face", function()
       print((select(2, dev:buffer("f32", 8))))
       print(cute.device "gpu")
       print(cute.device "auto")]], "1")
-    local gone = "kernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and the " ..
-      "driver lets this process use the GPU no more: start another (the " ..
-      "simulator still runs here) [driver-error]\n"
+    local gone = "kernel bad failed with CUDA_ERROR_ILLEGAL_ADDRESS and the "
+      .. "driver no longer lets this process use the GPU: start a new process "
+      .. "(the simulator still works in this one) [driver-error]\n"
     assert.equal("", err)
     assert.equal(0, code)
     assert.equal("gpu\nfalse\nnil\t" .. gone .. gone .. "nil\t" .. gone ..
@@ -508,8 +504,8 @@ describe("a launch of what is known", function()
       "kernel axpy: argument 3 is a number (i32); this launch takes a number "
         .. "(f32) [bad-launch]",
       "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
-      "kernel axpy: arguments 1 and 2 share memory, which those of this "
-        .. "launch's compilation did not [bad-launch]",
+      "kernel axpy: arguments 1 and 2 share memory, which the arguments at "
+        .. "compilation did not [bad-launch]",
       "grid of -1: one to three integers of at least 0 [bad-launch]",
       "the device buffer was closed [closed]",
       "call:launch: the device buffer was closed [closed]"})

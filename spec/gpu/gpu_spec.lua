@@ -251,12 +251,13 @@ describe("a GPU #gpu", function()
     assert.equal("1\ttrue", lines[2])
     for i = 3, 7 do
       assert.truthy(
-        lines[i]:find("^false\t.*lost with its context: kernel bad ended in "
+        lines[i]:find("^false\t.*lost with its context: kernel bad failed with "
           .. "CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), lines[i])
     end
     assert.truthy(lines[8] == "true\tnil" or
-      lines[8]:find "^nil\tkernel bad ended in CUDA_ERROR_ILLEGAL_ADDRESS and "
-      and lines[8]:find("start another", 1, true), lines[8])
+      lines[8]:find "^nil\tkernel bad failed with CUDA_ERROR_ILLEGAL_ADDRESS "
+        .. "and "
+      and lines[8]:find("start a new process", 1, true), lines[8])
   end)
 end)
 

@@ -112,7 +112,7 @@ describe("jit.compile", function()
   needs_nvrtc("refuses an unknown architecture", function()
     local out, message = jit.compile(scale, {arch = "sm_8x", name = "s"})
     assert.is_nil(out)
-    assert.truthy(message:find "does not know sm_8x; it knows .*sm_90")
+    assert.truthy(message:find "does not support sm_8x; it supports .*sm_90")
     assert.truthy(message:find("[wrong-arch]", 1, true))
   end)
 

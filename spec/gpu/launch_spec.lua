@@ -41,8 +41,8 @@ local function check_views(device)
       true) ~= nil)
   end
   assert(strict(A, B):launch(opts))
-  support.raises("needs addresses that are multiples of 16 bytes, the source "
-    .. "is known to be aligned to 4 [misaligned]",
+  support.raises("needs addresses that are multiples of 16 bytes, but the "
+    .. "source is only known to be aligned to 4 [misaligned]",
     function() strict(view, B):launch(opts) end)
 end
 
@@ -141,9 +141,9 @@ describe("launches on a GPU #gpu", function()
       .. "CUDA_ERROR_ILLEGAL_ADDRESS .*%[driver%-error%]$"), out)
     assert.equal("5.0", lines[3])  -- unchanged
     assert.truthy(lines[4]:find("^false\t.*lost with its context: kernel bad "
-      .. "ended in CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), out)
+      .. "failed with CUDA_ERROR_ILLEGAL_ADDRESS %[closed%]$"), out)
     assert.truthy(lines[5] == "true"
-      or lines[5]:find("^nil\tkernel twice: kernel bad ended in "
+      or lines[5]:find("^nil\tkernel twice: kernel bad failed with "
       .. "CUDA_ERROR_ILLEGAL_ADDRESS and .*%[driver%-error%]$"), out)
     assert.equal("true", lines[6])
     assert.equal("2.0", lines[7])

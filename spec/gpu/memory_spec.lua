@@ -72,10 +72,11 @@ describe("tensors that are made", function()
     end
     support.raises("seed = \"x\": an integer is needed", cute.rand, {2},
                    cute.f32, {seed = "x"})
-    support.raises("no integers from 3 on below 3", cute.randint, 3, 3, {2},
+    support.raises("there are no integers from 3 to below 3",
+      cute.randint, 3, 3, {2},
                    cute.i8)
     support.raises("128 does not fit in i8", cute.randint, 0, 129, {2}, cute.i8)
-    support.raises("i32 has no fractions", cute.rand, {2}, cute.i32)
+    support.raises("i32 is an integer type", cute.rand, {2}, cute.i32)
     support.raises("no option 'sed'", cute.rand, {2}, cute.f32, {sed = 1})
   end)
 end)
@@ -113,9 +114,9 @@ describe("tensors on the host", function()
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
     assert.equal(2, E(1))  -- 3 is (3)
-    support.raises("a tensor of shape (4,6) is not copied to one of (6,4)",
+    support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
-    support.raises("i32 is not copied to f32", B.copy_from,
+    support.raises("i32 cannot be copied to f32", B.copy_from,
                    cute.zeros({4, 6}, cute.f32), A)
   end)
 

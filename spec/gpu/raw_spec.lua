@@ -158,7 +158,7 @@ describe("raw kernels", function()
       k(X, X, 4, pair):launch {grid = 1, block = 32, budget = 1}
     end)
     local run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
-    support.raises("the tensor has no memory of the host or a GPU",
+    support.raises("the tensor has neither host nor GPU memory",
       function() k(X, X, 4, run) end)
     local atom = select(3, box_atoms())
     support.raises("the parameter `float *y` takes a tensor or a buffer",

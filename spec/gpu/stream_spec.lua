@@ -238,8 +238,9 @@ PROGRAMS["a graph becomes another"] = {[[
   print(message(g.update, g, function() error("mine", 0) end))
   g:launch()
   print(get(x))]], {"3.0\ttrue", "3.0\t6.0\t1", "9.0\t8.0\t7.0\t3",
-                    "a graph cannot be part of another: call what it was "
-                      .. "captured of [in-graph]", "mine", "57.0"}}
+                    "a graph cannot be part of another graph: call the "
+                      .. "function that it was captured from [in-graph]",
+                      "mine", "57.0"}}
 
 PROGRAMS["a graph has branches where streams wait for each other"] = {[[
   local s, t = cute.stream(where), cute.stream(where)
@@ -345,8 +346,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
     .. "[in-graph]",
   "done waits for the GPU, which runs nothing while a graph is captured "
     .. "[in-graph]",
-  "a graph is captured inside the capture of another [in-graph]",
-  "a graph that is captured has its stream [in-graph]", UNPINNED, UNPINNED,
+  "a graph cannot be captured inside the capture of another [in-graph]",
+  "the capture of a graph uses its own stream [in-graph]", UNPINNED, UNPINNED,
   "10.0", "bad arguments to 'cute.graph' (a function that is called back "
     .. "yields, and is not resumed) [bad-argument]", "0\ttrue"}}
 
@@ -533,8 +534,8 @@ GPU["a graph cannot wait for copies"] = {[[
   UNPINNED,
   "kernel axpy: tensors of the host are copied for each launch, "
     .. "which a graph cannot [in-graph]",
-  "the stream is no part of the graph that is captured: let it wait for an "
-    .. "event recorded there first [in-graph]",
+  "the stream does not belong to the graph being captured: let it first wait "
+    .. "for an event recorded in the capture [in-graph]",
   "kernel axpy runs on the simulator, the graph is captured on a GPU: "
     .. 'cute.graph(f, {device = "sim"}) [in-graph]', "6.0"}}
 
@@ -718,7 +719,8 @@ describe("through a driver", function()
         .. dead,
       ("kernel three (%s) or %s"):format(at, graph) .. dead,
       "graph:launch: the graph was lost with its context: kernel three (" .. at
-        .. ") or " .. graph .. " ended in CUDA_ERROR_ILLEGAL_ADDRESS [closed]"},
+        .. ") or " .. graph .. " failed with CUDA_ERROR_ILLEGAL_ADDRESS "
+          .. "[closed]"},
       support.lines(out))
   end)
 

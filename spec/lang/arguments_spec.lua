@@ -132,9 +132,9 @@ describe("a table argument of a kernel", function()
     local said = message(function()
       cute.kernel("k", function(t) return t end)({x = many}):trace {block = 1}
     end)
-    assert.matches("^kernel k: argument 1%.x is a table of over %d+ fields: "
-      .. "what a kernel takes fits on Lua's stack %[limit%]\n"
-      .. "  give many numbers as a tensor$", said)
+    assert.matches("^kernel k: argument 1%.x is a table of more than %d+ "
+      .. "fields, which do not fit on Lua's stack %[limit%]\n  pass many "
+      .. "numbers as a tensor$", said)
   end)
 end)
 

@@ -94,8 +94,8 @@ describe("with a C stack of 64 KB #noasan", function()
   end)
 
   it("a layout of 64 composed functions", function()
-    local limit = "cute.make_composed_layout: the values of a layout go "
-      .. "through at most 64 functions, one behind the other [limit]"
+    local limit = "cute.make_composed_layout: a layout composes at most 64 "
+      .. "functions in a row [limit]"
     assert.equal("3", gives("functions", 64))
     assert.equal("3", gives("swizzles", 64))
     assert.equal(limit, gives("functions", 65))

@@ -422,8 +422,8 @@ describe("a table that a loop changes is rejected", function()
   end)
 
   it("under a traced key", function()
-    refused("the traced value 'k' is a key of the plain table 't', which finds "
-      .. "nothing under it [traced-in-lua]\n  use a tensor, or "
+    refused("the traced value 'k' is a key of the plain table 't', which has "
+      .. "no entry for it [traced-in-lua]\n  use a tensor, or "
       .. "cute.where(k:eq(i), x, y)", function(_, n)
         local t = {1, 2, 3, 4}
         for k in cute.range(n) do t[k] = 0 end

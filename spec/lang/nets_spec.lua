@@ -216,7 +216,7 @@ end)
 
 describe("a traced key of a plain table is reported", function()
   local function text(key, t)
-    return ("%s is a key of the plain table%s, which finds nothing under it "
+    return ("%s is a key of the plain table%s, which has no entry for it "
       .. "[traced-in-lua]"):format(key, t)
   end
 
@@ -460,8 +460,8 @@ describe("a coroutine of a kernel", function()
   end)
 
   it("may not interleave two regions", function()
-    local goes_on = "a coroutine that began outside of this traced loop or "
-      .. "branch goes on in it [loop-exit]"
+    local goes_on = "a coroutine that started outside of this traced loop or "
+      .. "branch continues inside it [loop-exit]"
     assert.truthy(refused(function(out, n)
       local co = coroutine.wrap(function()
         for k in cute.range(n) do coroutine.yield(k) end
@@ -500,8 +500,8 @@ describe("a coroutine of a kernel", function()
     end
     local left = "a coroutine that began in %s has not come to its end with "
       .. "it [loop-exit]"
-    local before = "a coroutine that began outside of this traced loop or "
-      .. "branch goes on in it [loop-exit]"
+    local before = "a coroutine that started outside of this traced loop or "
+      .. "branch continues inside it [loop-exit]"
     assert.equal(left:format "this loop", goes_on(function(out, n)
       local next_of, s = numbers(), 0
       for _ in cute.range(n) do s = s + next_of() end

@@ -348,29 +348,29 @@ describe("a structure of arguments", function()
     end
     local c = {list = {}}
     c.list[2] = c
-    refused("kernel k: argument 1.list[2] is a table that holds it: what a "
-      .. "kernel takes has an end [bad-argument]", c)
+    refused("kernel k: argument 1.list[2] is a table that contains itself: "
+      .. "kernel arguments cannot be cyclic [bad-argument]", c)
     local deep = {}
     local at = deep
     for _ = 1, 40 do at.x = {} at = at.x end
     assert.truthy(message(function() k(deep):trace {block = 1} end):find(
       "^kernel k: argument 1%.x[%.x]+: tables that a kernel takes nest at most "
       .. "32 deep %[limit%]"))
-    refused("kernel k: argument 2.scale[3] is a thread, which no kernel takes "
-      .. "[bad-argument]", 1, {scale = {1, 2, coroutine.create(print)}})
-    refused("kernel k: argument 1.f[\"a b\"] is a FILE*, which no kernel takes "
-      .. "[bad-argument]", {f = {["a b"] = io.stdout}})
-    refused("kernel k: argument 1 has the key 1.5: strings, integers and "
-      .. "booleans are keys of what a kernel takes [bad-argument]",
+    refused("kernel k: argument 2.scale[3] is a thread, which a kernel cannot "
+      .. "take [bad-argument]", 1, {scale = {1, 2, coroutine.create(print)}})
+    refused("kernel k: argument 1.f[\"a b\"] is a FILE*, which a kernel cannot "
+      .. "take [bad-argument]", {f = {["a b"] = io.stdout}})
+    refused("kernel k: argument 1 has the key 1.5: keys of kernel arguments "
+      .. "must be strings, integers or booleans [bad-argument]",
       {[1.5] = 1})
     refused("kernel k: argument 1.w has a metatable with __mode: the kernel "
-      .. "would get a copy of it [bad-argument]\n  give what the kernel needs "
-      .. "of it", {w = setmetatable({}, {__mode = "k"})})
+      .. "would get a copy of it [bad-argument]\n  pass only the fields that "
+      .. "the kernel needs", {w = setmetatable({}, {__mode = "k"})})
     local many = {}
     for i = 1, 1025 do many[i] = i end
     refused("kernel k: argument 1.many[1025]: a kernel takes at most 1024 "
-      .. "tensors, numbers and dynamic extents [limit]\n  numbers that never "
-      .. "change, as a table: cute.constexpr(t)", {many = many})
+      .. "tensors, numbers and dynamic extents [limit]\n  pass numbers that "
+      .. "never change as a table: cute.constexpr(t)", {many = many})
   end)
 
   it("suggests cute.constexpr if a number must be static", function()

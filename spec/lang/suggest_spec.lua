@@ -42,8 +42,8 @@ describe("suggestions for mistakes", function()
     for what, v in pairs {kernel = k, ["call of a kernel"] = k(),
       device = cute.device "sim", ["prepared launch"] =
         k():compile {grid = 1, block = 1, device = "sim"}} do
-      raises(("kernel two: argument 2 is a %s, which no kernel takes [bad-"
-        .. "argument]"):format(what), function()
+      raises(("kernel two: argument 2 is a %s, which a kernel cannot take "
+        .. "[bad-argument]"):format(what), function()
           two(t, v):launch {grid = 1, block = 32, device = "sim"}
         end)
     end

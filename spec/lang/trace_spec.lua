@@ -471,7 +471,8 @@ describe("traced values in Lua's own operators", function()
 
   it("are shifted by less than they are wide", function()
     local function text(n, t, most)
-      return ("a shift by %d of a value of %s: by 0 to %d [bad-argument]")
+      return ("a shift by %d of a value of %s: the shift must be 0 to %d "
+        .. "[bad-argument]")
         :format(n, t, most)
     end
     for t, bits in pairs {i8 = 8, u8 = 8, i16 = 16, i32 = 32, u32 = 32,

@@ -255,13 +255,13 @@ describe("shapes of vectors", function()
         return f(iota({4, 3}, 1), iota)
       end)
     end
-    refuses("vectors of shape (4,3) and (3) do not go together",
+    refuses("vectors of shape (4,3) and (3) cannot be broadcast together",
       function(v, iota) return v + iota({3}, 1) end)
-    refuses("vectors of shape (4,3) and (2,(3,2)) do not go together",
+    refuses("vectors of shape (4,3) and (2,(3,2)) cannot be broadcast together",
       function(v, iota)
         return cute.where(v:lt(2), iota({2, {3, 2}}, 1), 0)
       end)
-    refuses("a vector of shape (4,3) is not broadcast to (4,1)",
+    refuses("a vector of shape (4,3) cannot be broadcast to (4,1)",
       function(v) return v:broadcast_to {4, 1} end)
     refuses("a vector of shape (4,3) has 12 elements, which (5,2) does not",
       function(v) return v:reshape {5, 2} end)

@@ -93,13 +93,13 @@ describe("a composed layout", function()
     local n = cute.make_composed_layout(cute.make_swizzle(1, 0, 1), 3, l)
     assert.equal("Sw<1,0,1>", tostring(cute.get_swizzle_portion(n)))
     assert.is_true(cute.get_nonswizzle_portion(n) == l)
-    raises("do not go by strides", cute.stride, l)
+    raises("has no strides", cute.stride, l)
     raises("[inadmissible]", function() return l.stride end)
     raises("swizzle, layout or function expected", cute.make_composed_layout,
            3, 0, l)
     raises("offset expected", cute.make_composed_layout, l, cute.E(0), l)
     raises("cannot be a mode", cute.make_layout, l, l)
-    raises("follows no layout", cute.complement, l, 24)
+    raises("form no layout", cute.complement, l, 24)
   end)
 
   it("keeps its function when its modes move", function()
@@ -297,7 +297,7 @@ describe("a composed layout", function()
            cute.size(l) // n)
       return true
     end)
-    raises("does not keep runs of 2 together", cute.upcast,
+    raises("does not keep runs of 2 elements", cute.upcast,
            L "(4,5):(5,1) o 0 o 8:1", 2)
     raises("the offset is not divisible", cute.upcast, L "8:1 o 1 o 4:1", 2)
   end)
@@ -322,7 +322,7 @@ describe("a composed layout", function()
       ["8:1 o"] = "expected an integer",
       ["8:1 o 3"] = "expected ':' and a stride",
       ["8:1 o (1,2) o 8:1"] = "expected an integer as offset",
-      ["(Sw<1,1,1>,4)"] = "a swizzle alone is no layout",
+      ["(Sw<1,1,1>,4)"] = "a swizzle alone is not a layout",
       ["3 o 8:1"] = "expected the end",
     } do
       raises(want, cute.layout, text)

@@ -136,11 +136,11 @@ describe("layout_add", function()
 
   it("refuses what is no layout", function()
     raises("differ in size", cute.layout_add, L "4:1", L "5:1")
-    raises("share is (1):(0)", cute.layout_add, L "(2,3):(3,1)",
+    raises("domain is (1):(0)", cute.layout_add, L "(2,3):(3,1)",
            L "(3,2):(2,1)")
-    raises("no stride goes along (2,1)", cute.layout_add,
+    raises("no single stride can represent (2,1)", cute.layout_add,
            L "(2,3):(1@0,1@1)", L "6:1@0")
-    raises("not added up", cute.layout_add, L "8:1 o 0 o 4:1", L "4:1")
+    raises("cannot be added", cute.layout_add, L "8:1 o 0 o 4:1", L "4:1")
     assert.equal("(2,3):(3@0,1@1)", tostring(cute.layout_add(
       L "(2,3):(1@0,1@1)", L "(2,3):(2@0,0)")))
   end)
@@ -217,7 +217,8 @@ describe("a complement of coordinates", function()
                  tostring(cute.complement(L "(4,5):(1@0,1@1)")))
     assert.equal("((2,2),2):((1@0,8@0),5@1)", tostring(
       cute.complement(L "(4,5):(2@0,1@1)", {16, 10})))
-    raises("not a mode for each", cute.complement, L "(4,5):(1@0,1@1)", 8)
+    raises("fewer modes than the coordinates", cute.complement,
+           L "(4,5):(1@0,1@1)", 8)
     raises("cannot be added", cute.complement, L "(4,5):(1@0,1)", {8, 8})
     raises("the modes overlap", cute.complement, L "(4,5):(1@0,2@0)", {16})
   end)

@@ -90,7 +90,7 @@ describe("make_layout", function()
     raises("integer of at least 0, not _", cute.make_layout, {4, ANY})
     raises("shape (4,4) and stride (1,(1)) differ", cute.make_layout, {4, 4},
            {1, {1}})
-    raises("`_` is no stride", cute.make_layout, {4, 4}, {1, X})
+    raises("`_` is not a stride", cute.make_layout, {4, 4}, {1, X})
     raises("[overflow]", cute.make_layout, {1 << 40, 1 << 40, 2})
     raises("[overflow]", cute.make_layout, math.maxinteger)
     local deep = 1
@@ -216,12 +216,12 @@ end)
 describe("inadmissible calls name what they were given", function()
   it("strides that are bases", function()
     local l = L "(4,6):(1@1,1@0)"
-    raises("make_layout_like: strides that are bases have no order: (4,6)",
+    raises("make_layout_like: strides that are bases cannot be ordered: (4,6)",
            cute.make_layout_like, l)
-    raises("recast_layout: coordinates, which strides that are bases give, "
-           .. "have no width", cute.recast_layout, 16, 32, l)
-    raises("upcast: coordinates", cute.upcast, l, 2)
-    raises("downcast: coordinates", cute.downcast, l, 2)
+    raises("recast_layout: strides that are bases give coordinates, "
+           .. "which have no width", cute.recast_layout, 16, 32, l)
+    raises("upcast: strides that are bases", cute.upcast, l, 2)
+    raises("downcast: strides that are bases give", cute.downcast, l, 2)
     for _, name in ipairs {"get_1d_coord", "get_flat_coord",
                            "get_hier_coord"} do
       raises("gives coordinates, not offsets", cute[name], l, {1, 2})
@@ -252,7 +252,8 @@ describe("inadmissible calls name what they were given", function()
            L "(3,3):(1,1)")
     raises("add up beyond an extent", cute.composition, L "(4,3):(1,8)",
            L "(2,2):(4,-1)")
-    raises("too many to look at", cute.composition, L "(4,1048576):(1,8)",
+    raises("too many elements to check", cute.composition,
+           L "(4,1048576):(1,8)",
            L "(1048576,3,2):(4,1,2)")
     raises("strides 1@0 and 1 cannot be added", cute.composition,
            L "(4,3):(1,8)", L "(2,2):(1@0,1)")
@@ -265,7 +266,7 @@ describe("inadmissible calls name what they were given", function()
     assert.is_truthy(got:find("the modes overlap: stride 2 lies inside the 4 "
                               .. "offsets", 1, true), got)
     assert.is_truthy(got:find("coordinates 2 and 4 are both at 2", 1, true))
-    raises("left_inverse: stride 3 does not go on from 2", cute.left_inverse,
+    raises("left_inverse: stride 3 does not continue the 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
     assert.equal("(4,8):(1,8)",  -- overlapping, but with an inverse
@@ -273,9 +274,9 @@ describe("inadmissible calls name what they were given", function()
   end)
 
   it("divides and products", function()
-    raises({"logical_divide: the tiles leave out elements", "e.g. coordinate "
-            .. "8 (offset 12) is not among the values of (2,4):(4,1), tile "
-            .. "and rest"}, cute.logical_divide, L "(6,2):(1,10)", L "2:4")
+    raises({"logical_divide: the tiles do not cover all elements",
+      "e.g. coordinate 8 (offset 12) is not a value of (2,4):(4,1), the tile "
+            .. "and its rest"}, cute.logical_divide, L "(6,2):(1,10)", L "2:4")
     raises("coordinate 3 ", cute.logical_divide, L "12:1", L "(3,2):(1,4)")
     raises({"tile_to_shape: modes of the right layout add up beyond an extent",
             "e.g. coordinate 4 of (3,2):(1,3) is coordinate 4 of "
@@ -284,11 +285,12 @@ describe("inadmissible calls name what they were given", function()
     raises("with_shape: modes of the right layout add up", cute.with_shape,
            L "(6,2):(1,10)", {4, 2})
     raises("the tiler has more modes", cute.zipped_divide, L "4:1", {2, 2})
-    raises("no tile and rest to take apart", cute.zipped_divide,
+    raises("no tile and rest to separate", cute.zipped_divide,
            L "(4,4):(1,4)", {2, ANY})
     raises("right: (2,_)", cute.zipped_divide, L "(4,4):(1,4)", {2, ANY})
     raises("extent must be positive, not 0", cute.logical_divide, L "4:1", 0)
-    raises("tile_to_shape: the block's 4 do not divide the shape's 9 in mode 1",
+    raises("tile_to_shape: the block's extent 4 does not divide the shape's 9 "
+      .. "in mode 1",
            cute.tile_to_shape, L "(2,4):(4,1)", {4, 9})
     raises("more modes than the shape", cute.tile_to_shape, L "(2,4):(4,1)", 8)
     for _, n in ipairs {-8, 0} do
@@ -351,8 +353,8 @@ describe("cute.explain", function()
     assert.same({"left_inverse of (4,8):(1,5)",
       "  mode 4:1: offsets in steps of 1, coordinates of stride 1",
       "  mode 8:5: offsets in steps of 5, coordinates of stride 4",
-      "coalesce (2,(1,6)):(1,(6,2)): without nesting, extents of 1, and " ..
-      "modes that go on where the one before ends: 12:1",
+      "coalesce (2,(1,6)):(1,(6,2)): flattened, without extents of 1, "
+        .. "contiguous modes joined: 12:1",
       "= (5,8):(1,4)", "= 12:1"}, lines)
   end)
 
@@ -397,8 +399,9 @@ describe("a tiler divides evenly", function()
     assert.is_true(yes > 100)
     assert.is_false(cute.evenly_divides(32, cute.layout "8:3"))
     for _, n in ipairs {-2, 0} do
-      raises(("evenly_divides: the room %d for the complement of (4,2):(1,4) "
-        .. "is not made of positive integers [shape-mismatch]"):format(n),
+      raises(("evenly_divides: the cotarget %d for the complement of "
+        .. "(4,2):(1,4) is not made of positive integers "
+        .. "[shape-mismatch]"):format(n),
         cute.evenly_divides, n, cute.layout "(4,2):(1,4)")
     end
     assert.is_true(cute.evenly_divides({8, 12}, {cute.layout "2:4", 3}))

@@ -39,7 +39,7 @@ describe("a swizzle", function()
   it("is made from the masks of the bits it reads and changes", function()
     assert.equal("Sw<2,2,2>", tostring(cute.make_swizzle(48, 12)))
     assert.equal("Sw<2,2,-2>", tostring(cute.make_swizzle(12, 48)))
-    raises("no swizzle", cute.make_swizzle, 5, 40)
+    raises("not form a swizzle", cute.make_swizzle, 5, 40)
     raises("[inadmissible]", cute.make_swizzle, 12, 24)
   end)
 

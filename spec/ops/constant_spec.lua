@@ -197,18 +197,19 @@ describe("constant = \"B\"", function()
       local A, B = numbers(m, 256, "bf16", 1), numbers(64, 256, "bf16", 2)
       local other, W = numbers(64, 256, "bf16", 3), numbers(64, 256, "f32", 4)
       local function raises(who)
-        support.raises(("read of what %s writes, with no griddepcontrol_wait() "
-          .. "in between: element "):format(who), cute.ops.gemm, A, B, CONSTANT)
+        support.raises(("read of memory that %s writes, with no "
+          .. "griddepcontrol_wait() in between: element "):format(who),
+          cute.ops.gemm, A, B, CONSTANT)
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
       cute.ops.gemm(A, B, CONSTANT)  -- the waiting kernel was in between
       cute.ops.copy(W, B, {device = DEVICE})
-      raises "the launch before this one"
+      raises "the previous launch"
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, other, CONSTANT)
-      raises("a launch farther in front, which the one before this did not "
-        .. "wait for when it let this one begin,")
+      raises("an earlier launch, which the previous launch had not waited for "
+        .. "when it let this launch start,")
     end
   end)
 

@@ -176,7 +176,7 @@ describe("a word that is no public name", function()
   it("is a kind of errors or reports: what it is, what to do, its section",
      function()
     local out = ask "race"
-    has(out, "[race]: two accesses of warps", "put sync_threads() between",
+    has(out, "[race]: two warps access", "put sync_threads() between",
         "Mended:", "See also [block-race], [warp-race].\n")
     assert.equal(out, (ask "[race]"))
     has(ask "bad-notation", "[bad-notation]: a string is not CuTe notation\n"

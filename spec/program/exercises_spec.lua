@@ -92,7 +92,7 @@ describe("find the missing barrier", function()
       last .. sync), "[race]"},
     {"a barrier for some", with(start, last, last
       .. "    cute.when(tid:lt(64), function()\n" .. sync .. "    end)\n"),
-      "where 64 threads came and 128 are needed"},
+      "where 64 threads arrived and 128 are needed"},
     {"no shared memory", [[
 k = cute.kernel("shift", function(x, y)
   local tid = cute.arch.thread_idx()

@@ -99,7 +99,7 @@ describe("a script", function()
       ["for i, v in ipairs(t) do end"] = "for i = 0, cute.size(t) - 1 do of a "
         .. "tensor's t[i]",
       ["cute:make_layout {8}"] = "cute.make_layout was called with ':', which "
-        .. "hands over the table that it is in",
+        .. "passes its table as the first argument",
       ["cute:kernel('k', print)"] = "write cute.kernel(...)",
       [kernel "local i = cute.arch:thread_idx()"] =
         "write cute.arch.thread_idx(...)",
@@ -111,7 +111,7 @@ describe("a script", function()
       [kernel("x[0] = 1", "block = 1")] = "no grid is given",
       [kernel("total = x[0]", "grid = 1, block = 1, device = 'sim'")
         .. "print(total + 1)"] = "write it to a tensor that is an argument, "
-        .. "and read that behind the launch",
+        .. "and read that after the launch",
       [kernel("x[0] = x[0] + 1", "grid = 1, block = 64, device = 'sim'")] =
         "many add to one element by an atomic (cute.arch.atomic_add)",
       ["local k = cute.kernel('k', function(x) end)\nk.launch {grid = 1}"] =
@@ -129,9 +129,9 @@ describe("a script", function()
         ["x[0] = 1 return nil, x:load()"] = true, ["return x"] = false} do
       local err, code = said("local k = cute.kernel('k', function(x)\n" .. body
         .. "\nend)\nk(t)" .. one)
-      assert.equal(told and "cutelua: warning: kernel k: line 5: it returns a "
-        .. "traced value, which no launch hands over: write it to a tensor "
-        .. "that is an argument\n" or "", err)
+      assert.equal(told and "cutelua: warning: kernel k: line 5: the kernel "
+        .. "returns a traced value, which a launch cannot return: write it to "
+        .. "a tensor argument\n" or "", err)
       assert.equal(0, code)
     end
   end)

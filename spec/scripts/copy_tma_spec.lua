@@ -92,8 +92,8 @@ describe("the copy by TMA", function()
                                         "--n", "70"}
     assert.equal("", err)
     assert.equal(0, code)
-    assert.truthy(out:find("copy_tile copies instead: [^\n]*the stride of "
-      .. "mode 1, 140 bytes, is no multiple of 16\n"), out)
+    assert.truthy(out:find("copy_tile copies instead: [^\n]*the stride of mode "
+      .. "1, 140 bytes, is not a multiple of 16\n"), out)
   end)
 
   it("is reported with missing synchronization", function()

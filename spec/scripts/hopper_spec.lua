@@ -335,7 +335,7 @@ describe("stream-K in gemm_sm90", function()
       assert.matches(race, why)
       assert.matches("stream.lua:%d+: read", why)
     end
-    assert.matches("bytes came that nobody expected", changed {
+    assert.matches("bytes arrived that no expect_tx announced", changed {
       "stream", "self.room * self.threads * 16)",
       "self.room * self.threads * 8)"})
     assert.matches("lacks 8 of 8 arrivals", changed {

@@ -322,7 +322,7 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
     local y = cute.make_tensor(Z({8192}, cute.bf16).iterator + 1,
                                cute.make_layout({64, 64}, {64, 1}))
     local _, err = pcall(require "kernels.gemm_sm90" {}.arguments, y, y, y)
-    assert.matches("tensor map: the address 0x2 is no multiple of 16 bytes "
+    assert.matches("tensor map: the address 0x2 is not a multiple of 16 bytes "
       .. "%[misaligned%]", err)
     for arch, want in pairs {sm_80 = "a bulk copy (line %d+) needs sm_90 or "
         .. "newer, the target is sm_80", sm_90 = "wgmma (line %d+) is a "

@@ -169,15 +169,15 @@ describe("an address", function()
     local p = x.address
     local r = first(0)
     assert.equal("out-of-bounds", r.kind)
-    assert.matches("^read at the address 0x0, where no argument is and no "
-      .. "tensor whose address was asked for$", r.message)
+    assert.matches("^read at address 0x0, which belongs to no argument and to "
+      .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
     r = first(p + 4)  -- its last element is beyond the end
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))
-    assert.matches("read through the address 0x%x+, which is no multiple of 4 "
-      .. "bytes", first(p + 2).message)
+    assert.matches("read at address 0x%x+, which is not a multiple of 4 bytes",
+      first(p + 2).message)
     r = first(p, 256)
     if p % 256 ~= 0 then assert.equal("misaligned", r.kind) end
   end)
@@ -187,7 +187,7 @@ describe("an address", function()
                               math.maxinteger - 3} do
       local r = first(address)
       assert.equal("out-of-bounds", r.kind)
-      assert.matches(("read at the address 0x%x,"):format(address), r.message,
+      assert.matches(("read at address 0x%x,"):format(address), r.message,
                      1, true)
     end
   end)
@@ -203,8 +203,8 @@ describe("an address", function()
     for _, ptrs in ipairs {table_of {low}, table_of {low, high}} do
       local r = report(k, ptrs, o, apart).reports[1]
       assert.equal("out-of-bounds", r and r.kind)
-      assert.equal(("read at the address 0x%x, which is another tensor's "
-        .. "than the pointer's own, 0x%x"):format(high.address, low.address),
+      assert.equal(("read at address 0x%x, which belongs to another tensor "
+        .. "than the pointer, 0x%x"):format(high.address, low.address),
         r.message)
     end
     assert.same({}, report(k, table_of {high}, o, 0).reports)
@@ -248,7 +248,7 @@ describe("an address", function()
     end)(table_of {x}):launch {grid = 2, block = 32, device = "sim",
                                faults = "return"}).reports[1]
     assert.equal("block-race", r.kind)
-    assert.matches("memory at an address", r.message)
+    assert.matches("memory at a raw address", r.message)
   end)
 end)
 
@@ -326,8 +326,8 @@ describe("a product of 32 bits that wraps behind an address", function()
       y[8] = 1
     end)(ptrs, 1 << 30, out, x):launch {grid = 1, block = 1, device = "sim",
                                         faults = "return"}).reports[1]
-    assert.equal("an index rests on a product that 32 bits do not hold: it "
-      .. "came to element 0 of global tensor 'y'", r.message)
+    assert.equal("an index uses a product that overflows 32 bits: the access "
+      .. "reaches element 0 of global tensor 'y'", r.message)
   end)
 
   it("in stores, atomics, copies, and in the address itself", function()

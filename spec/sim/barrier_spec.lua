@@ -100,16 +100,19 @@ describe("a barrier whose number is traced", function()
       assert.equal("barrier-mismatch", kind)
       assert.equal(want, text:match "spec.lua:%d+: ([^\n]+) %[")
     end
-    fails("barrier 16: there are 0 to 15", function(_, one)
+    fails("barrier 16 does not exist: a block has barriers 0 to 15",
+      function(_, one)
       arch.barrier(one * 16, 64)
     end)
-    fails("barrier -1: there are 0 to 15", function(_, one)
+    fails("barrier -1 does not exist: a block has barriers 0 to 15",
+      function(_, one)
       arch.barrier_arrive(-one, 64)
     end)
     fails("lanes of a warp are at barriers 1 and 2", function(_, one)
       arch.barrier(one + arch.lane_idx() // 31, 64)
     end)
-    fails("lanes of a warp are at a barrier for 64 threads and for 32",
+    fails("lanes of a warp name different thread counts for a barrier: 64 and "
+      .. "32",
       function(_, one)
       arch.barrier(one, 64 - arch.lane_idx() // 31 * 32)
     end)
@@ -136,9 +139,10 @@ describe("a barrier whose number is traced", function()
     assert.equal(8, #wrong)
     for _, text in ipairs(wrong) do
       assert.matches("%[barrier%-mismatch%]", text)
-      assert.truthy(text:find("a barrier for 32 threads that others use for 64 "
-        .. "(number 0 is that of sync_threads)", 1, true)
-        or text:find("arrival at barrier 0 behind its last round", 1, true))
+      assert.truthy(text:find("a barrier for 32 threads that other warps use "
+        .. "for 64 (barrier 0 is the barrier of sync_threads)", 1, true)
+        or text:find("arrival at barrier 0 after the barrier's "
+          .. "previous phase", 1, true))
     end
   end)
 end)
@@ -153,8 +157,9 @@ describe("a barrier whose number is traced", function()
         end, {cute.zeros({1}, cute.i32)}, {block = 128, seed = seed})
         local text = tostring(r)
         assert.equal(not r.ok, text:find("nothing orders this arrival at "
-          .. "barrier 1 behind its last round: it may be counted there, in "
-          .. "place of another [barrier-mismatch]", 1, true) ~= nil, text)
+          .. "barrier 1 after the barrier's previous phase: that phase may "
+          .. "count it instead of another arrival [barrier-mismatch]",
+          1, true) ~= nil, text)
         if seed == 4 then return r.ok end
       end
     end

@@ -478,7 +478,7 @@ describe("blocks that wait for each other", function()
       assert.equal("deadlock", f.kind)
       assert.equal(at[1], f.line)
       assert.equal("no warp can go on: 1 warp waits (warp 0) at element 0 of "
-        .. "global tensor 'a', which is 0 and was written by nobody",
+        .. "global tensor 'a', which is 0 and was never written",
         f.message)
     end
   end)

@@ -84,7 +84,8 @@ describe("a cluster", function()
         {grid = 16, cluster = 16}, {grid = 8, cluster = 8, block = 1024}} do
       clean(ring({}, {}), how)
     end
-    support.raises("a cluster of 512 warps; the simulator runs at most 256",
+    support.raises("a cluster of 512 warps is too large: the simulator runs at "
+      .. "most 256",
       launch, ring({}, {}), {grid = 16, cluster = 16, block = 1024})
   end)
 
@@ -102,8 +103,8 @@ describe("a cluster", function()
 
   it("must not end while others still arrive", function()
     local at = support.recorder()
-    tells("^%d+ exited%-block: shared memory of block %(%d,0,0%), which may "
-      .. "have ended: none of its threads waits for this$",
+    tells("^%d+ exited%-block: access to shared memory of block %(%d,0,0%), "
+      .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
     -- a barrier without memory order does not help; one with it does
@@ -145,14 +146,15 @@ describe("a cluster", function()
         cute.when(arch.warp_idx():eq(0), function() arch.barrier(1, 64) end)
       end)
     end, {})
-    assert.matches("2 warps wait %(warp 0, 1%) at the cluster's barrier, to "
-      .. "which 32 of 128 threads did not come", text)
+    assert.matches("2 warps wait %(warp 0, 1%) at the cluster barrier, where "
+      .. "32 of 128 threads did not arrive", text)
     assert.matches("1 warp waits %(warp 0%) at barrier 1, where 32 threads "
-      .. "came and 64 are needed", text)
+      .. "arrived and 64 are needed", text)
   end)
 
   it("reaches no block beyond it", function()
-    tells("write outside shared tensor 'bar': block 2 of a cluster of 2",
+    tells("write outside shared tensor 'bar': block 2 of a cluster of "
+      .. "2",
       function(two)
       local bar = arch.alloc_smem(cute.i64, 1)
       cute.when(arch.thread_idx():eq(0), function()
@@ -183,8 +185,8 @@ describe("a cluster", function()
       out[0] = x + 10 * y
     end, {grid = {2, 6}, cluster = {2, 3}, block = 32}, o)
     assert.equal(2, #report.reports)
-    assert.matches("of another block with nothing that orders them for the "
-      .. "cluster", report.reports[1].message)
+    assert.matches("of another block with nothing that orders them at "
+      .. "cluster scope", report.reports[1].message)
     local between = report.reports[2].message
     local y1, y2 = between:match(
       "block %(%d,(%d),0%) and write by block %(%d,(%d),0%)")
@@ -267,7 +269,7 @@ describe("shared memory of another block", function()
     for i = 0, 255 do
       assert.equal((1 - i // 64 % 2) * 100 + 63 - i % 64, o(i))
     end
-    tells("exited%-block: shared memory of block", read(false), {}, o)
+    tells("exited%-block: access to shared memory of block", read(false), {}, o)
   end)
 
   it("is overwritten after others read it only in order", function()
@@ -505,8 +507,8 @@ end)
 
 describe("shared memory of a block", function()
   local TOLD = "unstarted%-block: element %d+ of distributed shared tensor "
-    .. "'there' of block %(%d,0,0%), which may not have begun: no barrier of "
-    .. "the cluster is before this$"
+    .. "'there' of block %(%d,0,0%), which may not have started: no cluster "
+    .. "barrier comes before this access$"
   local function meet_relaxed()
     arch.cluster_arrive_relaxed()
     arch.cluster_wait()
@@ -614,9 +616,10 @@ describe("setmaxnreg", function()
 
   it("waits for registers that never come", function()
     tells("^%d+ deadlock: no warp can go on: %d warps? waits? %([%w, ]+%) at "
-      .. "setmaxnreg for 240 registers a thread: they have 168, and others "
-      .. "gave back %d+ a thread", roles(32, 240), ONE)
-    tells("they have 168, and others gave back 0 a thread", roles(nil, 232),
+      .. "setmaxnreg for 240 registers a thread: these threads have 168, and "
+      .. "other warps released %d+ a thread", roles(32, 240), ONE)
+    tells("these threads have 168, and other warps released 0 a "
+      .. "thread", roles(nil, 232),
           ONE)
   end)
 
@@ -627,17 +630,18 @@ describe("setmaxnreg", function()
     local function dec(n)
       return function() arch.setmaxregister_decrease(n) end
     end
-    tells("registers: warp 2 ended without the setmaxnreg for 40 registers "
-      .. "that warp 0 executed: all warps of a warpgroup %(0 to 3%) do$",
+    tells("registers: warp 2 exited without executing the setmaxnreg for 40 "
+      .. "registers that warp 0 executed: all warps of a warpgroup %(0 to 3%) "
+      .. "must execute it$",
       some(2, dec(40)), ONE)
-    tells("registers: warp 6 ended without .* warp 4 executed: all warps of a "
-      .. "warpgroup %(4 to 7%) do$", some(6, dec(40)), ONE)
-    tells("registers: warp %d comes to setmaxnreg for %d+ registers, warp %d "
-      .. "to another one, for %d+: all warps of a warpgroup %(0 to 3%) execute "
-      .. "the same$", some(2, dec(24), dec(40)),
+    tells("registers: warp 6 exited without .* warp 4 executed: all warps of a "
+      .. "warpgroup %(4 to 7%) must execute it$", some(6, dec(40)), ONE)
+    tells("registers: warp %d executes setmaxnreg for %d+ registers and warp "
+      .. "%d another one, for %d+: all warps of a warpgroup %(0 to 3%) must "
+      .. "execute the same one$", some(2, dec(24), dec(40)),
       {grid = 1, cluster = 1, block = 128})
-    tells("registers: warp %d comes to setmaxnreg for 40 registers, warp %d "
-      .. "to another one, for 40: ", some(2, dec(40), dec(40)),
+    tells("registers: warp %d executes setmaxnreg for 40 registers and warp %d "
+      .. "another one, for 40: ", some(2, dec(40), dec(40)),
       {grid = 1, cluster = 1, block = 128})
     clean(some(4, dec(40), dec(32)),
           {grid = 1, cluster = 1, block = 256})
@@ -667,18 +671,19 @@ describe("setmaxnreg", function()
     local TWO = {grid = 1, cluster = 1, block = 256}
     clean(twice(arch.sync_threads), TWO)
     clean(twice(group), TWO)
-    tells("registers: warp %d comes to its next setmaxnreg, and nothing orders "
-      .. "it behind warp %d's last: warps of a warpgroup %(%d to %d%) meet "
-      .. "between two$", twice(arch.sync_warp), TWO)
-    tells("registers: warp %d comes to its next setmaxnreg, and nothing ",
+    tells("registers: warp %d executes its next setmaxnreg with nothing that "
+      .. "orders it after warp %d's previous one: warps of a warpgroup "
+      .. "%(%d to %d%) must synchronize in between$", twice(arch.sync_warp),
+      TWO)
+    tells("registers: warp %d executes its next setmaxnreg with nothing ",
           twice(group, function() arch.setmaxregister_decrease(56) end), TWO)
   end)
 
   it("takes upwards, gives downwards", function()
-    tells("registers: setmaxnreg decreases threads that have 168 registers to "
-      .. "200", function() arch.setmaxregister_decrease(200) end, ONE)
-    tells("registers: setmaxnreg increases threads that have 168 registers to "
-      .. "160", function() arch.setmaxregister_increase(160) end, ONE)
+    tells("registers: setmaxnreg.dec cannot change 168 registers a "
+      .. "thread to 200", function() arch.setmaxregister_decrease(200) end, ONE)
+    tells("registers: setmaxnreg.inc cannot change 168 registers a "
+      .. "thread to 160", function() arch.setmaxregister_increase(160) end, ONE)
   end)
 end)
 
@@ -714,7 +719,7 @@ describe("a launch that may begin before the one in front is done", function()
     local report = after(fill, copy(false), true)(x, y)
     assert.equal(1, #report.reports)
     assert.equal("dependent-launch", report.reports[1].kind)
-    assert.matches("^read of what the launch before this one writes, with no "
+    assert.matches("^read of memory that the previous launch writes, with no "
       .. "griddepcontrol_wait%(%) in between: element %d+ of global tensor 'x'",
       report.reports[1].message)
   end)
@@ -724,7 +729,7 @@ describe("a launch that may begin before the one in front is done", function()
     launch(copy(false), {grid = 1, cluster = 1}, x, y)
     local report = launch(function(a) a[arch.thread_idx()] = 2 end,
       {grid = 1, cluster = 1, pdl = true}, x)
-    assert.matches("^write of what the launch before this one reads, with no "
+    assert.matches("^write of memory that the previous launch reads, with no "
       .. "griddepcontrol_wait%(%) in between: element %d+ of global tensor 'a'",
       report.reports[1].message)
     launch(copy(false), {grid = 1, cluster = 1}, x, y)
@@ -764,8 +769,8 @@ describe("a launch that may begin before the one in front is done", function()
     assert.is_true(third("ahead", true).ok)
     local report = third("ahead", false)
     assert.equal(1, #report.reports)
-    assert.matches("^read of what a launch farther in front, which the one "
-      .. "before this did not wait for when it let this one begin, writes, "
+    assert.matches("^read of memory that an earlier launch, which the previous "
+      .. "launch had not waited for when it let this launch start, writes, "
       .. "with no griddepcontrol_wait%(%) in between: element %d+ of global "
       .. "tensor 'x'", report.reports[1].message)
   end)
@@ -839,8 +844,8 @@ describe("turns of two warps", function()
   it("tell an arrival that nobody waits for", function()
     local o = cute.zeros({8}, cute.i32)
     for n = 1, 4 do
-      tells("^%d+ barrier%-mismatch: the block ends with 32 of 64 threads at "
-        .. "barrier %d: nobody waits for those who arrived$",
+      tells("^%d+ barrier%-mismatch: the block exits with 32 of 64 threads "
+        .. "arrived at barrier %d, where no thread waits for them$",
         turns {always = true}, opts(), o, n)
     end
   end)
@@ -849,6 +854,7 @@ describe("turns of two warps", function()
     local o = cute.zeros({8}, cute.i32)
     local text, some = found(turns {count = true}, opts(), o, 4)
     assert.equal(SEEDS, some)
-    assert.matches("a barrier for %d+ threads that others use for %d+", text)
+    assert.matches("a barrier for %d+ threads that other warps use for %d+",
+      text)
   end)
 end)

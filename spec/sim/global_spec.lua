@@ -259,9 +259,9 @@ describe("blocks of a cluster in global memory", function()
     end
     local r = run(nothing)
     assert.equal("race", r.reports[1].kind)
-    assert.matches("^read of what a thread of another block writes, with "
-      .. "nothing that orders them for the cluster: element %d+ of global "
-      .. "tensor 'x'$",
+    assert.matches("^read of an element that a thread of another block writes, "
+      .. "with nothing that orders them at cluster scope: element %d+ of "
+      .. "global tensor 'x'$",
       r.reports[1].message)
     assert.is_true(run(function()
       arch.cluster_arrive()

@@ -58,8 +58,8 @@ describe("sources of copies", function()
       x[t * 4] = 2.0
       arch.cp_async_wait_group(0)
     end, 32, tensor(128))
-    assert.equal("write after a read by a cp.async whose end was not waited "
-      .. "for: element 0 of global tensor 'x'", r.reports[1].message)
+    assert.equal("write after a read by a cp.async whose completion was not "
+      .. "waited for: element 0 of global tensor 'x'", r.reports[1].message)
   end)
 
   local function bulk(kernel)
@@ -97,8 +97,8 @@ describe("sources of copies", function()
         assert.is_true(r.ok)
       else
         assert.equal("race", r.reports[1].kind)
-        assert.matches("write after a read by a bulk copy whose end was not "
-          .. "waited for: element %d+ of global tensor 'x'",
+        assert.matches("write after a read by a bulk copy whose completion was "
+          .. "not waited for: element %d+ of global tensor 'x'",
           r.reports[1].message)
       end
     end
@@ -157,7 +157,7 @@ describe("destinations of bulk stores", function()
       assert.equal("async-in-flight", r.reports[1].kind)
       assert.matches("^read of global memory while a bulk copy to it is in "
         .. ("flight %%(%s%%): element %%d+ of global tensor 'y'$"):format(wait
-        and "the wait was for its reads alone" or "wait missing"),
+        and "the wait covered only its reads" or "wait missing"),
         r.reports[1].message)
       assert.matches("not read alone", tostring(r))
       r = run(wait, write)
@@ -516,8 +516,8 @@ describe("products of 32 bits", function()
     assert.is_true(run(40, square).ok)
     local r = run(65536, square)
     assert.equal("index-overflow", r.reports[1].kind)
-    assert.equal("an index rests on a product that 32 bits do not hold: it "
-      .. "came to element 0 of global tensor 'x'", r.reports[1].message)
+    assert.equal("an index uses a product that overflows 32 bits: the access "
+      .. "reaches element 0 of global tensor 'x'", r.reports[1].message)
     assert.equal("index-overflow", run(65536, function(x, n, t)
       x[(t * n) * n + t] = 0.0
     end).reports[1].kind)
@@ -565,8 +565,8 @@ describe("products of 32 bits", function()
     local r = run(46341, function(x, n, t) x[t + n * n] = 0.0 end)
     assert.equal(1, #r.reports)
     assert.equal("index-overflow", r.reports[1].kind)
-    assert.equal("an index rests on a product that 32 bits do not hold: it "
-      .. "came to element -2147479015 of global tensor 'x'",
+    assert.equal("an index uses a product that overflows 32 bits: the access "
+      .. "reaches element -2147479015 of global tensor 'x'",
       r.reports[1].message)
     -- an index whose products do not wrap is out of bounds
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
@@ -636,7 +636,7 @@ describe("signed results of 32 bits", function()
       cute.when(more:gt(n), function() x[0] = 1.0 end)
     end, 1, tensor(2048), MOST).reports[1]
     assert.equal(1, r.line - r.line2)
-    assert.matches("a result that 32 bits do not hold is compared", r.message)
+    assert.matches("a result that overflows 32 bits is compared", r.message)
   end)
 
   it("are not where nothing depends on their size", function()
@@ -708,7 +708,7 @@ describe("words", function()
       cute.copy(tiled, thr:partition_S(s), thr:retile(r))
       y[t] = r[0]:to(cute.f32)
     end, 48, tensor(48))
-    assert.equal("an operation of 32 threads in a warp that has 16",
+    assert.equal("an operation needs 32 threads, but its warp has 16",
                  r.reports[1].message)
   end)
 end)

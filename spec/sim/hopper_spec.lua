@@ -199,32 +199,33 @@ describe("a GEMM of Hopper's parts", function()
 
   it("must wait for a stage to be empty", function()
     -- detected by its writes, or by an expect before the last arrival
-    local over = "^mbarrier: mbarrier 'r_full'%[%d%] takes 1 arrival a phase; "
-      .. "1 arrival comes where 0 are lacking %(but %d+ bytes%)"
+    local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
+      .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "
-      .. "copy or wgmma whose end was not waited for"})
+      .. "copy or wgmma whose completion was not waited for"})
     tells({wrong = true}, {over,
       "^deadlock: .*'r_empty'%[0%] for the end of phase 0"})
     tells({count = 2}, {over, "^race: write after a read by a bulk copy",
-      "^mbarrier: mbarrier 'r_empty'%[%d%] takes 2 arrivals"})
+      "^mbarrier: mbarrier 'r_empty'%[%d%] counts 2 arrivals"})
     tells({count = 5}, "^deadlock: .*'r_empty'%[%d%].*which lacks 1 of 5 arr")
   end)
 
   it("must wait for a stage to be full", function()
     tells({no_full = true}, "^async%-in%-flight: ", "gemm")
     tells({bytes = BM * BK * 2}, {"^deadlock: .*'r_full'%[%d%].*, which lacks "
-      .. "nothing; 8192 bytes came that nobody expected", "^async%-in%-flight"})
+      .. "nothing; 8192 bytes arrived that no expect_tx announced",
+      "^async%-in%-flight"})
     tells({mask = 1}, "^deadlock: .*'r_full'%[0%] for the end of phase 0 "
       .. "%(parity 0%), which lacks 8192 bytes", "full")
   end)
 
   it("must hand a stage back after wgmma has read it", function()
-    tells({early = true}, "^race: write after a read by wgmma "
-      .. "whose end was not waited for", "copy_A", "gemm")
+    tells({early = true}, "^race: write after a read by wgmma whose completion "
+      .. "was not waited for", "copy_A", "gemm")
   end)
 
   it("must not end before what others send", function()
-    tells({no_tail = true}, "^exited%-block: shared memory of block",
+    tells({no_tail = true}, "^exited%-block: access to shared memory",
           "release")
   end)
 

@@ -110,8 +110,10 @@ local function clean(o)
   end
 end
 
-local TOLD = {release = "this tensor map was changed and not released since",
-              acquire = "this tensor map was changed and not acquired since"}
+local TOLD = {release = "this tensor map was changed but not released "
+  .. "afterwards",
+              acquire = "this tensor map was changed but not acquired "
+                .. "afterwards"}
 
 local function tells(what, o)
   for seed = 1, SEEDS do

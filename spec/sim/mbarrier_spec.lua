@@ -86,10 +86,10 @@ describe("a ring that counts", function()
       for few = 1, 3 do
         local told, at = first(32, few, rounds)
         for _, text in ipairs(told) do
-          assert.matches(("^%d mbarrier 'empty'%%[0%%] takes %d arrivals? a "
-            .. "phase; nothing orders this one behind the end of phase %%d: it "
-            .. "may be counted there, in place of another$"):format(at.free,
-            few), text)
+          assert.matches(("^%d mbarrier 'empty'%%[0%%] counts %d arrivals? a "
+            .. "phase; nothing orders this one after the end of phase %%d: "
+            .. "that phase may count it instead of another arrival$")
+            :format(at.free, few), text)
         end
       end
     end
@@ -107,9 +107,9 @@ describe("a ring that counts", function()
   it("more is told though nobody waits for the end", function()
     for rounds = 1, 2 do
       local told, at = first(32, 5, rounds)
-      all(at.free .. " mbarrier 'empty'[0] is left in phase 0, which lacks 1 "
-        .. "of 5 arrivals: its phases have fewer arrivals than it counts, or "
-        .. "more", told)
+      all(at.free .. " mbarrier 'empty'[0] ends in phase 0, which still lacks "
+        .. "1 of 5 arrivals: its phases get fewer or more arrivals than it "
+        .. "counts", told)
     end
     for _, text in ipairs((first(32, 5, 3))) do
       assert.matches("no warp can go on", text)
@@ -119,7 +119,7 @@ describe("a ring that counts", function()
   it("fewer than the threads of a warp is told where they arrive", function()
     local told, at = first(31, 4, 4)
     for _, text in ipairs(told) do
-      assert.matches("^" .. at.fill .. " mbarrier 'full'%[0%] takes 31 "
+      assert.matches("^" .. at.fill .. " mbarrier 'full'%[0%] counts 31 "
         .. "arrivals", text)
     end
   end)
@@ -192,7 +192,8 @@ describe("an mbarrier's memory", function()
       local o = {device = "sim:sm_90a"}
       local r = launch(kernel(false, c[2]), o, cute.zeros({64}, cute.i64))
       assert.equal("mbarrier", r.reports[1].kind, tostring(r))
-      assert.equal(("mbarrier 's'[2] is at work where this %s data")
+      assert.equal(("mbarrier 's'[2] is in use in the memory where this %s "
+        .. "data")
         :format(c[1]), r.reports[1].message)
       assert.truthy(tostring(r):find("holds no data before mbarrier_inval", 1,
         true))
@@ -226,7 +227,7 @@ it("arrivals of two phases, with a barrier between, are right", function()
     end
     y[arch.thread_idx()] = 1
   end, {}, cute.zeros({64}, cute.i32))
-  assert.matches("in place of another", (found(function(y)
+  assert.matches("instead of another arrival", (found(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
     cute.when(arch.thread_idx():eq(0), function()
       arch.mbarrier_init(bar, 64)
@@ -384,7 +385,8 @@ describe("an mbarrier", function()
     text = try {rounds = 4}
     assert.equal(("%d deadlock: no warp can go on: 1 warp waits (warp 1) at "
       .. "mbarrier 'full'[1] for the end of phase 1 (parity 1), which lacks 32 "
-      .. "of 32 arrivals; 1 warp ended without coming"):format(at.full), text)
+      .. "of 32 arrivals; 1 warp exited without "
+      .. "arriving"):format(at.full), text)
     text = try {keep = true}
     assert.equal(([[
 %d deadlock: no warp can go on: 1 warp waits (warp 0) at mbarrier 'empty'[0] ]]
@@ -404,15 +406,15 @@ describe("an mbarrier", function()
   it("takes no more arrivals than it was made for", function()
     local text, some = try {count = 31}
     assert.equal(SEEDS, some)
-    assert.equal(("%d mbarrier: mbarrier 'full'[0] takes 31 arrivals a phase; "
-      .. "32 arrivals come at once where 31 are lacking"):format(at.arrive),
+    assert.equal(("%d mbarrier: mbarrier 'full'[0] counts 31 arrivals a phase; "
+      .. "32 arrivals come at once when 31 are missing"):format(at.arrive),
       text)
     text = try {count = 1}
-    assert.matches("takes 1 arrival a phase; 32 arrivals come at once where 1 "
-      .. "is lacking", text)
+    assert.matches("counts 1 arrival a phase; 32 arrivals come at once when 1 "
+      .. "is missing", text)
     text = try {times = 2}
-    assert.matches("takes 32 arrivals a phase; 64 arrivals come at once where "
-      .. "32 are lacking", text)
+    assert.matches("counts 32 arrivals a phase; 64 arrivals come at once when "
+      .. "32 are missing", text)
   end)
 end)
 
@@ -458,30 +460,32 @@ describe("an mbarrier", function()
     assert.equal("", (tried {by = 40, sync = true}))
     local text, some = tried {no_inval = true}
     assert.equal(SEEDS, some)
-    assert.equal(("%d mbarrier: mbarrier 'bar'[0] is made a second time, for "
-      .. "32 arrivals, with no mbarrier_inval between"):format(at.make), text)
+    assert.equal(("%d mbarrier: mbarrier 'bar'[0] is initialized a second "
+      .. "time, for 32 arrivals, with no mbarrier_inval "
+      .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do  -- whichever comes last
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
       local before = ("%d mbarrier: mbarrier 'bar'[0] is invalidated with "
-        .. "nothing that orders a use of it before"):format(at.inval)
+        .. "nothing that orders an earlier use before the "
+        .. "mbarrier_inval"):format(at.inval)
       assert.truthy(told == after or told == before, told)
     end
     text, some = tried {by = 40}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
-      assert.truthy(told:find("is made again with nothing that orders its "
-        .. "mbarrier_inval before", 1, true)
-        or told:find("is made a second time", 1, true), told)
+      assert.truthy(told:find("is initialized again with nothing that orders "
+        .. "its mbarrier_inval before that", 1, true)
+        or told:find("is initialized a second time", 1, true), told)
     end
     -- too early: others have not passed its last phase
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
       assert.truthy(told:find("is invalidated while threads wait", 1, true)
-        or told:find("nothing that orders a use of it before", 1, true)
+        or told:find("nothing that orders an earlier use before", 1, true)
         or told:find("is used after its mbarrier_inval", 1, true)
         or told:find("nothing that orders its mbarrier_init before", 1, true),
         told)
@@ -499,27 +503,29 @@ describe("an mbarrier", function()
         arch.mbarrier_inval(bar)
       end)
     end, {block = 32}, cute.zeros({64}, cute.i32))
-    assert.matches("is invalidated while threads wait for it or bytes are on "
-      .. "their way", report.reports[1].message)
+    assert.matches("is invalidated while threads wait for it or bytes are in "
+      .. "flight", report.reports[1].message)
   end)
 
   it("is made once, by one thread, before others use it", function()
     local text, some = try {again = true}
     assert.equal(SEEDS, some)
-    assert.equal(("%d mbarrier: mbarrier 'full'[0] is made a second time, for "
-      .. "7 arrivals, with no mbarrier_inval between"):format(at.again), text)
+    assert.equal(("%d mbarrier: mbarrier 'full'[0] is initialized a second "
+      .. "time, for 7 arrivals, with no mbarrier_inval "
+      .. "between"):format(at.again), text)
     text, some = try {no_sync = true}
     assert.equal(SEEDS, some)
     assert.matches("%[0%] is used with nothing that orders its mbarrier_init "
       .. "before", text)
     for told in text:gmatch "[^\n]+" do
       assert.truthy(told:find("is used with nothing that orders", 1, true)
-        or told:find("is used, but nobody made it", 1, true), told)
+        or told:find("is used, but was never initialized", 1, true), told)
     end
     local report = launch(function(_, n)
       arch.mbarrier_init(arch.alloc_smem(cute.i64, 32) + arch.lane_idx(), n)
     end, {block = 32}, cute.zeros({1}, cute.i32), 0)
-    assert.matches("is made for 0 arrivals; 1 to 1048575 can be",
+    assert.matches("is initialized for 0 arrivals; the count must be 1 to "
+      .. "1048575",
       report.reports[1].message)
   end)
 
@@ -553,7 +559,7 @@ describe("an mbarrier", function()
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
       expects(4096, nil, 4096))  -- the bytes taken for the count
-    assert.matches("expects 1048576 bytes; at most 1048575 can be",
+    assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)
 end)
@@ -609,7 +615,7 @@ describe("cp.async that arrives at an mbarrier", function()
     end, 32), {}, x, y)
     assert.matches("which lacks 1 of 32 arrivals", text)
     text = found(copies(arch.cp_async_mbarrier_arrive_noinc, 31), {}, x, y)
-    assert.matches("takes 31 arrivals a phase", text)
+    assert.matches("counts 31 arrivals a phase", text)
   end)
 end)
 
@@ -658,8 +664,8 @@ describe("a wait that nothing orders before the next phase's end", function()
     end), {}, cute.zeros({256}, cute.i32))
     assert.equal(SEEDS, some)
     assert.matches("mbarrier 'pipe_empty'%[0%]: nothing orders this wait for "
-      .. "the end of phase 1 before the end of phase 2: behind that it waits "
-      .. "for phase 3, which never ends", text)
+      .. "the end of phase 1 before the end of phase 2; after that it would "
+      .. "wait for phase 3, which never ends", text)
   end)
 
   it("is none where it goes round the ring, or is the last", function()

@@ -91,9 +91,10 @@ end
 
 -- {name, body, "line line2 kind way" (relative to the body), message up to its
 -- element, options}; more: the fault that is reported and repaired after it.
-local RAW = "read of what another warp writes, without a barrier between the "
-  .. "lines"
-local RAW_IN = "read of what another warp writes, without a barrier in between"
+local RAW = "read of an element that another warp writes, with no barrier "
+  .. "between the two lines"
+local RAW_IN = "read of an element that another warp writes, with no barrier "
+  .. "in between"
 local WAR = "write after a read by another warp with no barrier in between"
 local WAW = "write after a write by another warp with no barrier in between"
 
@@ -262,8 +263,8 @@ local CASES = {
   {"lanes of a warp", [[
   s[t] = t
   x[t] = s[31 - t]
-]], "2 1 warp-race straight", "read of what another lane of the warp writes, "
-    .. "without a __syncwarp between the lines", {block = 32}},
+]], "2 1 warp-race straight", "read of an element that another lane of the "
+    .. "warp writes, with no __syncwarp between the two lines", {block = 32}},
   {"lanes of a warp, in a loop", [[
   for i in cute.range(4) do
     s[t] = t + i
@@ -276,8 +277,9 @@ local CASES = {
   local b = arch.block_idx()
   x[b * 32 + t] = t
   y[b * 32 + t] = x[(1 - b) * 32 + t]
-]], "3 2 race straight", "read of what a thread of another block writes, with "
-    .. "nothing that orders them for the cluster", {block = 32, grid = 2,
+]], "3 2 race straight", "read of an element that a thread of another block "
+    .. "writes, with nothing that orders them at cluster scope",
+    {block = 32, grid = 2,
     cluster = 2}},
 }
 

@@ -41,11 +41,11 @@ describe("a GEMM of Hopper's parts in which #long", function()
   it("sums are read too early is rejected by the trace", function()
     for _, c in ipairs {
       {"warpgroup.wait_group(0)", "", "is used while the MMA of line %d+ is "
-       .. "still on its way"},
+       .. "still in flight"},
       {"warpgroup.wait_group(0)", "warpgroup.wait_group(1)",
-       "is used while the MMA of line %d+ is still on its way"},
+       "is used while the MMA of line %d+ is still in flight"},
       {"warpgroup.commit_group()", "", "is used while the MMA of line %d+ is "
-       .. "still on its way"},
+       .. "still in flight"},
       {"warpgroup.fence()", "", "no fence is between this MMA and register 0 "
        .. "of acc"}} do
       local gemm = planted.kernel {{"mainloop", c[1], c[2]}}
@@ -69,7 +69,7 @@ describe("a GEMM of Hopper's parts in which #long", function()
         assert.equal(g == whole, r.ok)
         if not r.ok then
           assert.is_nil(planted.untold({nil, nil, nil, "dependent%-launch: %w+ "
-            .. "of what the launch before this one writes, with no "
+            .. "of memory that the previous launch writes, with no "
             .. "griddepcontrol_wait%(%) in between", {COPY}}, r, texts))
         end
       end
@@ -221,7 +221,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
         local f = r.reports[1]
         assert.equal("race", f.kind)
         assert.matches("^write after a read by a thread of another block with "
-          .. "nothing that orders them for the cluster: .* 'sB'$", f.message)
+          .. "nothing that orders them at cluster scope: .* 'sB'$", f.message)
         assert.equal(at.copy_B, f.line)
         assert.equal(at.load_B, f.line2)
         assert.truthy(tostring(r):find('PipelineTmaAsync {scope = "cluster"}',
@@ -329,7 +329,8 @@ describe("warps that fill stages for wgmma #long", function()
   for what, says in pairs {
     sync = {UNFENCED, "race: read after a write by another warp"},
     fence = UNFENCED,
-    acquire = {"race: write after a read by wgmma whose end was not waited",
+    acquire = {"race: write after a read by wgmma whose completion was not "
+               .. "waited",
                "race: read after a write by another warp", planted.EARLY},
     commit = "deadlock: .*'pipe_full'%[0%].*which lacks 4 of 4 arrivals",
     wait = {UNFENCED, "uninitialised: ",

@@ -271,7 +271,7 @@ describe("flags that never come", function()
     assert.equal("deadlock", f.kind)
     assert.equal("no warp can go on: 1 warp waits (warp 2) at element 3 of "
       .. "global tensor 'flag', which is 1 and was last written by block "
-      .. "(1,0,0); 2 warps ended without coming", f.message)
+      .. "(1,0,0); 2 warps exited without arriving", f.message)
     assert.same({at[2], at[1]}, {f.line, f.line2})
     assert.same({2, 0, 0}, f.block)
   end)
@@ -406,7 +406,7 @@ describe("a barrier over all blocks", function()
       local r = launch(o, f, {1, 2 * n + 2})
       assert.equal("deadlock", r.reports[1].kind)
       assert.matches("global tensor 'count', which is " .. n .. " and was last "
-        .. "written by block .*; 1 blocks cannot begin before others end: all "
+        .. "written by block .*; 1 blocks cannot start before others exit: all "
         .. "SMs are full", r.reports[1].message)
       o.grid = n
       assert.is_true((launch(o, f, {1, 2 * n})).ok)
@@ -630,7 +630,7 @@ describe("a queue of tiles", function()
         grid = 4, block = 32, device = "sim:sm_90a", seed = seed,
         faults = "return"})
       assert.equal("block-race", r.reports[1].kind)
-      assert.matches("draws a number of a counter that block %(1,0,0%)",
+      assert.matches("takes a number from a counter that block %(1,0,0%)",
                      r.reports[1].message)
     end
   end)
@@ -690,9 +690,10 @@ describe("a queue of tiles", function()
           assert.equal("block-race", f.kind)
           if name ~= "plain" then
             assert.equal(at.draw, f.line)
-            assert.matches("^block %(%d,0,0%) draws a number of a counter that "
-              .. "block %(%d,0,0%) puts back with nothing to order that behind "
-              .. "all draws: element 0 of global tensor 'count'$", f.message)
+            assert.matches("^block %(%d,0,0%) takes a number from a counter "
+              .. "that block %(%d,0,0%) resets, with nothing to order the "
+              .. "reset after every take: element 0 of global tensor "
+              .. "'count'$", f.message)
           end
         end
       end

@@ -191,8 +191,8 @@ describe("a warp's wait_group", function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
       launch {grid = 1, device = DEVICE}  -- traced: the lines are known
-      local want = o.told and {("write after a read by wgmma, behind one "
-        .. "warp's wait_group but not behind that of warp %d: element ")
+      local want = o.told and {("write after a read by wgmma, ordered after "
+        .. "one warp's wait_group but not after that of warp %d: element ")
         :format(o.told), at.store or at.write, at.read, "PTX orders only this "
         .. "warp's reads; wait for the others by a barrier or an mbarrier"}
       notes(want, launch)
@@ -204,7 +204,8 @@ describe("a warp's wait_group", function()
     local _k, launch = refill {by = 4, more = 1}  -- luacheck: ignore _k
     local r = launch {device = DEVICE, faults = "return"}
     assert.is_false(r.ok)
-    assert.matches("^write after a read by wgmma whose end was not waited for",
+    assert.matches("^write after a read by wgmma whose completion was not "
+      .. "waited for",
       r.reports[1].message)
     assert.same({}, r:notes())
   end)
@@ -422,7 +423,8 @@ end
 
 local commit, group = arch.cp_async_bulk_commit_group,
   arch.cp_async_bulk_wait_group
-local CHANGED = "this tensor map changes while a copy by it is in flight"
+local CHANGED = "this tensor map is changed while a copy that uses it is in "
+  .. "flight"
 
 -- Returns the fault that check finds in some schedule.
 local function faulty(o)
@@ -480,11 +482,11 @@ describe("a tensor map changes", function()
       local v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
       assert.equal(1, #v.notes, tostring(v))
-      assert.equal(("relies_spec.lua:%d: %s whose mbarrier was not waited for "
-        .. "(commit_group and wait_group do not wait for bulk loads): element "
-        .. "0 of global tensor 'map'; relies on the card: by PTX a bulk load "
-        .. "ends at its mbarrier alone: wait there before the map changes")
-        :format(at.copy, CHANGED), v.notes[1])
+      assert.equal(("relies_spec.lua:%d: %s, and its mbarrier was not waited "
+        .. "for (commit_group and wait_group do not wait for bulk loads): "
+        .. "element 0 of global tensor 'map'; relies on the card: by PTX a "
+        .. "bulk load ends at its mbarrier alone: wait there before the map "
+        .. "changes"):format(at.copy, CHANGED), v.notes[1])
       v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false,
                       strict = true}
       assert.equal("bug", v.verdict)

@@ -187,8 +187,9 @@ describe("races", function()
 
   it("between warps: both lines, whichever warp is first", function()
     local r, f = reverse(false)
-    assert.equal("race 3 1: read of what another warp writes, without a "
-      .. "barrier between the lines: element 32 of shared tensor 's'", f[1])
+    assert.equal("race 3 1: read of an element that another warp writes, with "
+      .. "no barrier between the two lines: element 32 of shared tensor 's'",
+      f[1])
     assert.equal("uninitialised", r.reports[2].kind)
     assert.is_nil(r.reports[3])
     assert.are.same({32, {31, 0, 0}, 2}, {r.reports[1].other,
@@ -240,9 +241,9 @@ describe("races", function()
     end
     local function vote() arch.vote_ballot_sync(arch.lane_idx():lt(3)) end
     for _, between in ipairs {function() end, vote} do
-      assert.are.same({"warp-race 3 1: read of what another lane of the warp "
-        .. "writes, without a __syncwarp between the lines: element 1 of "
-        .. "shared tensor 's'"}, faults(neighbours(between), base))
+      assert.are.same({"warp-race 3 1: read of an element that another lane of "
+        .. "the warp writes, with no __syncwarp between the two lines: element "
+        .. "1 of shared tensor 's'"}, faults(neighbours(between), base))
     end
     clean(neighbours(arch.sync_warp))
   end)
@@ -338,14 +339,14 @@ describe("cp.async", function()
     _, f = fetch(function() arch.cp_async_wait_group(1) end,
                  arch.sync_threads)
     assert.are.same({(want:gsub("wait missing",
-                                "the wait before left 1 group pending"))}, f)
+                                "the preceding wait left 1 group pending"))}, f)
   end)
 
   it("is seen by other threads only after a barrier", function()
     local r, f = fetch(function() arch.cp_async_wait_group(0) end, nothing)
-    assert.are.same({"warp-race 5 1: read of what another lane of the warp "
-      .. "writes, without a __syncwarp between the lines: element 127 of "
-      .. "shared tensor 's'"}, f)
+    assert.are.same({"warp-race 5 1: read of an element that another lane of "
+      .. "the warp writes, with no __syncwarp between the two lines: element "
+      .. "127 of shared tensor 's'"}, f)
     assert.equal(31, r.reports[1].other)
   end)
 
@@ -382,8 +383,8 @@ describe("order", function()
       cute.when(tid:lt(48), function() arch.sync_threads() end)
       a[tid] = 1
     end, ramp(64))
-    assert.are.same({"divergent 1 -: 16 of the warp's 32 threads are at an "
-      .. "operation that all must do together"}, faults(r, base))
+    assert.are.same({"divergent 1 -: only 16 of the warp's 32 threads reach an "
+      .. "operation that all of them must execute together"}, faults(r, base))
   end)
 
   it("a barrier that a warp never comes to", function()
@@ -395,8 +396,8 @@ describe("order", function()
       a[tid] = 1
     end, ramp(96))
     assert.are.same({"deadlock 1 -: no warp can go on: 2 warps wait (warp 0, "
-      .. "1) at barrier 0, where 64 threads came and 96 are needed; 1 warp "
-      .. "ended without coming"}, faults(r, base))
+      .. "1) at barrier 0, where 64 threads arrived and 96 are needed; 1 warp "
+      .. "exited without arriving"}, faults(r, base))
   end)
 
   it("two barriers that wait for each other", function()
@@ -410,9 +411,9 @@ describe("order", function()
       a[tid] = 1
     end, ramp(64))
     assert.are.same({"deadlock 1 -: no warp can go on: 1 warp waits (warp 0) "
-      .. "at barrier 1, where 32 threads came and 64 are needed",
+      .. "at barrier 1, where 32 threads arrived and 64 are needed",
       "deadlock 2 -: no warp can go on: 1 warp waits (warp 1) at barrier 2, "
-      .. "where 32 threads came and 64 are needed"}, faults(r, base))
+      .. "where 32 threads arrived and 64 are needed"}, faults(r, base))
   end)
 
   it("barriers for different numbers of threads", function()
@@ -432,8 +433,8 @@ describe("order", function()
       arch.barrier(1, 40)
       a[tid] = 1
     end, ramp(64))
-    assert.are.same({"barrier-mismatch 1 -: a barrier for 40 threads, which "
-      .. "is no number of whole warps of the block"}, faults(r, base))
+    assert.are.same({"barrier-mismatch 1 -: a barrier for 40 threads, which is "
+      .. "not a whole number of warps of the block"}, faults(r, base))
   end)
 
   it("an endless loop ends with the budget", function()
@@ -449,7 +450,7 @@ describe("order", function()
     assert.equal("runaway", r.reports[1].kind)
     assert.is_true(line() > base)
     assert.is_truthy(r.reports[1].message:find(
-      "^a warp executed 1%d%d%d instructions without coming to its end$"))
+      "^a warp executed 1%d%d%d instructions without finishing$"))
     assert.is_false(r.ok)
   end)
 
@@ -474,8 +475,8 @@ describe("order", function()
         a[tid] = arch.shuffle_sync_down(a[tid], 1, 32, 0xffff)
       end)
     end, ramp(32))
-    assert.are.same({"inactive-lane 2 -: shuffle reads lane 16, which takes "
-      .. "no part"}, faults(r, base))
+    assert.are.same({"inactive-lane 2 -: shuffle reads lane 16, which does not "
+      .. "take part in it"}, faults(r, base))
   end)
 end)
 

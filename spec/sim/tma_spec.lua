@@ -107,10 +107,10 @@ local MISTAKES = {
    .. "(parity 0), which lacks 2048 bytes", "arch.mbarrier_wait(x.bar, 0)", nil,
    "tx_bytes of its atom"},
   {"expects too few bytes", LOAD, load(1024), "deadlock",
-   "which lacks nothing; 1024 bytes came that nobody expected",
+   "which lacks nothing; 1024 bytes arrived that no expect_tx announced",
    "arch.mbarrier_wait(x.bar, 0)", nil, "expect all that come"},
   {"expects of a ragged tile what lies inside", LOAD, load(8 * 16 * 4, 1),
-   "deadlock", "1536 bytes came that nobody expected",
+   "deadlock", "1536 bytes arrived that no expect_tx announced",
    "arch.mbarrier_wait(x.bar, 0)", nil, "whatever of them lies outside"},
   {"reads before the copy is there", LOAD, load(nil, 0, false),
    "async-in-flight", "read of shared memory while a bulk copy to it is in "
@@ -118,13 +118,14 @@ local MISTAKES = {
    "cute.copy(x.atom, x.tg(_, tile", "wait for its mbarrier"},
   {"is at a coordinate that 32 bits do not hold", LOAD, function(x)
      load(nil, cute.var(1 << 31 - 5):get() << 5)(x)
-   end, "index-overflow", "a product that 32 bits do not hold: it came to",
+   end, "index-overflow", "an index uses a product that overflows 32 bits: "
+     .. "the access reaches",
    "cute.copy(x.atom, x.tg(_, tile"},
   {"starts it in all lanes", LOAD, function(x)
      cute.when(x.tid:lt(32), function()
        cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})
      end)
-   end, "warp-race", "write after a write by a bulk copy whose end was "
+   end, "warp-race", "write after a write by a bulk copy whose completion was "
    .. "not waited for: element 0 of shared tensor 's'",
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar})",
@@ -140,24 +141,26 @@ local MISTAKES = {
    "x.s[x.tid + 64 * i] = 1.0"},
   {"writes what a store still reads", STORE, store {wait = false,
                                                    again = true},
-   "race", "write after a read by a bulk copy whose end was not "
-   .. "waited for",
+   "race", "write after a read by a bulk copy whose completion was not waited "
+   .. "for",
    "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))",
    "cp_async_bulk_wait_group"},
   {"waits for a group that was not closed", STORE, store {commit = false,
                                                           again = true},
-   "race", "write after a read by a bulk copy whose end was not "
-   .. "waited for",
+   "race", "write after a read by a bulk copy whose completion was not waited "
+   .. "for",
    "x.s[x.tid] = 2.0", "cute.copy(x.atom, x.ts, x.tg(_, 0))"},
   {"ends while a store reads", STORE, store {wait = false}, "exited-block",
-   "block (0,0,0) may end before what is copied to or from its shared memory",
+   "block (0,0,0) may exit before a copy to or from its shared memory "
+   .. "completes",
    "cute.copy(x.atom, x.ts, x.tg(_, 0))"},
   {"gives a multicast to too few CTAs", MULTICAST, multicast(1), "deadlock",
    "at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 2048 "
    .. "bytes", "arch.mbarrier_wait(x.bar, 0)"},
   {"gives a multicast to a CTA that is not there", MULTICAST, multicast(7),
-   "out-of-bounds", "write outside shared tensor 's': block 2 of a cluster of "
-   .. "2", "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
+   "out-of-bounds", "write outside shared tensor 's': block 2 of a "
+   .. "cluster of 2",
+   "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
 }
 
 -- Reports whether it is one of the report's faults.
@@ -211,14 +214,14 @@ describe("TMA in the simulator", function()
     end
     assert.equal("nothing", says {})
     for _, case in ipairs {
-      {{release = false}, "this tensor map was changed and not released since: "
-       .. "element 16 of global tensor 'maps'",
+      {{release = false}, "this tensor map was changed but not released "
+       .. "afterwards: element 16 of global tensor 'maps'",
        "fence_tma_desc_release() in the thread"},
-      {{acquire = false}, "this tensor map was changed and not acquired since: "
-       .. "element 0 of global tensor 'maps'",
+      {{acquire = false}, "this tensor map was changed but not acquired "
+       .. "afterwards: element 0 of global tensor 'maps'",
        "fence_tma_desc_acquire() in the thread"},
-      {{early = true}, "this tensor map changes while a copy by it is in "
-       .. "flight: element 0 of global tensor 'maps'",
+      {{early = true}, "this tensor map is changed while a copy that uses it "
+       .. "is in flight: element 0 of global tensor 'maps'",
        "wait for the copies by it"}} do
       local text = says(case[1])
       assert.truthy(text:find(case[2], 1, true), text)
@@ -253,17 +256,18 @@ describe("TMA in the simulator", function()
     end
     assert.truthy(says(function(a, _, m) cpasync.copy_tensormap(a, m) end)
       :find "nothing to report")
-    assert.truthy(says(function() end):find("there is no tensor map of such "
-      .. "boxes: element 0 of global tensor 'm'", 1, true))
+    assert.truthy(says(function() end):find("the memory holds no valid tensor "
+      .. "map: element 0 of global tensor 'm'", 1, true))
     assert.truthy(says(function(a, _, m)
       cpasync.copy_tensormap(a, m)
       m[7] = m[7] + 1
-    end):find("there is no tensor map of such boxes", 1, true))
+    end):find("the memory holds no valid tensor map", 1, true))
     assert.truthy(says(function(a, y, m)
       cpasync.copy_tensormap(a, m)
       cpasync.update_tma_descriptor(a, cute.make_tensor(y.iterator + 4,
         cute.make_layout {32, 16}), m)
-    end):find("this tensor map tells of more than its tensor has", 1, true))
+    end):find("this tensor map describes more elements than its tensor has",
+      1, true))
   end)
 
   it("tells boxes that begin inside of 16 bytes", function()

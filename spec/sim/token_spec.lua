@@ -62,8 +62,8 @@ local function faults(f)
   end)():launch {grid = 1, block = 32, device = "sim", faults = "return"})
   return r.reports[1] and r.reports[1].message, #r.reports
 end
-local FOREIGN = "mbarrier 'bar'[%d] is asked for a phase by a token that no "
-  .. "arrival at it gave: a token belongs to its mbarrier"
+local FOREIGN = "mbarrier 'bar'[%d] is waited on with a token that none of its "
+  .. "arrivals returned: a token is valid only for its own mbarrier"
 
 describe("tokens of mbarriers", function()
   for name, wait in pairs(WAYS) do
@@ -129,8 +129,8 @@ describe("tokens of mbarriers", function()
     end)():launch {grid = 1, block = 1, device = "sim", faults = "return"})
     local r = report.reports[#report.reports]
     assert.equal("mbarrier", r.kind)
-    assert.matches("is asked for phase 0 by a token, and phase 2 is at work: a "
-      .. "token is good for the phase of its arrival and the one behind it",
+    assert.matches("is asked for phase 0 by a token while phase 2 is current: "
+      .. "a token is valid in the phase of its arrival and in the next one",
       tostring(report), 1, true)
   end)
 
@@ -199,7 +199,7 @@ describe("tokens of mbarriers", function()
   it("are opaque", function()
     local number = "the token of an mbarrier is used as a number: it is opaque "
       .. "[type-mismatch]"
-    local phase = "the phase to wait for is 64 bits that are no token "
+    local phase = "the phase to wait for is a 64-bit value that is not a token "
       .. "[type-mismatch]"
     local function refused(want, f)
       local text, line = support.message(function()

@@ -145,7 +145,7 @@ describe("advice on waits for groups", function()
       end)
       assert.equal("async-in-flight pending", what)
       assert.matches("cp_async_wait_group%(0%) waits for it, too", text)
-      assert.matches("the wait before left " .. n .. " group", text)
+      assert.matches("the preceding wait left " .. n .. " group", text)
     end
   end)
 

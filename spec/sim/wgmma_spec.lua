@@ -97,8 +97,8 @@ describe("a warpgroup's MMA in the simulator", function()
   end)
 
   it("tells a stage that is overwritten while it is read", function()
-    local text = "write after a read by wgmma whose end was "
-      .. "not waited for: element "
+    local text = "write after a read by wgmma whose completion was not waited "
+      .. "for: element "
     told("race", text, function(t)
       t.fill(0)
       t.ready()
@@ -164,13 +164,13 @@ describe("a warpgroup's MMA in the simulator", function()
         mma:set("ACCUMULATE", t.tid:lt(16))
         t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
       end)
-    told("warpgroup-mismatch", "issues another MMA than others of its "
-      .. "warpgroup (warps 0 to 3), or with other descriptors", function(t)
+    told("warpgroup-mismatch", "issues a different MMA than the rest of its "
+      .. "warpgroup (warps 0 to 3), or uses different descriptors", function(t)
         t.fill(0) t.fill(1)
         t.ready()
         t.gemm(t.warp % 2) warpgroup.commit_group() warpgroup.wait_group(0)
       end)
-    told("warpgroup-mismatch", "ended without the MMA that others",
+    told("warpgroup-mismatch", "exited without issuing the MMA",
       function(t)
         t.fill(0)
         t.ready()
@@ -186,7 +186,7 @@ describe("a warpgroup's MMA in the simulator", function()
           t.gemm(0) warpgroup.commit_group() warpgroup.wait_group(0)
         end)
       end)
-    told("warpgroup-mismatch", " of a block of 6 warps: warps 4 to 7",
+    told("warpgroup-mismatch", "in a block of 6 warps, but warps 4 to 7",
       function(t)
         t.fill(0) t.fill(1)
         t.ready()

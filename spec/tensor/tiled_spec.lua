@@ -290,14 +290,16 @@ describe("copy", function()
     local c = cute.make_tiled_copy(
       cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.bf16),
       cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
-    raises({"multiples of 16 bytes", "destination is known to be aligned to 4",
+    raises({"multiples of 16 bytes",
+            "destination is only known to be aligned to 4",
             "[misaligned]", "use a copy atom of 32 bits"}, trace, function(mA)
       local thr = c:get_slice(cute.arch.thread_idx())
       local s = cute.make_smem_tensor(cute.bf16,
         cute.make_layout({64, 64}, {66, 1}))
       cute.copy(c, thr:partition_S(mA), thr:partition_D(s))
     end, a)
-    raises({"8 contiguous values", "source has them at", "[shape-mismatch]"},
+    raises({"8 contiguous values", "but the source has them at",
+            "[shape-mismatch]"},
            trace, function(mA)
       local thr = c:get_slice(cute.arch.thread_idx())
       local s = cute.make_smem_tensor(cute.bf16,
@@ -655,7 +657,7 @@ describe("a slice", function()
       cute.make_copy_atom("UniversalCopy", cute.f32), cute.make_layout {8, 8},
       cute.make_layout {1, 1})
     for tiled, n in pairs {[mma] = 32, [copy] = 64} do
-      local of = (" of a tiled operation of %d threads [bad-argument]")
+      local of = (" is outside a tiled operation of %d threads [bad-argument]")
         :format(n)
       local function slice(t) return tiled:get_slice(t), nil end
       for _, t in ipairs {n, 99, -1, 1 << 40} do

@@ -96,7 +96,7 @@ describe("a TMA atom", function()
           cute.make_layout({128, 64}, {64, 1})), {128, 64})
       end)
     raises("tensor map: rows of the box are 256 bytes: a swizzle of 128 bytes "
-      .. "takes no longer ones [shape-mismatch]\n", function()
+      .. "allows no longer rows [shape-mismatch]\n", function()
         make(LOAD, A, cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
           cute.make_layout({64, 128}, {128, 1})), {64, 128})
       end)
@@ -104,7 +104,8 @@ describe("a TMA atom", function()
       .. "shared memory without any [inadmissible]", function()
         make(LOAD, A, cute.make_layout({128, 64}, {65, 1}), {128, 64})
       end)
-    raises("tensor map: the stride of mode 1, 510 bytes, is no multiple of 16",
+    raises("tensor map: the stride of mode 1, 510 bytes, is not a multiple of "
+      .. "16",
       function() make(LOAD, matrix(512, 255), sw128(128, 64), {128, 64}) end)
     raises("make_tiled_tma_atom: each of 2 CTAs copies 6272 bytes of a box: "
       .. "with a swizzle of 128 bytes they are multiples of 1024 [misaligned]",
@@ -203,9 +204,9 @@ describe("a TMA copy", function()
     local function wrong(text, op, f)
       raises(text, function() traced(op, f) end)
     end
-    wrong("copy: a TMA load needs tma_bar_ptr, the mbarrier that is told of "
-      .. "its bytes [bad-argument]\n  cute.copy(atom, src, dst, {tma_bar_ptr = "
-      .. "bar + stage})", LOAD,
+    wrong("copy: a TMA load needs tma_bar_ptr, the mbarrier that counts its "
+      .. "bytes [bad-argument]\n  cute.copy(atom, src, dst, {tma_bar_ptr = bar "
+      .. "+ stage})", LOAD,
       function(atom, s, g) cute.copy(atom, g(_, 0), s(_, 0)) end)
     wrong("copy: a multicast needs mcast_mask, the CTAs of the cluster that "
       .. "get the tile [bad-argument]\n", MULTICAST, function(atom, s, g, bar)
@@ -217,15 +218,15 @@ describe("a TMA copy", function()
       end)
     wrong("copy: the source of a TMA store is a tensor in shared memory, not",
       STORE, function(atom, s, g) cute.copy(atom, g(_, 0), s(_, 0)) end)
-    wrong("copy: the coordinates are of 64 values, boxes of this atom have "
+    wrong("copy: the coordinates name 64 values, but boxes of this atom have "
       .. "8192 [shape-mismatch]\n", LOAD, function(atom, s, _, bar)
         local row = cute.make_tensor({0, 0}, cute.make_layout({64, 1},
           {cute.E(0), cute.E(1)}))
         cute.copy(atom, row, s(cute._, 0), {tma_bar_ptr = bar})
       end)
-    wrong("copy: a TMA box with this swizzle lies at multiples of 1024 bytes "
-      .. "of shared memory, this one is known to lie at multiples of 128 "
-      .. "[misaligned]\n",
+    wrong("copy: a TMA box with this swizzle must start at a multiple of 1024 "
+      .. "bytes of shared memory, this one is only known to start at a "
+      .. "multiple of 128 [misaligned]\n",
       LOAD, function(atom, _, g, bar)
         local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64), 128)
         local ts = cpasync.tma_partition(atom, 0, cute.make_layout(1),
@@ -251,13 +252,13 @@ describe("a TMA copy", function()
     for _, op in ipairs {LOAD, STORE} do
       placed(op, sw128(128, 64))
       placed(op, rows, rows)
-      raises("copy: the atom was made for a layout with Sw<3,3,3>, shared "
-        .. "memory has Sw<2,3,3>: element 256 of the tile would be found at "
-        .. "another place [inadmissible]\n", placed, op, other)
-      raises("copy: the atom was made for a layout with Sw<3,3,3>, shared "
+      raises("copy: the atom was made for a layout with Sw<3,3,3>, but shared "
+        .. "memory has Sw<2,3,3>: element 256 of the tile would be at another "
+        .. "address [inadmissible]\n", placed, op, other)
+      raises("copy: the atom was made for a layout with Sw<3,3,3>, but shared "
         .. "memory has no swizzle: element 64 of the tile", placed, op, rows)
-      raises("copy: the atom was made for a layout with no swizzle, shared "
-        .. "memory has Sw<3,3,3>: element 64 of the tile", placed, op,
+      raises("copy: the atom was made for a layout with no swizzle, but "
+        .. "shared memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
       -- a swizzle of bits that no element of the tile has
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
@@ -265,8 +266,8 @@ describe("a TMA copy", function()
     end
     local atom = cpasync.make_tiled_tma_atom(LOAD, matrix(512, 256),
       sw128(128, 64), {128, 64})
-    wrong("copy: a TMA atom is an argument of the kernel: give it, and the "
-      .. "coordinate tensor, at the launch [bad-argument]", LOAD,
+    wrong("copy: a TMA atom must be an argument of the kernel: pass it and the "
+      .. "coordinate tensor at the launch [bad-argument]", LOAD,
       function(_, s, g, bar)
         cute.copy(atom, g(cute._, 0), s(cute._, 0), {tma_bar_ptr = bar})
       end)
@@ -308,12 +309,12 @@ describe("a TMA copy", function()
       assert.truthy(text:find(case[4], 1, true), text)
       kernels.compiles(p, "sm_90a")
     end
-    raises("copy: this bulk copy needs mbar_ptr, the mbarrier that is told of "
-      .. "its bytes [bad-argument]", function()
+    raises("copy: this bulk copy needs mbar_ptr, the mbarrier that counts its "
+      .. "bytes [bad-argument]", function()
         trace(function(a, s) cute.copy(load, a(2, _), s) end)
       end)
-    raises("copy: bulk copies move multiples of 16 bytes at such addresses; "
-      .. "these are 152 bytes [misaligned]", function()
+    raises("copy: bulk copies move multiples of 16 bytes at 16-byte aligned "
+      .. "addresses; this one moves 152 bytes [misaligned]", function()
         trace(function(a, s, bar)
           cute.copy(load, cute.make_tensor(a.iterator, cute.make_layout {38}),
             cute.make_tensor(s.iterator, cute.make_layout {38}),
@@ -373,7 +374,7 @@ describe("a TMA copy", function()
       .. "sm_90a, the target is sm_90 [wrong-arch]", function()
         program:compile "sm_90"
       end)
-    raises("copy: tma_desc_ptr is a tensor map in global memory", function()
+    raises("copy: tma_desc_ptr must be a tensor map in global", function()
       trace(function(_, _, _, copy)
         copy(cute.make_smem_tensor(cute.i64, cute.make_layout(16), 128))
       end)
@@ -382,7 +383,7 @@ describe("a TMA copy", function()
       function() return cute.make_smem_tensor(cute.i64, cute.make_layout(16),
                                               64) end,
       function(m) return m.iterator + 8 end} do
-      raises("a tensor map lies at a multiple of 128 bytes", function()
+      raises("a tensor map must be aligned to 128 bytes", function()
         trace(function(a, _, m) cpasync.copy_tensormap(a, place(m)) end)
       end)
     end
@@ -475,7 +476,8 @@ describe("a TMA copy", function()
       return cute.kernel("k", f)(atom, coords, IMAGE,
         cute.zeros({16}, cute.i64)):trace {block = 32}
     end
-    raises("update_tma_descriptor: maps of im2col stay as they are", function()
+    raises("update_tma_descriptor: im2col tensor maps cannot be updated",
+      function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
     -- ... are fetched into L2, shared, stored
@@ -538,7 +540,7 @@ describe("a TMA copy", function()
     raises("make_im2col_tma_atom: each of 8 CTAs copies 512 bytes of a box: "
       .. "with a swizzle of 128 bytes they are multiples of 1024",
       function() other(multicast, {-1, -1}, 8) end)
-    raises("prefetch: boxes of im2col are fetched by a load's atom", function()
+    raises("prefetch: im2col boxes need the atom of a load", function()
       cute.kernel("k", function(a, c) cpasync.prefetch(a, c) end)(to, ds)
         :trace {block = 32}
     end)

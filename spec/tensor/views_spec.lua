@@ -179,7 +179,8 @@ describe("negative strides", function()
     assert.same({8, 0, 0, 0, 0, 0, 0, 7},
                 values(cute.make_tensor(t.iterator + -7, 8)))
     local b = cute.buffer("f32", 8)
-    raises("8:-1 goes 7 elements below the buffer's first", cute.make_tensor,
+    raises("8:-1 reaches 7 elements before the buffer's first",
+           cute.make_tensor,
            b, L "8:-1")
     local whole = cute.make_tensor(b, 8)
     for i = 0, 7 do whole[i] = i end
@@ -301,7 +302,7 @@ describe("the iterator of a swizzled tensor", function()
     assert.is_false(row.layout.is_composed)
     local it = cute.local_tile(row, {2}, {1}).iterator
     assert.equal(24 ~ 3 ~ 2, it(0))  -- a single element is at its position
-    raises("where the iterator is in its swizzled tensor is not known any more",
+    raises("the iterator's position in its swizzled tensor is no longer known",
            cute.make_tensor, it, L "4:1")
     assert.equal(26 ~ 3, cute.make_tensor(t.iterator + 26, L "4:1")(0))
   end)
@@ -369,11 +370,11 @@ describe("what is nearly right", function()
   end)
 
   it("a function of three values as a table's last item", function()
-    local hint = "%s() gives x, y and z, and as the last in a table all three"
+    local hint = "%s() returns x, y and z, and a table ends with all three"
     local function in_kernel(f)
       cute.kernel("k", f)(X):launch {grid = 1, block = 8, device = "sim"}
     end
-    raises({"the coordinate (?,?,?) names 3 modes of tiles, there are 2",
+    raises({"the coordinate (?,?,?) has 3 modes, but the tiles have 2",
             hint:format "thread_idx"}, in_kernel, function(x)
       return cute.local_tile(x, {8}, {cute.arch.thread_idx()})
     end)
@@ -385,7 +386,7 @@ describe("what is nearly right", function()
       local tile = cute.local_tile(x, {1}, {(cute.arch.thread_idx())})
       tile[{0, 0}] = 1
     end)
-    raises("the coordinate (0,0,0) names 3 modes of tiles, there are 2",
+    raises("the coordinate (0,0,0) has 3 modes, but the tiles have 2",
       cute.local_tile, X, {8}, {0, 0, 0})
   end)
 end)

@@ -191,7 +191,7 @@ describe("the workshop under node", function()
     local all = workshop.under_node {{engine = {}}, run "x = 1",
       run "local t = require 'cute.core' for k in pairs(t) do t[k] = nil end",
       run "print(x, require 'cute'.make_layout {4})"}
-    assert.equal("the script broke the program itself, which was started anew",
+    assert.equal("the script crashed the program, which was restarted",
                  all[3].answer.error.message)
     assert.equal("nil\t(4):(1)\n", all[4].out)
   end)
@@ -230,7 +230,7 @@ describe("the workshop under node", function()
     assert.equal("cute.zeros: 8589934592 elements are too many",
                  all[4].answer.error.message)
     local e = all[3].answer.error
-    assert.same({"out-of-memory", "out of memory (134217728 bytes asked)"},
+    assert.same({"out-of-memory", "out of memory (134217728 bytes requested)"},
                 {e.kind, e.message})
     assert.equal("on\n", all[5].out)
   end)

@@ -71,7 +71,7 @@ describe("the program as WebAssembly", function()
 
   it("explains in a sentence why there is no GPU", function()
     local text = node("", [[-e 'print(require("cute").device "gpu")']])
-    assert.equal("nil\tthe NVIDIA driver is not here: WebAssembly runs on "
+    assert.equal("nil\tthe NVIDIA driver is not available: WebAssembly runs on "
       .. "the CPU and cannot open the libraries of a GPU [no-gpu]\n", text)
   end)
 
@@ -97,7 +97,7 @@ cute.zeros: 4294967296 elements are too many [limit]
 cute.zeros: 4295032832 elements are too many [limit]
 cute.zeros: 8589934592 elements are too many [limit]
 cute.zeros: 268435456 elements of f32 are too many [limit]
-out of memory (134217728 bytes asked) [out-of-memory]
+out of memory (134217728 bytes requested) [out-of-memory]
 1048576
 ]], text)
   end)

@@ -86,7 +86,7 @@ simreport.ADVICE = {
 --- Advice where the message is more specific: kind, pattern, advice, and the
 -- role of the second line.
 local SPECIAL = {
-  {"block-race", "draws a number", "let who draws the last number of all put "
+  {"block-race", "takes a number", "let who draws the last number of all put "
     .. "it back: the tiles and one more for each that draws"},
   {"race", "thread's read, with no", "PTX orders accesses through two proxies "
     .. "by a fence between them: fence_view_async_shared() in the threads that "
@@ -106,10 +106,10 @@ local SPECIAL = {
     .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
   {"warp-race", "cp.async that is in flight", "wait for it before: "
     .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
-  {"exited-block", "copied to or from", "wait before the end: for a load at "
+  {"exited-block", "copy to or from", "wait before the end: for a load at "
     .. "its mbarrier, for a store cp_async_bulk_commit_group() and "
     .. "cp_async_bulk_wait_group(0) in its thread"},
-  {"mbarrier", "at once where [1-9]", "mbarrier_init counts the threads that "
+  {"mbarrier", "at once when [1-9]", "mbarrier_init counts the threads that "
     .. "arrive in a phase: make it for as many, or let one lane arrive"},
   {"race", "by wgmma", "warpgroup.wait_group(n) before the stage is handed "
     .. "back, and whoever fills it waits until it is"},
@@ -133,29 +133,32 @@ local SPECIAL = {
   {"tensor-map", "wait for bulk loads", "by PTX a bulk load ends at its "
     .. "mbarrier alone: wait there before the map changes"},
   {"tensor-map", "in flight", "wait for the copies by it, then change it"},
-  {"tensor-map", "more than", "the tensor that update_tma_descriptor was given "
+  {"tensor-map", "more elements",
+    "the tensor that update_tma_descriptor was given "
     .. "must lie in its buffer"},
-  {"tensor-map", "no tensor map", "copy_tensormap() of this atom first"},
-  {"mbarrier", "at work where", "an mbarrier's memory holds no data before "
+  {"tensor-map", "no valid", "copy_tensormap() of this atom first"},
+  {"mbarrier", "in use in the memory",
+    "an mbarrier's memory holds no data before "
     .. "mbarrier_inval: is this index too large, or the memory used twice?"},
   {"mbarrier", "which never ends", "wait with the state that goes round the "
     .. "ring (producer_tail: the producer's), or let others arrive behind it"},
-  {"mbarrier", "in place of another", "mbarrier_init counts all that arrive "
+  {"mbarrier", "instead of another", "mbarrier_init counts all that arrive "
     .. "in a phase (of a pipeline: its producer_group, its consumer_group), "
     .. "and who arrives again waits for its end before (for a stage: until it "
     .. "is empty)"},
-  {"mbarrier", "takes %d+ arrival", "an arrival too many, or one of the next "
+  {"mbarrier", "counts %d+ arrival", "an arrival too many, or one of the next "
     .. "phase: wait for the end of this one (for a stage: until it is empty)"},
   {"registers", "all warps", "all four warps of a warpgroup execute one "
     .. "setmaxnreg: outside of the branch, or in one for whole warpgroups "
     .. "(warp_idx() // 4)"},
   {"registers", "next setmaxnreg", "a barrier for the 128 threads of the "
     .. "warpgroup, or sync_threads(), between the two"},
-  {"barrier-mismatch", "last round", "let those who come wait for it, or for "
+  {"barrier-mismatch", "previous phase",
+    "let those who come wait for it, or for "
     .. "who waited there; roles have barriers of their own"},
   {"deadlock", "last written", "who was to store what this waits for?",
     "the last store"},
-  {"deadlock", "written by nobody", "who was to store what this waits for?"},
+  {"deadlock", "never written", "who was to store what this waits for?"},
   {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
     .. "boxes, whatever of them lies outside: expect all that come"},
 }
@@ -299,12 +302,12 @@ local function fewer(r)
 end
 
 -- The agent in a message is the role of the second line.
-local AGENTS = {"a cp.async", "a st.async", "a bulk copy"}
+local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
 
 local function agent_of(r)
   for _, name in ipairs(AGENTS) do
     if r.message:find("while " .. name, 1, true) then
-      return "the" .. name:sub(2)
+      return "the" .. name:match " .*"
     end
   end
 end

@@ -4,8 +4,8 @@
 -- expect: spec/faults/async-in-flight/groups_conditional_commit.lua:45 in main
 --   chunk
 -- expect: groups_conditional_commit.lua:42: read of shared memory while a
---   cp.async to it is in flight (the wait before left 1 group pending): element
---   127 of shared tensor 's' [async-in-flight]
+--   cp.async to it is in flight (the preceding wait left 1 group pending):
+--   element 127 of shared tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_conditional_commit.lua:32, thread 127
 -- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,
 --   too

@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_no_sync.lua:44 in main chunk
 -- expect: groups_no_sync.lua:41: read of shared memory while a cp.async to it
---   is in flight (no barrier behind its wait): element 31 of shared tensor 's'
+--   is in flight (no barrier after its wait): element 31 of shared tensor 's'
 --   [async-in-flight]
 -- expect: the cp.async: groups_no_sync.lua:32, thread 31
 -- expect: put sync_threads() behind the cp_async_wait_group(n) of the threads

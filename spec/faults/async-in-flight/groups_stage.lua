@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_stage.lua:45 in main chunk
 -- expect: groups_stage.lua:41: read of shared memory while a cp.async to it is
---   in flight (the wait before left 1 group pending): element 191 of shared
+--   in flight (the preceding wait left 1 group pending): element 191 of shared
 --   tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_stage.lua:32, thread 63
 -- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,

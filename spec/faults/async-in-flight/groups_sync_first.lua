@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_sync_first.lua:45 in main chunk
 -- expect: groups_sync_first.lua:42: read of shared memory while a cp.async to
---   it is in flight (no barrier behind its wait): element 159 of shared tensor
+--   it is in flight (no barrier after its wait): element 159 of shared tensor
 --   's' [async-in-flight]
 -- expect: the cp.async: groups_sync_first.lua:32, thread 31
 -- expect: put sync_threads() behind the cp_async_wait_group(n) of the threads

@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_weak_wait.lua:45 in main chunk
 -- expect: groups_weak_wait.lua:42: read of shared memory while a cp.async to it
---   is in flight (the wait before left 2 groups pending): element 63 of shared
---   tensor 's' [async-in-flight]
+--   is in flight (the preceding wait left 2 groups pending): element 63 of
+--   shared tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_weak_wait.lua:32, thread 63
 -- expect: the wait left its group pending: cp_async_wait_group(1) waits for it,
 --   too

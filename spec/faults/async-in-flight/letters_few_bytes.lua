@@ -2,7 +2,7 @@
 -- expected.
 -- expect: cutelua: simulator: kernel letters: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/letters_few_bytes.lua:33 in main chunk
--- expect: letters_few_bytes.lua:31: read of shared memory while a st.async to
+-- expect: letters_few_bytes.lua:31: read of shared memory while an st.async to
 --   it is in flight (mbarrier 'came'[0] ended phase 0 with 128 of 256 bytes):
 --   element 31 of shared tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_few_bytes.lua:28, thread 31

@@ -1,7 +1,7 @@
 -- Two blocks send each other values by st.async. Fault: no bytes are expected.
 -- expect: cutelua: simulator: kernel letters: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/letters_no_expect.lua:32 in main chunk
--- expect: letters_no_expect.lua:30: read of shared memory while a st.async to
+-- expect: letters_no_expect.lua:30: read of shared memory while an st.async to
 --   it is in flight (mbarrier 'came'[0] expects 0 of 128 bytes in phase 1):
 --   element 31 of shared tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_no_expect.lua:27, thread 31

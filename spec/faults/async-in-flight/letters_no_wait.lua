@@ -2,7 +2,7 @@
 -- data.
 -- expect: cutelua: simulator: kernel letters: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/letters_no_wait.lua:31 in main chunk
--- expect: letters_no_wait.lua:29: read of shared memory while a st.async to it
+-- expect: letters_no_wait.lua:29: read of shared memory while an st.async to it
 --   is in flight (wait missing: mbarrier 'came'[0]): element 31 of shared
 --   tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_no_wait.lua:26, thread 31

@@ -2,7 +2,7 @@
 -- parity.
 -- expect: cutelua: simulator: kernel letters: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/letters_parity.lua:32 in main chunk
--- expect: letters_parity.lua:30: read of shared memory while a st.async to it
+-- expect: letters_parity.lua:30: read of shared memory while an st.async to it
 --   is in flight (the wait at mbarrier 'came'[0] passed before the end of phase
 --   0: wrong parity): element 31 of shared tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_parity.lua:26, thread 31

@@ -2,7 +2,7 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/read_of_bulk_store.lua:42 in main chunk
 -- expect: read_of_bulk_store.lua:40: read of global memory while a bulk copy to
---   it is in flight (the wait was for its reads alone): element 0 of global
+--   it is in flight (the wait covered only its reads): element 0 of global
 --   tensor 'y' [async-in-flight]
 -- expect: the store: read_of_bulk_store.lua:34, thread 0
 -- expect: cp_async_bulk_wait_group(n), not read alone:

@@ -1,8 +1,9 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/bad-metadata/report.lua:13 in run
--- expect: report.lua:38: the metadata of a sparse A has 0x0 for a group of 4
---   elements, 0 twice: it names two of four [bad-metadata]
+-- expect: spec/faults/bad-metadata/report.lua:14 in run
+-- expect: report.lua:39: the metadata of a sparse A has 0x0 for a group of 4
+--   elements, which selects element 0 twice: it must select two different
+--   elements of four [bad-metadata]
 -- expect: cute.nvgpu.sparse.compress makes metadata of a matrix, partition_E
 --   deals it out
 local cute = require "cute"

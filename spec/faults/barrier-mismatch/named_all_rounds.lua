@@ -2,8 +2,8 @@
 -- readers arrive in the last round, too.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_all_rounds.lua:37 in main chunk
--- expect: named_all_rounds.lua:31: the block ends with 64 of 128 threads at
---   barrier 1: nobody waits for those who arrived [barrier-mismatch]
+-- expect: named_all_rounds.lua:31: the block exits with 64 of 128 threads
+--   arrived at barrier 1, where no thread waits for them [barrier-mismatch]
 -- expect: all that use a barrier must name the same number of threads and come
 --   once
 local cute = require "cute"

@@ -2,8 +2,8 @@
 -- readers' barrier has another count.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_count.lua:38 in main chunk
--- expect: named_count.lua:28: a barrier for 64 threads that others use for 128
---   [barrier-mismatch]
+-- expect: named_count.lua:28: a barrier for 64 threads that other warps use for
+--   128 [barrier-mismatch]
 -- expect: the other: named_count.lua:24
 -- expect: all that use a barrier must name the same number of threads and come
 --   once

@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_same_id.lua:39 in main chunk
 -- expect: named_same_id.lua:21: the same warp arrives twice at barrier 2 before
---   it is complete [barrier-mismatch]
+--   the barrier completes [barrier-mismatch]
 -- expect: the other: named_same_id.lua:25
 -- expect: all that use a barrier must name the same number of threads and come
 --   once

@@ -1,9 +1,10 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/barrier-mismatch/report.lua:15 in run
--- expect: report.lua:20: nothing orders this arrival at barrier 1 behind its
---   last round: it may be counted there, in place of another [barrier-mismatch]
--- expect: the other: report.lua:21
+-- expect: spec/faults/barrier-mismatch/report.lua:16 in run
+-- expect: report.lua:21: nothing orders this arrival at barrier 1 after the
+--   barrier's previous phase: that phase may count it instead of another
+--   arrival [barrier-mismatch]
+-- expect: the other: report.lua:22
 -- expect: let those who come wait for it, or for who waited there; roles have
 --   barriers of their own
 -- expect: 1 more may follow from it

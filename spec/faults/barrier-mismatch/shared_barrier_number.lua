@@ -3,8 +3,8 @@
 -- expect: spec/faults/barrier-mismatch/shared_barrier_number.lua:34 in main
 --   chunk
 -- expect: shared_barrier_number.lua:25: nothing orders this arrival at barrier
---   1 behind its last round: it may be counted there, in place of another
---   [barrier-mismatch]
+--   1 after the barrier's previous phase: that phase may count it instead of
+--   another arrival [barrier-mismatch]
 -- expect: the other: shared_barrier_number.lua:29
 -- expect: let those who come wait for it, or for who waited there; roles have
 --   barriers of their own

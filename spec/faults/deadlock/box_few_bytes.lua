@@ -4,7 +4,7 @@
 -- expect: spec/faults/deadlock/box_few_bytes.lua:58 in main chunk
 -- expect: box_few_bytes.lua:45: no warp can go on: 4 warps wait (warp 0, 1, 2,
 --   3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks
---   nothing; 1024 bytes came that nobody expected [deadlock]
+--   nothing; 1024 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: box_few_bytes.lua:41
 -- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
 --   them lies outside: expect all that come

@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/named_no_filled.lua:37 in main chunk
 -- expect: named_no_filled.lua:28: no warp can go on: 2 warps wait (warp 2, 3)
---   at barrier 2, where 64 threads came and 128 are needed [deadlock]
+--   at barrier 2, where 64 threads arrived and 128 are needed [deadlock]
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come
 -- expect: 1 more may follow from it

@@ -3,7 +3,7 @@
 -- expect: spec/faults/deadlock/peer_copy_bytes.lua:52 in main chunk
 -- expect: peer_copy_bytes.lua:48: no warp can go on: 1 warp waits (warp 0) at
 --   mbarrier 'all'[0] for the end of phase 0 (parity 0), which lacks nothing;
---   128 bytes came that nobody expected [deadlock]
+--   128 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: peer_copy_bytes.lua:43
 -- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
 --   them lies outside: expect all that come

@@ -2,7 +2,7 @@
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/report.lua:14 in run
 -- expect: report.lua:19: no warp can go on: 1 warp waits (warp 0) at barrier 1,
---   where 32 threads came and 64 are needed; 1 warp ended without coming
+--   where 32 threads arrived and 64 are needed; 1 warp exited without arriving
 --   [deadlock]
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come

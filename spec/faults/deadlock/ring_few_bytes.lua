@@ -4,7 +4,7 @@
 -- expect: spec/faults/deadlock/ring_few_bytes.lua:63 in main chunk
 -- expect: ring_few_bytes.lua:51: no warp can go on: 4 warps wait (warp 0, 1, 2,
 --   3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks
---   nothing; 1024 bytes came that nobody expected [deadlock]
+--   nothing; 1024 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: ring_few_bytes.lua:43
 -- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
 --   them lies outside: expect all that come

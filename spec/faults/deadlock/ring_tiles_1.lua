@@ -4,7 +4,7 @@
 -- expect: spec/faults/deadlock/ring_tiles_1.lua:62 in main chunk
 -- expect: ring_tiles_1.lua:50: no warp can go on: 4 warps wait (warp 0, 1, 2,
 --   3) at mbarrier 'full'[1] for the end of phase 2 (parity 0), which lacks 1
---   of 1 arrival; 1 warp ended without coming [deadlock]
+--   of 1 arrival; 1 warp exited without arriving [deadlock]
 -- expect: made: ring_tiles_1.lua:32
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come

@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/roles_sync_in_role.lua:45 in main chunk
 -- expect: roles_sync_in_role.lua:38: no warp can go on: 1 warp waits (warp 1)
---   at barrier 0, where 32 threads came and 64 are needed [deadlock]
+--   at barrier 0, where 32 threads arrived and 64 are needed [deadlock]
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come
 -- expect: 1 more may follow from it

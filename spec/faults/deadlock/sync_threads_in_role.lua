@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/sync_threads_in_role.lua:28 in main chunk
 -- expect: sync_threads_in_role.lua:21: no warp can go on: 1 warp waits (warp 0)
---   at barrier 0, where 32 threads came and 64 are needed; 1 warp ended without
---   coming [deadlock]
+--   at barrier 0, where 32 threads arrived and 64 are needed; 1 warp exited
+--   without arriving [deadlock]
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come
 local cute = require "cute"

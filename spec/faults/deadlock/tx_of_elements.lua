@@ -3,7 +3,7 @@
 -- expect: spec/faults/deadlock/tx_of_elements.lua:48 in main chunk
 -- expect: tx_of_elements.lua:45: no warp can go on: 2 warps wait (warp 0, 1) at
 --   mbarrier 'all'[0] for the end of phase 0 (parity 0), which lacks nothing;
---   192 bytes came that nobody expected [deadlock]
+--   192 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: tx_of_elements.lua:40
 -- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
 --   them lies outside: expect all that come

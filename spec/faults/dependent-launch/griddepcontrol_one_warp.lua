@@ -2,9 +2,9 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/dependent-launch/griddepcontrol_one_warp.lua:24 in main
 --   chunk
--- expect: griddepcontrol_one_warp.lua:22: read of what the launch before this
---   one writes, with no griddepcontrol_wait() in between: element 32 of global
---   tensor 'x' [dependent-launch]
+-- expect: griddepcontrol_one_warp.lua:22: read of memory that the previous
+--   launch writes, with no griddepcontrol_wait() in between: element 32 of
+--   global tensor 'x' [dependent-launch]
 -- expect: cute.arch.griddepcontrol_wait() before the first access to memory
 --   that the launches share
 local cute = require "cute"

@@ -1,7 +1,7 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/dependent-launch/report.lua:14 in run
--- expect: report.lua:21: read of what the launch before this one writes, with
+-- expect: report.lua:21: read of memory that the previous launch writes, with
 --   no griddepcontrol_wait() in between: element 0 of global tensor 'mX'
 --   [dependent-launch]
 -- expect: cute.arch.griddepcontrol_wait() before the first access to memory

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/divergent/report.lua:11 in run
--- expect: report.lua:16: 20 of the warp's 32 threads are at an operation that
---   all must do together [divergent]
+-- expect: report.lua:16: only 20 of the warp's 32 threads reach an operation
+--   that all of them must execute together [divergent]
 -- expect: move it out of the branch, so that all threads come, or name those
 --   that come in its mask, where it has one
 local cute = require "cute"

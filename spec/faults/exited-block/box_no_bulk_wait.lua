@@ -2,8 +2,8 @@
 -- for the store.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/box_no_bulk_wait.lua:56 in main chunk
--- expect: box_no_bulk_wait.lua:51: block (0,0,0) may end before what is copied
---   to or from its shared memory: none of its threads waits for it
+-- expect: box_no_bulk_wait.lua:51: block (0,0,0) may exit before a copy to or
+--   from its shared memory completes: none of its threads waits for the copy
 --   [exited-block]
 -- expect: wait before the end: for a load at its mbarrier, for a store
 --   cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0) in its thread

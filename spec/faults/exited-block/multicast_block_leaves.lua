@@ -1,8 +1,9 @@
 -- One of two blocks has no tile and exits; the other multicasts to both.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/exited-block/multicast_block_leaves.lua:59 in main chunk
--- expect: multicast_block_leaves.lua:49: shared memory of block (1,0,0), which
---   may have ended: none of its threads waits for this [exited-block]
+-- expect: spec/faults/exited-block/multicast_block_leaves.lua:60 in main chunk
+-- expect: multicast_block_leaves.lua:50: access to shared memory of block
+--   (1,0,0), which may have exited: none of its threads waits for this access
+--   [exited-block]
 -- expect: let the block wait for it, or meet the cluster once more
 --   (cluster_arrive, cluster_wait) before it ends
 local cute = require "cute"

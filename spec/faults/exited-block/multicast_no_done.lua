@@ -1,9 +1,10 @@
 -- Two blocks of a cluster each load half of a box for both. Fault: no barrier
 -- of the cluster precedes the end.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/exited-block/multicast_no_done.lua:59 in main chunk
--- expect: multicast_no_done.lua:50: shared memory of block (0,0,0), which may
---   have ended: none of its threads waits for this [exited-block]
+-- expect: spec/faults/exited-block/multicast_no_done.lua:60 in main chunk
+-- expect: multicast_no_done.lua:51: access to shared memory of block (0,0,0),
+--   which may have exited: none of its threads waits for this access
+--   [exited-block]
 -- expect: let the block wait for it, or meet the cluster once more
 --   (cluster_arrive, cluster_wait) before it ends
 local cute = require "cute"

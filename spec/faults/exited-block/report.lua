@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/report.lua:13 in run
--- expect: report.lua:26: shared memory of block (1,0,0), which may have ended:
---   none of its threads waits for this [exited-block]
+-- expect: report.lua:26: access to shared memory of block (1,0,0), which may
+--   have exited: none of its threads waits for this access [exited-block]
 -- expect: let the block wait for it, or meet the cluster once more
 --   (cluster_arrive, cluster_wait) before it ends
 local cute = require "cute"

@@ -1,9 +1,9 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: register 0 of acc is used while the MMA of line 30 is still
---   on its way [in-flight]
+--   in flight [in-flight]
 -- expect: spec/faults/in-flight/example.lua:32 in kernel k
--- expect: commit it with cute.nvgpu.warpgroup.commit_group() and let
---   wait_group(0), or that of the groups committed since, go before
+-- expect: commit it with cute.nvgpu.warpgroup.commit_group(), and before this
+--   use call wait_group(0), or wait_group(n) with the n groups committed since
 -- expect: hint: warpgroup.fence(), the MMAs, commit_group(), wait_group(0):
 --   only then are their registers anybody's
 local cute = require "cute"

@@ -1,7 +1,7 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/inactive-lane/report.lua:11 in run
--- expect: report.lua:17: shuffle reads lane 16, which takes no part
+-- expect: report.lua:17: shuffle reads lane 16, which does not take part in it
 --   [inactive-lane]
 -- expect: read lanes of the mask only: a narrower width, or a mask with more
 --   lanes

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/index-overflow/report.lua:11 in main chunk
--- expect: report.lua:14: an index rests on a product that 32 bits do not hold:
---   it came to element 0 of global tensor 'mX' [index-overflow]
+-- expect: report.lua:14: an index uses a product that overflows 32 bits: the
+--   access reaches element 0 of global tensor 'mX' [index-overflow]
 -- expect: the product: the same line
 -- expect: compute it in i64: x:to(cute.i64) * y
 local cute = require "cute"

@@ -1,9 +1,10 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/kernel-fault/example.lua:11 in run
--- expect: example.lua:18: read of what another lane of the warp writes, without
---   a __syncwarp between the lines: element 31 of shared tensor 's' [warp-race]
--- expect: the other: example.lua:17, thread 31
+-- expect: spec/faults/kernel-fault/example.lua:12 in run
+-- expect: example.lua:19: read of an element that another lane of the warp
+--   writes, with no __syncwarp between the two lines: element 31 of shared
+--   tensor 's' [warp-race]
+-- expect: the other: example.lua:18, thread 31
 -- expect: put cute.arch.sync_warp() between the two lines
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

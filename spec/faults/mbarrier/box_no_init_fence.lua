@@ -2,7 +2,7 @@
 -- follows mbarrier_init.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/box_no_init_fence.lua:54 in main chunk
--- expect: box_no_init_fence.lua:39: mbarrier 'full'[0] is handed to a bulk copy
+-- expect: box_no_init_fence.lua:39: mbarrier 'full'[0] is passed to a bulk copy
 --   with no mbarrier_init_fence() after its mbarrier_init [mbarrier]
 -- expect: the other: box_no_init_fence.lua:33
 local cute = require "cute"

@@ -1,10 +1,11 @@
 -- Two blocks of a cluster each load half of a box for both. Fault: the mbarrier
 -- of an empty stage counts 2 arrivals.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/multicast_empty_2.lua:62 in main chunk
--- expect: multicast_empty_2.lua:41: mbarrier 'full'[0] takes 1 arrival a phase;
---   1 arrival comes where 0 are lacking (but 4096 bytes) [mbarrier]
--- expect: the other: multicast_empty_2.lua:31
+-- expect: spec/faults/mbarrier/multicast_empty_2.lua:63 in main chunk
+-- expect: multicast_empty_2.lua:42: mbarrier 'full'[0] counts 1 arrival a
+--   phase;
+--   1 arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
+-- expect: the other: multicast_empty_2.lua:32
 -- expect: an arrival too many, or one of the next phase: wait for the end of
 --   this one (for a stage: until it is empty)
 -- expect: 1 more may follow from it

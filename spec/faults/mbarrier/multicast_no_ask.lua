@@ -2,8 +2,8 @@
 -- waits for an empty stage.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/multicast_no_ask.lua:61 in main chunk
--- expect: multicast_no_ask.lua:40: mbarrier 'full'[0] takes 1 arrival a phase;
---   1 arrival comes where 0 are lacking (but 4096 bytes) [mbarrier]
+-- expect: multicast_no_ask.lua:40: mbarrier 'full'[0] counts 1 arrival a phase;
+--   1 arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
 -- expect: the other: multicast_no_ask.lua:30
 -- expect: an arrival too many, or one of the next phase: wait for the end of
 --   this one (for a stage: until it is empty)

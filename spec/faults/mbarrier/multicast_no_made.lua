@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/multicast_no_made.lua:60 in main chunk
 -- expect: multicast_no_made.lua:41: mbarrier 'full'[0] is used with nothing
---   that orders its mbarrier_init before: sync_threads() for the block,
---   mbarrier_init_fence() and the cluster's barrier for a cluster [mbarrier]
+--   that orders its mbarrier_init before the use: a block needs sync_threads(),
+--   a cluster mbarrier_init_fence() and the cluster barrier [mbarrier]
 -- expect: the other: multicast_no_made.lua:29
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/report.lua:14 in run
--- expect: report.lua:24: mbarrier 'bar'[0] takes 2 arrivals a phase; 32
---   arrivals come at once where 2 are lacking [mbarrier]
+-- expect: report.lua:24: mbarrier 'bar'[0] counts 2 arrivals a phase; 32
+--   arrivals come at once when 2 are missing [mbarrier]
 -- expect: the other: report.lua:20
 -- expect: mbarrier_init counts the threads that arrive in a phase: make it for
 --   as many, or let one lane arrive

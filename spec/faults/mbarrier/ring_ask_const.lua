@@ -2,8 +2,8 @@
 -- Fault: the wait for an empty stage has a constant parity.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/ring_ask_const.lua:61 in main chunk
--- expect: ring_ask_const.lua:42: mbarrier 'full'[0] takes 1 arrival a phase; 1
---   arrival comes where 0 are lacking (but 4096 bytes) [mbarrier]
+-- expect: ring_ask_const.lua:42: mbarrier 'full'[0] counts 1 arrival a phase; 1
+--   arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
 -- expect: the other: ring_ask_const.lua:31
 -- expect: an arrival too many, or one of the next phase: wait for the end of
 --   this one (for a stage: until it is empty)

@@ -2,9 +2,9 @@
 -- Fault: the mbarrier of an empty stage counts 3 arrivals.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/ring_empty_3.lua:63 in main chunk
--- expect: ring_empty_3.lua:57: mbarrier 'empty'[0] takes 3 arrivals a phase;
---   nothing orders this one behind the end of phase 0: it may be counted there,
---   in place of another [mbarrier]
+-- expect: ring_empty_3.lua:57: mbarrier 'empty'[0] counts 3 arrivals a phase;
+--   nothing orders this one after the end of phase 0: that phase may count it
+--   instead of another arrival [mbarrier]
 -- expect: the other: ring_empty_3.lua:34
 -- expect: mbarrier_init counts all that arrive in a phase (of a pipeline: its
 --   producer_group, its consumer_group), and who arrives again waits for its

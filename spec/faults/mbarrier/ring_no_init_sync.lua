@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/ring_no_init_sync.lua:59 in main chunk
 -- expect: ring_no_init_sync.lua:47: mbarrier 'full'[0] is used with nothing
---   that orders its mbarrier_init before: sync_threads() for the block,
---   mbarrier_init_fence() and the cluster's barrier for a cluster [mbarrier]
+--   that orders its mbarrier_init before the use: a block needs sync_threads(),
+--   a cluster mbarrier_init_fence() and the cluster barrier [mbarrier]
 -- expect: the other: ring_no_init_sync.lua:30
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -2,8 +2,8 @@
 -- mbarrier of a full stage counts 1 arrivals.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/roles_full_1.lua:45 in main chunk
--- expect: roles_full_1.lua:33: mbarrier 'full'[0] takes 1 arrival a phase; 32
---   arrivals come at once where 1 is lacking [mbarrier]
+-- expect: roles_full_1.lua:33: mbarrier 'full'[0] counts 1 arrival a phase; 32
+--   arrivals come at once when 1 is missing [mbarrier]
 -- expect: the other: roles_full_1.lua:22
 -- expect: mbarrier_init counts the threads that arrive in a phase: make it for
 --   as many, or let one lane arrive

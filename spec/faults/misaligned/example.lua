@@ -1,12 +1,13 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: cute.copy: UniversalCopy<uint128_t> needs addresses that are
---   multiples of 16 bytes, the destination is known to be aligned to 4
+--   multiples of 16 bytes, but the destination is only known to be aligned to 4
 --   [misaligned]
--- expect: spec/faults/misaligned/example.lua:24 in kernel k
+-- expect: spec/faults/misaligned/example.lua:25 in kernel k
 -- expect: source ptr[f32,gmem]+32 o (4):(1)
 -- expect: destination ptr[f32,smem]+7 o (4):(1)
--- expect: make the stride or the offset a multiple of 4 elements, promise more
---   (assumed_align, a stride's divisibility), or use a copy atom of 32 bits
+-- expect: make the stride or the offset a multiple of 4 elements, declare more
+--   alignment (assumed_align, a stride's divisibility), or use a copy atom of
+--   32 bits
 -- expect: hint: use a narrower copy, or pad the layout so that every vector
 --   starts on its own size
 local cute = require "cute"

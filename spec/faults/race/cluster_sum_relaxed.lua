@@ -2,7 +2,7 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/cluster_sum_relaxed.lua:39 in main chunk
 -- expect: cluster_sum_relaxed.lua:36: read after a write by a thread of another
---   block with nothing that orders them for the cluster: element 0 of shared
+--   block with nothing that orders them at cluster scope: element 0 of shared
 --   tensor 's' [race]
 -- expect: the other: cluster_sum_relaxed.lua:31, thread 31
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an

@@ -1,9 +1,10 @@
 -- A block's maximum by an atomic, read without a barrier.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/race/maximum_read_early.lua:25 in main chunk
--- expect: maximum_read_early.lua:23: read of what another warp writes, without
---   a barrier between the lines: element 0 of shared tensor 's' [race]
--- expect: the other: maximum_read_early.lua:21, thread 63
+-- expect: spec/faults/race/maximum_read_early.lua:26 in main chunk
+-- expect: maximum_read_early.lua:24: read of an element that another warp
+--   writes, with no barrier between the two lines: element 0 of shared tensor
+--   's' [race]
+-- expect: the other: maximum_read_early.lua:22, thread 63
 -- expect: put sync_threads() between the two lines
 local cute = require "cute"
 local arch = cute.arch

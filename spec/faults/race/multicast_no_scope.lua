@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/race/multicast_no_scope.lua:63 in main chunk
 -- expect: multicast_no_scope.lua:43: write after a read by a thread of another
---   block with nothing that orders them for the cluster: element 256 of shared
+--   block with nothing that orders them at cluster scope: element 256 of shared
 --   tensor 's' [race]
 -- expect: the other: multicast_no_scope.lua:49, thread 32
 -- expect: before it is filled anew, wait until all have read: an mbarrier that

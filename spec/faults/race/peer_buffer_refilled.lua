@@ -1,8 +1,8 @@
 -- A ring through the next block's memory. Fault: no wait until it was read.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_buffer_refilled.lua:51 in main chunk
--- expect: peer_buffer_refilled.lua:43: write after a write by a st.async whose
---   end was not waited for: element 0 of shared tensor 's' [race]
+-- expect: peer_buffer_refilled.lua:43: write after a write by an st.async whose
+--   completion was not waited for: element 0 of shared tensor 's' [race]
 -- expect: the other: the same line
 -- expect: wait for it (by its mbarrier, cp_async_bulk_wait_group or
 --   warpgroup.wait_group), then at a barrier

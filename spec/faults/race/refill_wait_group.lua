@@ -2,8 +2,8 @@
 -- store of the previous stage, not for that of its own.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/refill_wait_group.lua:61 in main chunk
--- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose end
---   was not waited for: element 64 of shared tensor 's' [race]
+-- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose
+--   completion was not waited for: element 64 of shared tensor 's' [race]
 -- expect: the other: refill_wait_group.lua:55
 -- expect: the wait left its group pending: cp_async_bulk_wait_group(1) waits
 --   for it, too

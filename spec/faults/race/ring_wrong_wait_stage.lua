@@ -3,7 +3,7 @@
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
 -- expect: spec/faults/race/ring_wrong_wait_stage.lua:61 in main chunk
 -- expect: ring_wrong_wait_stage.lua:51: read after a write by a bulk copy whose
---   end was not waited for: element 516 of shared tensor 's' [race]
+--   completion was not waited for: element 516 of shared tensor 's' [race]
 -- expect: the other: ring_wrong_wait_stage.lua:42
 -- expect: wait at the mbarrier that it completes before the read
 -- expect: 2 more may follow from it

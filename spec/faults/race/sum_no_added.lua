@@ -1,10 +1,11 @@
 -- Adds the values of a block by halves. Fault: no barrier follows a step of the
 -- sum.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
--- expect: spec/faults/race/sum_no_added.lua:36 in main chunk
--- expect: sum_no_added.lua:27: read of what another warp writes, without a
---   barrier between the lines: element 32 of shared tensor 's' [race]
--- expect: the other: sum_no_added.lua:21, thread 32
+-- expect: spec/faults/race/sum_no_added.lua:37 in main chunk
+-- expect: sum_no_added.lua:28: read of an element that another warp writes,
+--   with no barrier between the two lines: element 32 of shared tensor 's'
+--   [race]
+-- expect: the other: sum_no_added.lua:22, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: 1 more may follow from it
 local cute = require "cute"

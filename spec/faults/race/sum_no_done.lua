@@ -2,8 +2,8 @@
 -- read.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/race/sum_no_done.lua:35 in main chunk
--- expect: sum_no_done.lua:33: read of what another warp writes, without a
---   barrier between the lines: element 0 of shared tensor 's' [race]
+-- expect: sum_no_done.lua:33: read of an element that another warp writes, with
+--   no barrier between the two lines: element 0 of shared tensor 's' [race]
 -- expect: the other: sum_no_done.lua:28, thread 0
 -- expect: put sync_threads() between the two lines, outside of the branch
 local cute = require "cute"

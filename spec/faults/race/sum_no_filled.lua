@@ -1,9 +1,10 @@
 -- Adds the values of a block by halves. Fault: no barrier follows the stores.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
--- expect: spec/faults/race/sum_no_filled.lua:35 in main chunk
--- expect: sum_no_filled.lua:20: read of what another warp writes, without a
---   barrier between the lines: element 64 of shared tensor 's' [race]
--- expect: the other: sum_no_filled.lua:16, thread 64
+-- expect: spec/faults/race/sum_no_filled.lua:36 in main chunk
+-- expect: sum_no_filled.lua:21: read of an element that another warp writes,
+--   with no barrier between the two lines: element 64 of shared tensor 's'
+--   [race]
+-- expect: the other: sum_no_filled.lua:17, thread 64
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: 1 more may follow from it
 local cute = require "cute"

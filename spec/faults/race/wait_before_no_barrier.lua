@@ -2,7 +2,7 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/wait_before_no_barrier.lua:43 in main chunk
 -- expect: wait_before_no_barrier.lua:32: write after a read by a bulk copy
---   whose end was not waited for: element 1 of shared tensor 's' [race]
+--   whose completion was not waited for: element 1 of shared tensor 's' [race]
 -- expect: the other: wait_before_no_barrier.lua:37
 -- expect: its own threads waited for it; put sync_threads(), or an mbarrier
 --   that they arrive at, between their wait and this line

@@ -2,7 +2,7 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/wait_group_other_thread.lua:42 in main chunk
 -- expect: wait_group_other_thread.lua:40: write after a read by a bulk copy
---   whose end was not waited for: element 0 of shared tensor 's' [race]
+--   whose completion was not waited for: element 0 of shared tensor 's' [race]
 -- expect: the other: wait_group_other_thread.lua:32
 -- expect: a wait counts for the threads alone that started it: let those wait,
 --   then meet the others at a barrier

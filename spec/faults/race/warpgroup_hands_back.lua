@@ -1,8 +1,8 @@
 -- Two warpgroups multiply from one stage; only the first one releases it.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/warpgroup_hands_back.lua:73 in main chunk
--- expect: warpgroup_hands_back.lua:47: write after a read by wgmma whose end
---   was not waited for: element 0 of shared tensor 's' [race]
+-- expect: warpgroup_hands_back.lua:47: write after a read by wgmma whose
+--   completion was not waited for: element 0 of shared tensor 's' [race]
 -- expect: the other: warpgroup_hands_back.lua:57
 -- expect: its own threads waited for it; put sync_threads(), or an mbarrier
 --   that they arrive at, between their wait and this line

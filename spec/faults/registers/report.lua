@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/registers/report.lua:13 in run
--- expect: report.lua:19: setmaxnreg decreases threads that have 24 registers to
---   40 [registers]
+-- expect: report.lua:19: setmaxnreg.dec cannot change 24 registers a
+--   thread to 40 [registers]
 -- expect: setmaxregister_decrease gives registers back, setmaxregister_increase
 --   takes them
 local cute = require "cute"

@@ -1,9 +1,9 @@
 -- The loader's warps release registers in a branch that one of them skips.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/registers/setmaxnreg_three_warps.lua:20 in main chunk
--- expect: setmaxnreg_three_warps.lua:16: warp 3 ended without the setmaxnreg
---   for 40 registers that warp 0 executed: all warps of a warpgroup (0 to 3) do
---   [registers]
+-- expect: setmaxnreg_three_warps.lua:16: warp 3 exited without executing the
+--   setmaxnreg for 40 registers that warp 0 executed: all warps of a warpgroup
+--   (0 to 3) must execute it [registers]
 -- expect: all four warps of a warpgroup execute one setmaxnreg: outside of the
 --   branch, or in one for whole warpgroups (warp_idx() // 4)
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: arrive_expect_tx.lua:30: no warp can go on: 2 warps wait (warp 0, 1)
 --   at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 1 of 1
---   arrival; 256 bytes came that nobody expected [deadlock]
+--   arrival; 256 bytes arrived that no expect_tx announced [deadlock]
 -- expect: made: arrive_expect_tx.lua:22
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come

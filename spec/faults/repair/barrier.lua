@@ -1,8 +1,8 @@
 -- Two warps exchange values with no barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: barrier.lua:16: read of what another warp writes, without a barrier
---   between the lines: element 32 of shared tensor 's' [race]
+-- expect: barrier.lua:16: read of an element that another warp writes, with no
+--   barrier between the two lines: element 32 of shared tensor 's' [race]
 -- expect: the other: barrier.lua:15, thread 32
 -- expect: put sync_threads() between the two lines
 -- expect: mended by cute.arch.sync_threads() before barrier.lua:16

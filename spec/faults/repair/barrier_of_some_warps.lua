@@ -1,12 +1,13 @@
 -- Two of four warps exchange values with no barrier.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: barrier_of_some_warps.lua:18: read of what another warp writes,
---   without a barrier between the lines: element 32 of shared tensor 's' [race]
--- expect: the other: barrier_of_some_warps.lua:17, thread 32
+-- expect: barrier_of_some_warps.lua:19: read of an element that another warp
+--   writes, with no barrier between the two lines: element 32 of shared tensor
+--   's' [race]
+-- expect: the other: barrier_of_some_warps.lua:18, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
 -- expect: mended by cute.arch.barrier(1, 64) before
---   barrier_of_some_warps.lua:18
+--   barrier_of_some_warps.lua:19
 local cute = require "cute"
 local arch = cute.arch
 

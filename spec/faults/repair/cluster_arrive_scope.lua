@@ -2,7 +2,7 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_arrive_scope.lua:34: read after a write by a thread of
---   another block with nothing that orders them for the cluster: element 63 of
+--   another block with nothing that orders them at cluster scope: element 63 of
 --   shared tensor 's' [race]
 -- expect: the other: cluster_arrive_scope.lua:31, thread 63
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an

@@ -1,8 +1,8 @@
 -- A block ends while its peer may read from it.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cluster_last.lua:26: shared memory of block (1,0,0), which may have
---   ended: none of its threads waits for this [exited-block]
+-- expect: cluster_last.lua:26: access to shared memory of block (1,0,0), which
+--   may have exited: none of its threads waits for this access [exited-block]
 -- expect: let the block wait for it, or meet the cluster once more
 --   (cluster_arrive, cluster_wait) before it ends
 -- expect: mended by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the

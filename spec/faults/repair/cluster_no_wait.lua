@@ -1,9 +1,9 @@
 -- Nothing waits for a peer's arrival.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cluster_no_wait.lua:34: read of what a thread of another block
---   writes, with nothing that orders them for the cluster: element 63 of shared
---   tensor 's' [race]
+-- expect: cluster_no_wait.lua:34: read of an element that a thread of another
+--   block writes, with nothing that orders them at cluster scope: element 63 of
+--   shared tensor 's' [race]
 -- expect: the other: cluster_no_wait.lua:32, thread 63
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an
 --   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =

@@ -1,9 +1,9 @@
 -- A block reads from its peer, with no barrier of the cluster.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cluster_read.lua:28: read of what a thread of another block writes,
---   with nothing that orders them for the cluster: element 0 of shared tensor
---   's' [race]
+-- expect: cluster_read.lua:28: read of an element that a thread of another
+--   block writes, with nothing that orders them at cluster scope: element 0 of
+--   shared tensor 's' [race]
 -- expect: the other: cluster_read.lua:27, thread 0
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an
 --   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =

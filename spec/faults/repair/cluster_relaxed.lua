@@ -2,7 +2,7 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cluster_relaxed.lua:29: read after a write by a thread of another
---   block with nothing that orders them for the cluster: element 63 of shared
+--   block with nothing that orders them at cluster scope: element 63 of shared
 --   tensor 's' [race]
 -- expect: the other: cluster_relaxed.lua:26, thread 63
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an

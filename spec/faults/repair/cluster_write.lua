@@ -1,9 +1,9 @@
 -- A block reads what its peer writes, with no barrier of the cluster.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cluster_write.lua:28: read of what a thread of another block writes,
---   with nothing that orders them for the cluster: element 0 of distributed
---   shared tensor 'peer' [race]
+-- expect: cluster_write.lua:28: read of an element that a thread of another
+--   block writes, with nothing that orders them at cluster scope: element 0 of
+--   distributed shared tensor 'peer' [race]
 -- expect: the other: cluster_write.lua:27, thread 0
 -- expect: cluster_arrive() and cluster_wait() between the two lines, or an
 --   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =

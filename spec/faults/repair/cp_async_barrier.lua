@@ -1,11 +1,12 @@
 -- No barrier follows the wait for a group of copies.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cp_async_barrier.lua:19: read of what another warp writes, without a
---   barrier between the lines: element 131 of shared tensor 's' [race]
--- expect: the other: cp_async_barrier.lua:15, thread 32
+-- expect: cp_async_barrier.lua:20: read of an element that another warp writes,
+--   with no barrier between the two lines: element 131 of shared tensor 's'
+--   [race]
+-- expect: the other: cp_async_barrier.lua:16, thread 32
 -- expect: put sync_threads() between the two lines
--- expect: mended by cute.arch.sync_threads() before cp_async_barrier.lua:19
+-- expect: mended by cute.arch.sync_threads() before cp_async_barrier.lua:20
 local cute = require "cute"
 local arch = cute.arch
 

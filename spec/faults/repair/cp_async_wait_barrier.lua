@@ -2,7 +2,7 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_wait_barrier.lua:21: read of shared memory while a cp.async
---   to it is in flight (no barrier behind its wait): element 127 of shared
+--   to it is in flight (no barrier after its wait): element 127 of shared
 --   tensor 's' [async-in-flight]
 -- expect: the cp.async: cp_async_wait_barrier.lua:18, thread 31
 -- expect: put sync_threads() behind the cp_async_wait_group(n) of the threads

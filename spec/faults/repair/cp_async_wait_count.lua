@@ -2,7 +2,7 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: cp_async_wait_count.lua:23: read of shared memory while a cp.async to
---   it is in flight (the wait before left 2 groups pending): element 127 of
+--   it is in flight (the preceding wait left 2 groups pending): element 127 of
 --   shared tensor 's' [async-in-flight]
 -- expect: the cp.async: cp_async_wait_count.lua:18, thread 31
 -- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,

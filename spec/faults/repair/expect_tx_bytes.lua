@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: expect_tx_bytes.lua:32: no warp can go on: 2 warps wait (warp 0, 1)
 --   at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks
---   nothing; 128 bytes came that nobody expected [deadlock]
+--   nothing; 128 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: expect_tx_bytes.lua:22
 -- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
 --   them lies outside: expect all that come

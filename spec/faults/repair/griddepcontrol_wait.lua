@@ -2,7 +2,7 @@
 -- run: check --surgeon
 -- expect: check: kernel first: ok
 -- expect: check: kernel second: bug
--- expect: griddepcontrol_wait.lua:22: read of what the launch before this one
+-- expect: griddepcontrol_wait.lua:22: read of memory that the previous launch
 --   writes, with no griddepcontrol_wait() in between: element 0 of global
 --   tensor 'a' [dependent-launch]
 -- expect: cute.arch.griddepcontrol_wait() before the first access to memory

@@ -2,8 +2,8 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: named_arrive.lua:20: no warp can go on: 2 warps wait (warp 2, 3) at
---   barrier 1, where 64 threads came and 128 are needed; 2 warps ended without
---   coming [deadlock]
+--   barrier 1, where 64 threads arrived and 128 are needed; 2 warps exited
+--   without arriving [deadlock]
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come
 -- expect: mended by cute.arch.barrier_arrive(1, 128) at the end of

@@ -3,7 +3,7 @@
 -- expect: check: kernel k: bug
 -- expect: ring_empty.lua:35: no warp can go on: 1 warp waits (warp 1) at
 --   mbarrier 'full'[0] for the end of phase 3 (parity 1), which lacks 32 of 32
---   arrivals; 1 warp ended without coming [deadlock]
+--   arrivals; 1 warp exited without arriving [deadlock]
 -- expect: made: ring_empty.lua:22
 -- expect: no thread that is left comes there: make it for those that do, or let
 --   the others come

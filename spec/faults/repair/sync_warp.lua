@@ -1,9 +1,9 @@
 -- Lanes of one warp exchange values with no sync_warp.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: sync_warp.lua:17: read of what another lane of the warp writes,
---   without a __syncwarp between the lines: element 1 of shared tensor 's'
---   [warp-race]
+-- expect: sync_warp.lua:17: read of an element that another lane of the warp
+--   writes, with no __syncwarp between the two lines: element 1 of shared
+--   tensor 's' [warp-race]
 -- expect: the other: sync_warp.lua:16, thread 1
 -- expect: put cute.arch.sync_warp() between the two lines
 -- expect: mended by cute.arch.sync_warp() before sync_warp.lua:17

@@ -1,8 +1,8 @@
 -- A changed tensor map is used and not acquired.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: tensormap_acquire.lua:28: this tensor map was changed and not
---   acquired since: element 0 of global tensor 'm' [tensor-map]
+-- expect: tensormap_acquire.lua:28: this tensor map was changed but not
+--   acquired afterwards: element 0 of global tensor 'm' [tensor-map]
 -- expect: the other: tensormap_acquire.lua:25
 -- expect: fence_tma_desc_acquire() in the thread that copies, behind a barrier
 -- expect: mended by cute.nvgpu.cpasync.fence_tma_desc_acquire(...) of its map

@@ -1,8 +1,8 @@
 -- A tensor map is changed and not released.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: tensormap_release.lua:29: this tensor map was changed and not
---   released since: element 0 of global tensor 'm' [tensor-map]
+-- expect: tensormap_release.lua:29: this tensor map was changed but not
+--   released afterwards: element 0 of global tensor 'm' [tensor-map]
 -- expect: the other: tensormap_release.lua:26
 -- expect: fence_tma_desc_release() in the thread that changed it, or
 --   cp_fence_tma_desc_release() from shared memory

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/runaway/report.lua:12 in run
--- expect: report.lua:16: a warp executed 1001 instructions without coming to
---   its end [runaway]
+-- expect: report.lua:16: a warp executed 1001 instructions without finishing
+--   [runaway]
 -- expect: does the loop end? otherwise raise the budget option
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/signed-overflow/report.lua:13 in main chunk
--- expect: report.lua:14: a result that 32 bits do not hold is compared, divided
---   or shifted: compilers take it that signed integers do not overflow
+-- expect: report.lua:14: a result that overflows 32 bits is compared, divided
+--   or shifted: compilers assume that signed integers do not overflow
 --   [signed-overflow]
 -- expect: the result: the same line
 -- expect: compute it in i64, x:to(cute.i64) + y, or in u32, which wraps:

@@ -1,8 +1,8 @@
 -- A tensor map changes for each group; its acquire is before the loop.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-map/map_acquired_once.lua:53 in main chunk
--- expect: map_acquired_once.lua:45: this tensor map was changed and not
---   acquired since: element 0 of global tensor 'map' [tensor-map]
+-- expect: map_acquired_once.lua:45: this tensor map was changed but not
+--   acquired afterwards: element 0 of global tensor 'map' [tensor-map]
 -- expect: the other: map_acquired_once.lua:37
 -- expect: fence_tma_desc_acquire() in the thread that copies, behind a barrier
 local cute = require "cute"

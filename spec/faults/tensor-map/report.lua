@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-map/report.lua:12 in run
--- expect: report.lua:32: this tensor map was changed and not released since:
---   element 0 of global tensor 'maps' [tensor-map]
+-- expect: report.lua:32: this tensor map was changed but not released
+--   afterwards: element 0 of global tensor 'maps' [tensor-map]
 -- expect: the other: report.lua:29
 -- expect: fence_tma_desc_release() in the thread that changed it, or
 --   cp_fence_tma_desc_release() from shared memory

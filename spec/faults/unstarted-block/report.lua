@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/unstarted-block/report.lua:14 in run
 -- expect: report.lua:23: element 0 of distributed shared tensor 'there' of
---   block (0,0,0), which may not have begun: no barrier of the cluster is
---   before this [unstarted-block]
+--   block (0,0,0), which may not have started: no cluster barrier comes before
+--   this access [unstarted-block]
 -- expect: meet the cluster before (cluster_arrive, cluster_wait): then all of
 --   its blocks run
 local cute = require "cute"

@@ -2,9 +2,9 @@
 -- writes.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/warp-race/sum_no_warp_put.lua:37 in main chunk
--- expect: sum_no_warp_put.lua:28: read of what another lane of the warp writes,
---   without a __syncwarp between the lines: element 8 of shared tensor 's'
---   [warp-race]
+-- expect: sum_no_warp_put.lua:28: read of an element that another lane of the
+--   warp writes, with no __syncwarp between the two lines: element 8 of shared
+--   tensor 's' [warp-race]
 -- expect: the other: sum_no_warp_put.lua:30, thread 8
 -- expect: put cute.arch.sync_warp() behind sum_no_warp_put.lua:30, before
 --   sum_no_warp_put.lua:28 runs again, outside of the branch

@@ -1,8 +1,8 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/warpgroup-mismatch/report.lua:15 in run
--- expect: report.lua:37: warp 0 issues another MMA than others of its warpgroup
---   (warps 0 to 3), or with other descriptors or ACCUMULATE
+-- expect: report.lua:37: warp 0 issues a different MMA than the rest of its
+--   warpgroup (warps 0 to 3), or uses different descriptors or ACCUMULATE
 --   [warpgroup-mismatch]
 -- expect: the other: the same line
 -- expect: all 128 threads of a warpgroup come to each of its MMAs, with the

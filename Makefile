@@ -293,3 +293,4 @@ FORCE:
 .PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
   bench ladders fuzz install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
+# SPDX-License-Identifier: MIT

@@ -51,3 +51,4 @@ return function(o)
     end)
   end)}
 end
+-- SPDX-License-Identifier: MIT

@@ -130,3 +130,4 @@ return function(o)
     grid = function(S, H, B) return {tiles.count(S, p.tile[1]), H, B} end,
   }
 end
+-- SPDX-License-Identifier: MIT

@@ -286,3 +286,4 @@ return function(o)
   end
   return list
 end
+-- SPDX-License-Identifier: MIT

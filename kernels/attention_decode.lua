@@ -145,3 +145,4 @@ return function(o)
     end,
   }
 end
+-- SPDX-License-Identifier: MIT

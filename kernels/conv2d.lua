@@ -158,3 +158,4 @@ return function(options)
     end)
   return conv
 end
+-- SPDX-License-Identifier: MIT

@@ -68,3 +68,4 @@ function copytile.inside(thr, t, tiler, at)
 end
 
 return sign.module("kernels.copytile", copytile)
+-- SPDX-License-Identifier: MIT

@@ -487,3 +487,4 @@ return function(o)
            {table.unpack(args, ins + 1, ins + outs)}, more)
     end)}
 end
+-- SPDX-License-Identifier: MIT

@@ -472,3 +472,4 @@ function Softmax:finish(acc)
 end
 
 return sign.module("kernels.flash", flash)
+-- SPDX-License-Identifier: MIT

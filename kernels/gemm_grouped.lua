@@ -54,3 +54,4 @@ return function(o)
     end)
   return out
 end
+-- SPDX-License-Identifier: MIT

@@ -522,3 +522,4 @@ setmetatable(gemm_int4, {__call = function(_, o)
 end})
 
 return sign.module("kernels.gemm_int4", gemm_int4)
+-- SPDX-License-Identifier: MIT

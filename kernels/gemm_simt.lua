@@ -68,3 +68,4 @@ return function(o)
   end
   return require "kernels.gemm_sm80"(p)
 end
+-- SPDX-License-Identifier: MIT

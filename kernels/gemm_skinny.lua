@@ -360,3 +360,4 @@ setmetatable(gemm_skinny, {__call = function(_, o)
 end})
 
 return sign.module("kernels.gemm_skinny", gemm_skinny)
+-- SPDX-License-Identifier: MIT

@@ -463,3 +463,4 @@ return function(o)
     end)
   return gemm
 end
+-- SPDX-License-Identifier: MIT

@@ -329,3 +329,4 @@ setmetatable(gemm_sm90, {__call = function(_, given)
 end})
 
 return sign.module("kernels.gemm_sm90", gemm_sm90)
+-- SPDX-License-Identifier: MIT

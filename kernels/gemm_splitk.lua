@@ -63,3 +63,4 @@ return function(o, base)
     end)
   return out
 end
+-- SPDX-License-Identifier: MIT

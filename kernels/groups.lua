@@ -144,3 +144,4 @@ function groups.most(form, m, count, rows)
 end
 
 return sign.module("kernels.groups", groups)
+-- SPDX-License-Identifier: MIT

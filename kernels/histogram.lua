@@ -104,3 +104,4 @@ return function(o)
       count(h, X, H)
     end)}
 end
+-- SPDX-License-Identifier: MIT

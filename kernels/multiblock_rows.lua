@@ -171,3 +171,4 @@ function multiblock.sweep(plan, m, sources, sums, part, use)
 end
 
 return sign.module("kernels.multiblock_rows", multiblock)
+-- SPDX-License-Identifier: MIT

@@ -366,3 +366,4 @@ norm.rms_backward = backward_maker(false)
 norm.layer_backward = backward_maker(true)
 
 return sign.module("kernels.norm", norm)
+-- SPDX-License-Identifier: MIT

@@ -123,3 +123,4 @@ end
 function rules.widest(bits, n) return core.gcd(128 // bits, n) end
 
 return sign.module("kernels.operand_rules", rules)
+-- SPDX-License-Identifier: MIT

@@ -236,3 +236,4 @@ function reduce.columns(o)
 end
 
 return sign.module("kernels.reduce", reduce)
+-- SPDX-License-Identifier: MIT

@@ -674,3 +674,4 @@ function reduce_tensor.across(o)
 end
 
 return sign.module("kernels.reduce_tensor", reduce_tensor)
+-- SPDX-License-Identifier: MIT

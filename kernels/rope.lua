@@ -85,3 +85,4 @@ return function(o)
     else cute.when(cute.lt(i, total), body) end
   end)}
 end
+-- SPDX-License-Identifier: MIT

@@ -453,3 +453,4 @@ function rows.check(plan, what, ...)
 end
 
 return sign.module("kernels.rows", rows)
+-- SPDX-License-Identifier: MIT

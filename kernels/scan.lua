@@ -341,3 +341,4 @@ return function(o)
     kernel = cute.kernel("scan", {block = s.block, min_blocks = blocks},
       function(X, Y, state) one_pass(s, X, Y, state) end)}
 end
+-- SPDX-License-Identifier: MIT

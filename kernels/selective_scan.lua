@@ -348,3 +348,4 @@ return function(o)
               {z = z, D = D, bias = bias, h0 = h0, h1 = h1})
       end)}
 end
+-- SPDX-License-Identifier: MIT

@@ -122,3 +122,4 @@ return function(o)
     else held(plan, ...) end
   end)}
 end
+-- SPDX-License-Identifier: MIT

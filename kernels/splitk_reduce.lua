@@ -61,3 +61,4 @@ return function(acc, o)
   end)
   return last
 end
+-- SPDX-License-Identifier: MIT

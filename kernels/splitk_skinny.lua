@@ -234,3 +234,4 @@ function splitk_skinny.leave(p, at, sums, D, s, ...)
 end
 
 return sign.module("kernels.splitk_skinny", splitk_skinny)
+-- SPDX-License-Identifier: MIT

@@ -240,3 +240,4 @@ return function(o)
       t:run(X, Y, I)
     end)}
 end
+-- SPDX-License-Identifier: MIT

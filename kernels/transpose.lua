@@ -307,3 +307,4 @@ return function(o)
       return list
     end}
 end
+-- SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ require "cutelua.bench.harness".run(arg, {
     return {i = {at}}
   end,
 })
+-- SPDX-License-Identifier: MIT

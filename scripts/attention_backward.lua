@@ -107,3 +107,4 @@ require "cutelua.bench.harness".run(arg, {
     return p.opt.causal and all / 2 or all
   end,
 })
+-- SPDX-License-Identifier: MIT

@@ -46,3 +46,4 @@ require "cutelua.bench.harness".run(arg, {
   tolerance = {bf16 = 2e-2, f16 = 3e-3, f32 = 1e-5},
   reference = function(p, i) return oracle.attention(p, i) end,
 })
+-- SPDX-License-Identifier: MIT

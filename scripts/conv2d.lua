@@ -96,3 +96,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = y}
   end,
 })
+-- SPDX-License-Identifier: MIT

@@ -49,3 +49,4 @@ require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_async, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix through shared memory with cp.async.",
 })
+-- SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_basic, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix through shared memory, element by element.",
 })
+-- SPDX-License-Identifier: MIT

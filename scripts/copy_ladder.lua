@@ -43,3 +43,4 @@ for i, r in ipairs(RUNGS) do rungs[i] = rung(table.unpack(r)) end
 copylesson.run(arg, {
   rungs = rungs, about = "All rungs of the copy ladder in one table.",
 })
+-- SPDX-License-Identifier: MIT

@@ -58,3 +58,4 @@ require "cutelua.bench.copylesson".run(arg, {
   compare = {{name = "unswizzled", kernel = kernel("copy_unswizzled", plain)}},
   about = "Copies a bf16 matrix through swizzled shared memory.",
 })
+-- SPDX-License-Identifier: MIT

@@ -38,3 +38,4 @@ require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_tile, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix as fast as the memory allows.",
 })
+-- SPDX-License-Identifier: MIT

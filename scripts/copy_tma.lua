@@ -162,3 +162,4 @@ spec.refuses = refuses
 spec.instead = {"copy_tile", assert(lib.script_spec(
   lib.folder() .. "copy_tile.lua", "cutelua.bench.copylesson", "run"))}
 copylesson.run(arg, spec)
+-- SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ require "cutelua.bench.copylesson".run(arg, {
   kernel = copy_vector, tile = TILE, block = THREADS,
   about = "Copies a bf16 matrix through shared memory in 16-byte vectors.",
 })
+-- SPDX-License-Identifier: MIT

@@ -49,3 +49,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = y}
   end,
 })
+-- SPDX-License-Identifier: MIT

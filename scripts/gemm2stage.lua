@@ -67,3 +67,4 @@ lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
   about = "C = A B^T in bf16, copies overlap multiplication (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

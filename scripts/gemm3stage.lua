@@ -114,3 +114,4 @@ lesson.gemm(arg, {
   tile = {BM, BN, BK}, block = mma:size(),
   about = "C = A B^T in bf16 with a 3-stage cp.async pipeline (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

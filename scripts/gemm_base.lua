@@ -84,3 +84,4 @@ lesson.gemm(arg, {
   general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2},
   about = "C = A B^T in bf16 on tensor cores, one tile at a time (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

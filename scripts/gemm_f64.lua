@@ -19,3 +19,4 @@ lesson.gemm(arg, {
   types = {"f64", "f64", "f64"},
   about = "C = A B^T in f64 on tensor cores (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

@@ -21,3 +21,4 @@ lesson.gemm(arg, {
   types = {"e4m3", "e4m3", "bf16"}, archs = {"sm_89", "sm_90a"},
   about = "C = A B^T of e4m3 with f32 sums, in bf16 (sm_89).",
 })
+-- SPDX-License-Identifier: MIT

@@ -53,3 +53,4 @@ require "cutelua.bench.harness".run(arg, {
     end)}
   end,
 })
+-- SPDX-License-Identifier: MIT

@@ -58,3 +58,4 @@ spec.about = "C = A B^T for Hopper: persistent blocks, specialised warps, "
   .. "clusters, TMA loads and stores (sm_90a)."
 
 lesson.gemm(arg, spec)
+-- SPDX-License-Identifier: MIT

@@ -89,3 +89,4 @@ require "cutelua.bench.harness".run(arg, {
     return {c = c}
   end,
 })
+-- SPDX-License-Identifier: MIT

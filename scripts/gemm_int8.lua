@@ -19,3 +19,4 @@ lesson.gemm(arg, {
   types = {"i8", "i8", "i32"}, sums = "i32",
   about = "C = A B^T of int8 with int32 sums (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

@@ -66,3 +66,4 @@ lesson.gemm(arg, {
   kernel = gemm, tile = {BM, BN, BK}, block = mma:size(),
   about = "C = A B^T in bf16, blocks in an order that suits L2 (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

@@ -49,3 +49,4 @@ lesson.gemm(arg, {
   grid = function(m, n) return {(m + BM - 1) // BM, (n + BN - 1) // BN} end,
   about = "C = A B^T in f32, straight from global memory (any GPU).",
 })
+-- SPDX-License-Identifier: MIT

@@ -63,3 +63,4 @@ lesson.gemm(arg, {
   types = {"f16", "f16", "f16"}, archs = {"sm_70", "sm_90a"},
   about = "C = A B^T in f16 with Volta's 8x8x4 tensor cores (sm_70).",
 })
+-- SPDX-License-Identifier: MIT

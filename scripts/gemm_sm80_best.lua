@@ -19,3 +19,4 @@ lesson.gemm(arg, {
   kernel = gemm.kernel, tile = gemm.tile, block = gemm.block,
   about = "C = A B^T in bf16: 128x256 tiles, 3 stages, 8 warps (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ require "cutelua.bench.harness".run(arg, {
   pieces = function(p) return oracle.pieces(p.m, p.n) end,
   reference = function(p, i) return {c = oracle.product(p, i)} end,
 })
+-- SPDX-License-Identifier: MIT

@@ -19,3 +19,4 @@ lesson.gemm(arg, {
   types = {"f32", "f32", "f32"}, tf32 = true,
   about = "C = A B^T of f32 in TF32 on tensor cores (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

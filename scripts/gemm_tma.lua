@@ -105,3 +105,4 @@ lesson.gemm(arg, {
   general = gemm_sm80 {tile = {BM, BN, BK}, stages = 2}, archs = {"sm_90a"},
   about = "C = A B^T in bf16 by TMA and one warpgroup's wgmma (sm_90a).",
 })
+-- SPDX-License-Identifier: MIT

@@ -89,3 +89,4 @@ lesson.gemm(arg, {
   needs = "wgmma",
   about = "C = A B^T in bf16 by one warpgroup's wgmma, no TMA (sm_90a).",
 })
+-- SPDX-License-Identifier: MIT

@@ -113,3 +113,4 @@ lesson.gemm(arg, {
   about = "C = A B^T in bf16 by a warp that loads and two warpgroups that "
     .. "multiply (sm_90a).",
 })
+-- SPDX-License-Identifier: MIT

@@ -29,3 +29,4 @@ require "cutelua.bench.harness".run(arg, {
     return {h = h}
   end,
 })
+-- SPDX-License-Identifier: MIT

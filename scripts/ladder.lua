@@ -250,3 +250,4 @@ local function timed(run)
 end
 
 lib.run(job, {gpu = timed(run_gpu), sim = timed(run_sim)})
+-- SPDX-License-Identifier: MIT

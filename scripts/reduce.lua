@@ -49,3 +49,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = {p.sum}}
   end,
 })
+-- SPDX-License-Identifier: MIT

@@ -34,3 +34,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = y}
   end,
 })
+-- SPDX-License-Identifier: MIT

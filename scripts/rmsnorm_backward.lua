@@ -66,3 +66,4 @@ require "cutelua.bench.harness".run(arg, {
     return {dx = dx, dw = {dw, at = i}}
   end,
 })
+-- SPDX-License-Identifier: MIT

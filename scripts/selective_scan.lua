@@ -52,3 +52,4 @@ require "cutelua.bench.harness".run(arg, {
     return channel(p, i // p.channels, i % p.channels)
   end,
 })
+-- SPDX-License-Identifier: MIT

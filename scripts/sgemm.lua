@@ -18,3 +18,4 @@ lesson.gemm(arg, {
   types = {"f32", "f32", "f32"}, layout = "nt",
   about = "C = A B^T in f32 on FMA units, 128x128 tiles (sm_80).",
 })
+-- SPDX-License-Identifier: MIT

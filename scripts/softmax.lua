@@ -32,3 +32,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = y}
   end,
 })
+-- SPDX-License-Identifier: MIT

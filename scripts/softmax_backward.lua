@@ -29,3 +29,4 @@ require "cutelua.bench.harness".run(arg, {
     return {dx = dx}
   end,
 })
+-- SPDX-License-Identifier: MIT

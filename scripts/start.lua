@@ -28,3 +28,4 @@ for i = 0, N - 1 do  -- the last element of a piece comes first
 end
 print(("y begins with %g, %g: ok"):format(y[0], y[1]))
 cute.draw "(8,4):(4,1)"  -- the address of each (row, column) of a layout
+-- SPDX-License-Identifier: MIT

@@ -33,3 +33,4 @@ require "cutelua.bench.harness".run(arg, {
     return {y = y, i = i}
   end,
 })
+-- SPDX-License-Identifier: MIT

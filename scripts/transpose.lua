@@ -76,3 +76,4 @@ require "cutelua.bench.copylesson".run(arg, {
            case(cute.f32, 4, {64, 64}, cute.make_swizzle(3, 2, 6))},
   about = "B = A^T through swizzled shared memory, in bf16 and f32.",
 })
+-- SPDX-License-Identifier: MIT

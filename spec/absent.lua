@@ -352,3 +352,4 @@ function absent.compare(seed)
 end
 
 return absent
+-- SPDX-License-Identifier: MIT

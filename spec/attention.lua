@@ -168,3 +168,4 @@ function attention.distance(t, want)
 end
 
 return attention
+-- SPDX-License-Identifier: MIT

@@ -406,3 +406,4 @@ function blamed.run(kernel, changes, seed)
 end
 
 return blamed
+-- SPDX-License-Identifier: MIT

@@ -211,3 +211,4 @@ function browser.drive(steps, opt)
 end
 
 return browser
+-- SPDX-License-Identifier: MIT

@@ -483,3 +483,4 @@ function calls.inside(seed, n, each)
 end
 
 return calls
+-- SPDX-License-Identifier: MIT

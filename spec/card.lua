@@ -350,3 +350,4 @@ function card.busy(dev, launch, each)
 end
 
 return card
+-- SPDX-License-Identifier: MIT

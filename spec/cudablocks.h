@@ -387,3 +387,4 @@ static void leave(void *p, size_t n) {
   fwrite(p, 1, n, stdout);
   free(p);
 }
+// SPDX-License-Identifier: MIT

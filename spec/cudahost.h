@@ -129,3 +129,4 @@ int main() {
   return 0;
 }
 #endif
+// SPDX-License-Identifier: MIT

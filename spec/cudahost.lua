@@ -133,3 +133,4 @@ function cudahost.run(runs)
 end
 
 return cudahost
+-- SPDX-License-Identifier: MIT

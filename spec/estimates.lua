@@ -398,3 +398,4 @@ function estimates.took(r)
 end
 
 return estimates
+-- SPDX-License-Identifier: MIT

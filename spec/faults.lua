@@ -222,3 +222,4 @@ function faults.mended(f)
 end
 
 return faults
+-- SPDX-License-Identifier: MIT

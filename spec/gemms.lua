@@ -188,3 +188,4 @@ function gemms.layouts(g, m, n, k)
 end
 
 return gemms
+-- SPDX-License-Identifier: MIT

@@ -251,3 +251,4 @@ function grouped.text(c)
 end
 
 return grouped
+-- SPDX-License-Identifier: MIT

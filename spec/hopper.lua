@@ -167,3 +167,4 @@ function hopper.wrong(number, device)
 end
 
 return hopper
+-- SPDX-License-Identifier: MIT

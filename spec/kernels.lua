@@ -235,3 +235,4 @@ function kernels.changed(name, f)
 end
 
 return kernels
+-- SPDX-License-Identifier: MIT

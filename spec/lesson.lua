@@ -11,3 +11,4 @@ return function(path, flag, text)
   return lesson.rung(assert(lib.script_spec(path, "cutelua.bench.lesson",
                                             "gemm", text)), flag)
 end
+-- SPDX-License-Identifier: MIT

@@ -118,3 +118,4 @@ function Table:print()
 end
 
 return measure
+-- SPDX-License-Identifier: MIT

@@ -138,3 +138,4 @@ report = cute.kernel("column", function(o)
 end)(cute.zeros({32}, cute.f32)):profile {grid = 1, block = 32}
 assert(#tostring(report:conflicts()[1]) > 100)
 assert(report:find_swizzle()[1].cured)
+-- SPDX-License-Identifier: MIT

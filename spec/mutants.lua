@@ -84,3 +84,4 @@ function mutants.run(m)
 end
 
 return mutants
+-- SPDX-License-Identifier: MIT

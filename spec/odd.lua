@@ -116,3 +116,4 @@ function odd.try(script, seed)
 end
 
 return odd
+-- SPDX-License-Identifier: MIT

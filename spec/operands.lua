@@ -766,3 +766,4 @@ function operands.try(f, refer)
 end
 
 return operands
+-- SPDX-License-Identifier: MIT

@@ -207,3 +207,4 @@ function ops.problems(it, random)
 end
 
 return ops
+-- SPDX-License-Identifier: MIT

@@ -105,3 +105,4 @@ add("images unfolded by TMA", function(size, seed)
 end)
 
 return ours
+-- SPDX-License-Identifier: MIT

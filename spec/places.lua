@@ -418,3 +418,4 @@ function places.host(programs)
 end
 
 return places
+-- SPDX-License-Identifier: MIT

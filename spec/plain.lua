@@ -217,3 +217,4 @@ function plain.at(c)
 end
 
 return plain
+-- SPDX-License-Identifier: MIT

@@ -139,3 +139,4 @@ function planted.untold(fault, r, texts)
 end
 
 return planted
+-- SPDX-License-Identifier: MIT

@@ -165,3 +165,4 @@ function printing.run(c, device)
 end
 
 return printing
+-- SPDX-License-Identifier: MIT

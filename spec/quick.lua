@@ -21,3 +21,4 @@ end
 assert.truthy, assert.falsy = assert.is_truthy, assert.is_falsy
 
 return assert
+-- SPDX-License-Identifier: MIT

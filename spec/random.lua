@@ -876,3 +876,4 @@ function random.shrink(p, fails)
 end
 
 return random
+-- SPDX-License-Identifier: MIT

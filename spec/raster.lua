@@ -17,3 +17,4 @@ function raster.brute(cm, cn, size, along_m)
 end
 
 return raster
+-- SPDX-License-Identifier: MIT

@@ -279,3 +279,4 @@ function rows.rope(o, maker)
 end
 
 return rows
+-- SPDX-License-Identifier: MIT

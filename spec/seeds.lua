@@ -37,3 +37,4 @@ function seeds.with(defaults)
 end
 
 return seeds
+-- SPDX-License-Identifier: MIT

@@ -209,3 +209,4 @@ function support.terminal(steps, env, words, cwd)
 end
 
 return support
+-- SPDX-License-Identifier: MIT

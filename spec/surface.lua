@@ -99,3 +99,4 @@ function surface.functions()
 end
 
 return surface
+-- SPDX-License-Identifier: MIT

@@ -678,3 +678,4 @@ function tma.suite(it, check, device)
 end
 
 return tma
+-- SPDX-License-Identifier: MIT

@@ -129,3 +129,4 @@ function support.map(inputs, f, from, to, extra)
 end
 
 return support
+-- SPDX-License-Identifier: MIT

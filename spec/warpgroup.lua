@@ -242,3 +242,4 @@ specs.cases = {
 }
 
 return specs
+-- SPDX-License-Identifier: MIT

@@ -857,3 +857,4 @@ for _, f in ipairs(faults) do
   last = line
 end
 os.exit(#faults == 0)
+-- SPDX-License-Identifier: MIT

@@ -34,3 +34,4 @@ for end in o d; do
     mv "$kept.$$" "$kept.$end" || rm -f "$kept.$$"
 done
 exit 0
+# SPDX-License-Identifier: MIT

@@ -67,6 +67,15 @@ rule("no tabs, no blanks at line ends", CODE, function(_, text, complain)
   end)
 end)
 
+rule("the last line of sources is their SPDX license", CODE,
+     function(path, text, complain)
+  if path:find "^spec/faults/" or path:find "^kernels/tuned/"
+    or path:find "%.cu$" then return end
+  if not text:find "SPDX%-License%-Identifier: MIT[^\n]*\n$" then
+    complain(1, "no SPDX-License-Identifier")
+  end
+end)
+
 -- setup.sh has a function named `test`, for that purpose; it always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
@@ -422,3 +431,4 @@ end
 
 print(("counts %d %d"):format(passed, failed))
 os.exit(failed == 0)
+-- SPDX-License-Identifier: MIT

@@ -147,3 +147,4 @@ for _, room in ipairs(sorted(rooms)) do
   end
 end
 os.exit(not failed)
+-- SPDX-License-Identifier: MIT

@@ -38,3 +38,4 @@ END
 deb=$build/cutelua_${version}_$arch.deb
 dpkg-deb --root-owner-group --build "$root" "$deb" >/dev/null
 echo "$deb: $(($(wc -c <"$deb") / 1024)) KiB, needs $needs"
+# SPDX-License-Identifier: MIT

@@ -180,3 +180,4 @@ if arg and arg[0] and arg[0]:find "docs%.lua$" then
 end
 
 return docs
+-- SPDX-License-Identifier: MIT

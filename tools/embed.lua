@@ -88,3 +88,4 @@ out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
   "  sizeof embedded_files / sizeof *embedded_files;\n"
 
 write(table.concat(out, "\n"))
+-- SPDX-License-Identifier: MIT

@@ -67,3 +67,4 @@ if arg and arg[0] and arg[0]:find "examples%.lua$" then
 end
 
 return examples
+-- SPDX-License-Identifier: MIT

@@ -97,3 +97,4 @@ if arg and arg[0] and arg[0]:find "figures%.lua$" then
 end
 
 return figures
+-- SPDX-License-Identifier: MIT

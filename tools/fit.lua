@@ -428,3 +428,4 @@ if writes then
   say("fitted", regrets_of(list))
   write()
 end
+-- SPDX-License-Identifier: MIT

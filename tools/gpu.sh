@@ -17,3 +17,4 @@ if [ -n "$CUTE_KIT" ] || ! command -v busted >/dev/null; then
   export CUTELUA PATH LUA_PATH LUA_CPATH
 fi
 exec sh tools/suite.sh "$build" gpu sanitizer
+# SPDX-License-Identifier: MIT

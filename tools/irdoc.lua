@@ -131,3 +131,4 @@ if arg and arg[0] and arg[0]:find "irdoc%.lua$" then
 end
 
 return irdoc
+-- SPDX-License-Identifier: MIT

@@ -25,3 +25,4 @@ echo 'require "busted.runner" {standalone = false}' >"$kit/bin/busted"
 # The specs call lua5.4, which is the program here.
 printf '#!/bin/sh\nexec "$CUTELUA" "$@"\n' >"$kit/bin/lua5.4"
 chmod +x "$kit"/bin/*
+# SPDX-License-Identifier: MIT

@@ -193,3 +193,4 @@ end
 
 write(PAGE, page)
 print("wrote " .. PAGE .. " and its charts")
+-- SPDX-License-Identifier: MIT

@@ -88,3 +88,4 @@ for k, o in ipairs(p.operands) do
 end
 print(json {operands = operands, launches = launches, bytes = p.bytes,
             flops = p.flops or false})
+-- SPDX-License-Identifier: MIT

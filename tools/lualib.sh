@@ -22,3 +22,4 @@ for file in lua5.4-*/src/*.c; do
 done
 ar rcs liblua.a ./*.o
 echo "$stamp" >stamp
+# SPDX-License-Identifier: MIT

@@ -53,3 +53,4 @@ put(".SH FILES", ".TP", ".I ~/.cache/cutelua", "compiled kernels", ".TP",
   "The documents in \\fI/usr/share/doc/cutelua\\fR, or where they were "
     .. "installed.")
 io.write(table.concat(out, "\n"), "\n")
+-- SPDX-License-Identifier: MIT

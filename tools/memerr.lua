@@ -27,3 +27,4 @@ end
 print(("%s: gets through with %d allocations; %d bad ends"):format(script, n,
   bad))
 os.exit(bad == 0)
+-- SPDX-License-Identifier: MIT

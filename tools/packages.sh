@@ -53,3 +53,4 @@ try "stock Lua uses it" lua5.4 -e 'local cute = require "cute"
   k(a):launch {grid = {1}, block = {32}, device = "sim"}
   assert(a[31] == 1)'
 rm -rf "$build/packages"
+# SPDX-License-Identifier: MIT

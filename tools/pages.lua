@@ -95,3 +95,4 @@ for i = 2, #arg do
         .. markdown.html(text, address(arg[i]))})
   end
 end
+-- SPDX-License-Identifier: MIT

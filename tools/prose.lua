@@ -396,3 +396,4 @@ if arg and arg[0] and arg[0]:find "prose%.lua$" then
 end
 
 return prose
+-- SPDX-License-Identifier: MIT

@@ -86,3 +86,4 @@ if arg and arg[0] and arg[0]:find "ptxdoc%.lua$" then
 end
 
 return ptxdoc
+-- SPDX-License-Identifier: MIT

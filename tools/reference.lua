@@ -438,3 +438,4 @@ if arg and arg[0] and arg[0]:find "reference%.lua$" then
 end
 
 return reference
+-- SPDX-License-Identifier: MIT

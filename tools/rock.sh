@@ -35,3 +35,4 @@ if [ -n "$rocks" ]; then
   ls "$rocks"/cutelua-*.rock
 fi
 rm -rf "$tree"
+# SPDX-License-Identifier: MIT

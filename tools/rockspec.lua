@@ -54,3 +54,4 @@ else
   if wrong then complain "run `lua5.4 tools/rockspec.lua write`" end
   os.exit(not wrong)
 end
+-- SPDX-License-Identifier: MIT

@@ -121,3 +121,4 @@ echo "setup: installing$wished$(size $wished)"
 # shellcheck disable=SC2086
 install $wished >/dev/null 2>&1 || echo "setup: goes on without$wished"
 exit 0
+# SPDX-License-Identifier: MIT

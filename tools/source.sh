@@ -20,3 +20,4 @@ apt update
 cd "$dir"
 rm -rf "$2"-*
 apt source "$2=$version"
+# SPDX-License-Identifier: MIT

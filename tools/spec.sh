@@ -53,3 +53,4 @@ echo "$seconds $spec" >>"$CUTE_OUT/seconds"
 } >"$out.all"
 cat "$out.all"
 exit 0
+# SPDX-License-Identifier: MIT

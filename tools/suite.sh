@@ -226,3 +226,4 @@ awk '{ p += $1; f += $2 } END {
   if (p + f == 0) f = 1
   printf "%d passed, %d failed\n", p, f
   exit f > 0 }' "$counts"
+# SPDX-License-Identifier: MIT

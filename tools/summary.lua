@@ -59,3 +59,4 @@ return function(options)
   busted.subscribe({"suite", "end"}, handler.suiteEnd)
   return handler
 end
+-- SPDX-License-Identifier: MIT

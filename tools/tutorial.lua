@@ -97,3 +97,4 @@ for lesson in lessons() do
 end
 write(folder .. "/tutorial.html", html.page {title = "cutelua: tutorial",
   style = STYLE, body = table.concat(body, "\n")})
+-- SPDX-License-Identifier: MIT

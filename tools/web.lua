@@ -137,3 +137,4 @@ for _, name in ipairs {"view.css", "view.js", "shelf-data.js", "parts.js"} do
   write(name, page[name])
 end
 write("workshop.html", whole(page["index.html"]))
+-- SPDX-License-Identifier: MIT

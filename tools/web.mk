@@ -96,3 +96,4 @@ web-files: $(WEB)/workshop.html $(WEB)/codemirror-LICENSE.txt
 	  printf '%9d bytes, %8d packed  %s\n' "$$(wc -c <$$f)" \
 	    "$$(gzip -9nc $$f | wc -c)" "$(WEB)/$$f"; done
 .PHONY: web-program web-source web-files
+# SPDX-License-Identifier: MIT

@@ -467,3 +467,4 @@ var cuteEditor = (function () {
   editor.nameAt = nameAt;
   return editor;
 })();
+// SPDX-License-Identifier: MIT

@@ -10,3 +10,4 @@ function make(tag, name, text) {
   if (text !== undefined) e.textContent = text;
   return e;
 }
+// SPDX-License-Identifier: MIT

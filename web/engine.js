@@ -318,3 +318,4 @@ class Engine {
     await this.replace({ok: false, stopped: true});
   }
 }
+// SPDX-License-Identifier: MIT

@@ -347,3 +347,4 @@ var cuteLessons = (function () {
 
   return {open: open, solved: solved};
 })();
+// SPDX-License-Identifier: MIT

@@ -548,3 +548,4 @@ var cuteResults = (function () {
       seconds: seconds};
   };
 })();
+// SPDX-License-Identifier: MIT

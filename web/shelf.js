@@ -271,3 +271,4 @@ var cuteShelf = (function () {
   return draw;
 })();
 if (typeof module != "undefined") module.exports = cuteShelf;
+// SPDX-License-Identifier: MIT

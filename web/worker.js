@@ -254,3 +254,4 @@ self.onmessage = async ({data}) => {
   self.postMessage({id, answer, dead, heap});
 };
 })();
+// SPDX-License-Identifier: MIT

@@ -702,3 +702,4 @@ var workshop = (function () {
     state: function () { return running ? "running"
       : state == "busy" ? "ready" : state; }};
 })();
+// SPDX-License-Identifier: MIT

@@ -612,3 +612,4 @@ const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c) {
   }
   return NULL;
 }
+// SPDX-License-Identifier: MIT

@@ -142,3 +142,4 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma);
 const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -140,3 +140,4 @@ const AtomCopyFam atom_copies_sm100[] = {
   UTCCP("2x64dp128bitlw0123", "([C],(32,128,2,2)):(0,(1,32,4096,0))",
         WHOLE("16384")),
   {0}};
+// SPDX-License-Identifier: MIT

@@ -53,3 +53,4 @@ extern const AtomMmaFam atom_sm89[], atom_sm90[], atom_sm100[], atom_sm120[];
 extern const AtomCopyFam atom_copies[], atom_copies_sm100[];
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -42,3 +42,4 @@ const AtomMmaFam atom_sm70[] = {
   VOLTA("NN", "col.col", COL, ROW),
   VOLTA("TT", "row.row", ROW, COL),
   {0}};
+// SPDX-License-Identifier: MIT

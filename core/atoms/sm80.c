@@ -156,3 +156,4 @@ const AtomMmaFam atom_sm120[] = {
       .sm_min = 120, .specific = true, .vs = 32, .sf_type = DT_E4M3,
       .flags = AMF_SPARSE | AMF_SCALE),
   {0}};
+// SPDX-License-Identifier: MIT

@@ -147,3 +147,4 @@ const AtomMmaFam atom_sm100[] = {
   UMMA2("MXF4_2x1SM_SS" UE4 "{M=256}," N2SM ",VS16," MM, "F32E2M1E2M1", 64,
         AMF_SCALE),
   {0}};
+// SPDX-License-Identifier: MIT

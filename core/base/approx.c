@@ -311,3 +311,4 @@ uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
   double rest = fma(a, -square, 1);
   return double_bits(fma(fma(rest, 0.375, 0.5), rest * y, y) * scale);
 }
+// SPDX-License-Identifier: MIT

@@ -32,3 +32,4 @@ uint32_t approx_tanh_f16(uint32_t x);
 uint32_t approx_tanh_bf16(uint32_t x);
 
 #endif
+// SPDX-License-Identifier: MIT

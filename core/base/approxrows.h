@@ -259,3 +259,4 @@ static const ApproxRow approx_tanh_rows[51] = {
 };
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -239,3 +239,4 @@ uint64_t base_nanotime(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+// SPDX-License-Identifier: MIT

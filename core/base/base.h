@@ -141,3 +141,4 @@ uint64_t base_random(uint64_t *state);
 uint64_t base_nanotime(void);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -441,3 +441,4 @@ bool bulk_gemm(const BulkMat *a, const BulkMat *b, const BulkMat *d, size_t m,
   bulk_parallel(gemm_thread, &g);
   return !atomic_load(&g.failed);
 }
+// SPDX-License-Identifier: MIT

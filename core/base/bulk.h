@@ -91,3 +91,4 @@ void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n, double *out);
 void bulk_parallel(void (*run)(void *arg), void *arg);
 
 #endif
+// SPDX-License-Identifier: MIT

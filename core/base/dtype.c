@@ -364,3 +364,4 @@ void dtype_store(DType t, void *p, size_t i, uint64_t bits) {
                                                : b[at >> 3] & ~one);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -120,3 +120,4 @@ uint64_t dtype_load(DType t, const void *p, size_t i);
 void dtype_store(DType t, void *p, size_t i, uint64_t bits);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ ERR(COMPILE, "compile-failed", "NVRTC rejected the generated source")
 ERR(DRIVER, "driver-error", "the CUDA driver or cuBLAS reported an error")
 ERR(MEMORY, "out-of-memory", "memory ran out")
 ERR(INTERNAL, "internal", "a defect of cutelua itself; please report it")
+// SPDX-License-Identifier: MIT

@@ -221,3 +221,4 @@ bool gemmcheck_run(const GemmCheck *g, GemmVerdict *v) {
   v->frobenius = all.sum_d == 0 ? 0 : sqrt(all.sum_d / all.sum_w);
   return ok;
 }
+// SPDX-License-Identifier: MIT

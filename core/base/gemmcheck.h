@@ -47,3 +47,4 @@ bool gemmcheck_run(const GemmCheck *g, GemmVerdict *v);
 bool gemmcheck_type(DType t);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -63,3 +63,4 @@ void nearest_offer_words(Nearest *to, const char *list) {
     nearest_offer(to, list, n);
   }
 }
+// SPDX-License-Identifier: MIT

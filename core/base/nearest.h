@@ -26,3 +26,4 @@ void nearest_offer(Nearest *to, const char *s, size_t n);
 void nearest_offer_words(Nearest *to, const char *list);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -79,3 +79,4 @@ void platform_signal(pthread_t thread, int sig) { pthread_kill(thread, sig); }
 void platform_end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 #endif
+// SPDX-License-Identifier: MIT

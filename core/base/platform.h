@@ -32,3 +32,4 @@ void platform_signal(pthread_t thread, int sig);
 void platform_end_with_parent(void);
 
 #endif
+// SPDX-License-Identifier: MIT

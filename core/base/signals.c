@@ -21,3 +21,4 @@ void signals_release(const SigHold *h) {
   sigaction(SIGTERM, &h->terminate, NULL);
   pthread_sigmask(SIG_SETMASK, &h->mask, NULL);
 }
+// SPDX-License-Identifier: MIT

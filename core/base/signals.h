@@ -25,3 +25,4 @@ void signals_hold(SigHold *h);
 void signals_release(const SigHold *h);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -47,3 +47,4 @@ uint64_t soft_eval(Soft s, const uint64_t x[3]) {
   }
   return one(s, lo) | one(s, hi) << 16;
 }
+// SPDX-License-Identifier: MIT

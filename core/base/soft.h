@@ -77,3 +77,4 @@ uint64_t soft_convert(Soft s, uint64_t a);
 uint64_t soft_integer(Soft s, const uint64_t x[3]);
 
 #endif
+// SPDX-License-Identifier: MIT

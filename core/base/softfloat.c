@@ -517,3 +517,4 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   }
   return 0;
 }
+// SPDX-License-Identifier: MIT

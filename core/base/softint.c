@@ -141,3 +141,4 @@ uint64_t soft_integer(Soft s, const uint64_t x[3]) {
   }
   return 0;
 }
+// SPDX-License-Identifier: MIT

@@ -284,3 +284,4 @@ void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
     put(words, 224 + 4 * i, 4, m->stride[i] >> 36);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -74,3 +74,4 @@ void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 int64_t tensormap_bytes(const TensorMap *m);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -508,3 +508,4 @@ void alglib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setrows(L, rows);
 }
+// SPDX-License-Identifier: MIT

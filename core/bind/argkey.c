@@ -787,3 +787,4 @@ LeafMemory argkey_memory(Ctx *cx, const Leaf *l) {
   return (LeafMemory){dim_value(t->off) * bits / 8,
                       (l->after * bits + 7) / 8};
 }
+// SPDX-License-Identifier: MIT

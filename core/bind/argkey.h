@@ -155,3 +155,4 @@ bool argkey_is_name(const char *s, size_t n);  // a valid field name: t.name
 const char *argkey_path(const Walk *w);  // "kernel k: argument 2.scale[3]"
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -622,3 +622,4 @@ void arglib_open(lua_State *L) {
   lua_setfield(L, LUA_REGISTRYINDEX, PUBLIC_NAMES);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -440,3 +440,4 @@ const Leaf *argmatch_fit(const Walk *w, const ArgKey *k) {
   if (k->symbolic) check_symbols(w->cx, k, leaf);
   return leaf;
 }
+// SPDX-License-Identifier: MIT

@@ -766,3 +766,4 @@ void atomlib_open(lua_State *L) {
     lua_pop(L, 1);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -251,3 +251,4 @@ int blaslib_version(lua_State *L) {
   lua_pushinteger(L, v);
   return 1;
 }
+// SPDX-License-Identifier: MIT

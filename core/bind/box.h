@@ -23,3 +23,4 @@ int fields_index(lua_State *L);
 int fields_tostring(lua_State *L);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -626,3 +626,4 @@ void buflib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -34,3 +34,4 @@ void buflib_note(lua_State *L, DType t, size_t i);
 void buflib_grew(lua_State *L, size_t bytes);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg) {
   if (!name) lua_pushnil(L);
   return name && name[0] != '(' ? name : NULL;
 }
+// SPDX-License-Identifier: MIT

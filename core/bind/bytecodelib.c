@@ -145,3 +145,4 @@ void bytecodelib_open(lua_State *L) {
     {"vm_at", l_vm_at}, {"vm_made", l_vm_made}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -73,3 +73,4 @@ void face_outside(lua_State *L) {
                "be done once, while the kernel is traced",
                ir_str(fn, fn->name));
 }
+// SPDX-License-Identifier: MIT

@@ -171,3 +171,4 @@ void cutelib_open(lua_State *L) {
   dtypes_open(L);
   kinds_open(L);
 }
+// SPDX-License-Identifier: MIT

@@ -17,3 +17,4 @@ void debuglib_end(lua_State *L, SimDebug *d);
 void debuglib_told(lua_State *L, const SimDebug *d);
 
 #endif
+// SPDX-License-Identifier: MIT

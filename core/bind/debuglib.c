@@ -393,3 +393,4 @@ void debuglib_open(lua_State *L) {
   face_newtype(L, MT_DEBUG, methods);
   lua_pop(L, 1);
 }
+// SPDX-License-Identifier: MIT

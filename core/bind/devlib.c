@@ -629,3 +629,4 @@ void devlib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -282,3 +282,4 @@ void face_setrows(lua_State *L, const FnRow *rows) {
     rows += n;
   }
 }
+// SPDX-License-Identifier: MIT

@@ -107,3 +107,4 @@ void donelib_check(Ctx *cx, lua_State *L) {
   check_flight(cx, L);
   check_tokens(cx, L);
 }
+// SPDX-License-Identifier: MIT

@@ -13,3 +13,4 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
                    const SimEdit **out);
 
 #endif
+// SPDX-License-Identifier: MIT

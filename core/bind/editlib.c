@@ -576,3 +576,4 @@ void editlib_open(lua_State *L) {
                                   {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -162,3 +162,4 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...) {
   make_visible(L);
   return 2;
 }
+// SPDX-License-Identifier: MIT

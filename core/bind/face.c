@@ -125,3 +125,4 @@ void face_set_str(lua_State *L, const char *k, const char *v) {
   lua_pushstring(L, v);
   lua_setfield(L, -2, k);
 }
+// SPDX-License-Identifier: MIT

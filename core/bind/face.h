@@ -250,3 +250,4 @@ void kernlib_push_address(lua_State *L);
 const TensorMarks *tensor_marks(lua_State *L, int idx);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -183,3 +183,4 @@ int fields_tostring(lua_State *L) {
   face_push_buf(L, &out);
   return 1;
 }
+// SPDX-License-Identifier: MIT

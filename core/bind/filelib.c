@@ -258,3 +258,4 @@ void filelib_open(lua_State *L) {
     {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -50,3 +50,4 @@ void generic_open(lua_State *L) {
   set_methods(L, MT_LAYOUT, METHODS);
   set_methods(L, MT_TENSOR, OF_TENSORS);
 }
+// SPDX-License-Identifier: MIT

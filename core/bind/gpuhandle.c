@@ -102,3 +102,4 @@ void gpulib_keep(lua_State *L, const Gpu *g, int idx) {
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   lua_pop(L, 1);
 }
+// SPDX-License-Identifier: MIT

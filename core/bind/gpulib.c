@@ -605,3 +605,4 @@ void gpulib_open(lua_State *L) {
   }
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

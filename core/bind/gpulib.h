@@ -79,3 +79,4 @@ bool recordlib_recording(lua_State *L);
 void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif
+// SPDX-License-Identifier: MIT

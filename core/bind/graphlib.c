@@ -146,3 +146,4 @@ void graphlib_open(lua_State *L) {
   lua_pop(L, 3);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -673,3 +673,4 @@ void hooklib_start(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &hook_key);
   hooklib_on(L, true);
 }
+// SPDX-License-Identifier: MIT

@@ -591,3 +591,4 @@ void hostlib_open(lua_State *L) {
   face_setfuncs(L, of_layouts);
   lua_pop(L, 1);
 }
+// SPDX-License-Identifier: MIT

@@ -225,3 +225,4 @@ void interrupt_open(lua_State *L) {
   luaL_setfuncs(L, funcs, 0);
   lua_pop(L, 1);
 }
+// SPDX-License-Identifier: MIT

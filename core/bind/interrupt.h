@@ -21,3 +21,4 @@ int interrupt_call(lua_State *L);
 void interrupt_open(lua_State *L);
 
 #endif
+// SPDX-License-Identifier: MIT

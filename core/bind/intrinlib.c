@@ -480,3 +480,4 @@ void intrinlib_open(lua_State *L) {
     {"intrinsics", l_intrinsics}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -82,3 +82,4 @@ void jitlib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

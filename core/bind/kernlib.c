@@ -366,3 +366,4 @@ void kernlib_open(lua_State *L) {
     {"on_device(tensor, memory)", l_on_device}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -490,3 +490,4 @@ void launchlib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -391,3 +391,4 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape) {
   for (size_t i = 0; i < n; i++) o[i] = dim_int(cx, (int64_t)(n - i));
   return tup_like(cx, shape, o);
 }
+// SPDX-License-Identifier: MIT

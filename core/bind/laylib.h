@@ -90,3 +90,4 @@ void layoutfn_hold(lua_State *L, Layout l, int first);
 int tuplelib_index(lua_State *L);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -150,3 +150,4 @@ void layoutfn_open(lua_State *L) {
   lua_setmetatable(L, -2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &layoutfn_key);
 }
+// SPDX-License-Identifier: MIT

@@ -418,3 +418,4 @@ void layoutlib_open(lua_State *L) {
   face_setrows(L, rows);
   constants_open(L);
 }
+// SPDX-License-Identifier: MIT

@@ -227,3 +227,4 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 void mathlib_open(lua_State *L) { face_setrows(L, rows); }
+// SPDX-License-Identifier: MIT

@@ -54,3 +54,4 @@ int luaopen_cute_core(lua_State *L) {
   dispatch_open(L);
   return 1;
 }
+// SPDX-License-Identifier: MIT

@@ -52,3 +52,4 @@ Tup laylib_stride(Ctx *cx, lua_State *L, Layout l) {
                layout_text(cx, l));
   return layout_stride(cx, l);
 }
+// SPDX-License-Identifier: MIT

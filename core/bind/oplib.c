@@ -246,3 +246,4 @@ void oplib_open(lua_State *L) {
   face_setrows(L, booleans);
   lua_pop(L, 4);
 }
+// SPDX-License-Identifier: MIT

@@ -662,3 +662,4 @@ void plan_cache_open(lua_State *L) {
   lua_pop(L, 3);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -161,3 +161,4 @@ void printlib_open(lua_State *L) {
     {"printf", l_printf}, {"traced_numbers", l_traced_numbers}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -224,3 +224,4 @@ void ptxlib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, fns);
 }
+// SPDX-License-Identifier: MIT

@@ -176,3 +176,4 @@ const char *face_public(lua_State *L, char name[96]) {
   snprintf(name, 96, "%s", p.name);
   return name;
 }
+// SPDX-License-Identifier: MIT

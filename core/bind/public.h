@@ -69,3 +69,4 @@ void arglib_set(lua_State *L, Setting *s, Entry e);
 void arglib_check_count(lua_State *L, const Entry *e);
 
 #endif
+// SPDX-License-Identifier: MIT

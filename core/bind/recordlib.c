@@ -77,3 +77,4 @@ void recordlib_open(lua_State *L) {
     {"recorded", l_recorded}, {NULL, NULL}};
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -8,3 +8,4 @@
 SimRequests *requestlib_push(lua_State *L);  // an empty list
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -137,3 +137,4 @@ enum {
 int dispatch_kind(lua_State *L, int idx);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -122,3 +122,4 @@ const char *face_show(lua_State *L, int idx) {
   put_value(L, lua_absindex(L, idx), &out, 0);
   return lua_pushlstring(L, out.p, out.n);
 }
+// SPDX-License-Identifier: MIT

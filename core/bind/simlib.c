@@ -741,3 +741,4 @@ void simlib_open(lua_State *L) {
   face_setfuncs(L, funcs);
   kinds_open(L);
 }
+// SPDX-License-Identifier: MIT

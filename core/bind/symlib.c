@@ -150,3 +150,4 @@ void symlib_open(lua_State *L) {
   lua_pop(L, 2);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

@@ -213,3 +213,4 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);
 }
+// SPDX-License-Identifier: MIT

@@ -147,3 +147,4 @@ Tup tensorlib_coord(Ctx *cx, lua_State *L, int first) {
   tupb_close(cx, &b);
   return tupb_done(cx, &b);
 }
+// SPDX-License-Identifier: MIT

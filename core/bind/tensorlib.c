@@ -439,3 +439,4 @@ void tensorlib_open(lua_State *L) {
   methods_open(L);
   face_setrows(L, rows);
 }
+// SPDX-License-Identifier: MIT

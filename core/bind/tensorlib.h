@@ -48,3 +48,4 @@ int tensorlib_fragment_like(lua_State *L);  // make_fragment_like in kernels
 int atomlib_size(lua_State *L);             // threads of a tiled operation
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -29,3 +29,4 @@ int tmalib_bulk_atom(lua_State *L);
 int tmalib_copy(lua_State *L);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -504,3 +504,4 @@ void tmalib_open(lua_State *L) {
   lua_pop(L, 1);
   face_setfuncs(L, funcs);
 }
+// SPDX-License-Identifier: MIT

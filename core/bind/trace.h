@@ -121,3 +121,4 @@ void table_writes_note(lua_State *L, int writes);
 #define TRACE_STATE "cute.trace"
 
 #endif
+// SPDX-License-Identifier: MIT

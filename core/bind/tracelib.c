@@ -853,3 +853,4 @@ void tracelib_open(lua_State *L) {
   face_newtype(L, MT_MARK, none);
   lua_pop(L, 2);
 }
+// SPDX-License-Identifier: MIT

@@ -325,3 +325,4 @@ static const FnRow rows[] = {
   LAST_ROW};
 
 void tuplelib_open(lua_State *L) { face_setrows(L, rows); }
+// SPDX-License-Identifier: MIT

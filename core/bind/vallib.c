@@ -488,3 +488,4 @@ void vallib_open(lua_State *L) {
   lua_settop(L, top + 1);
   lua_setfield(L, top, "value_methods");
 }
+// SPDX-License-Identifier: MIT

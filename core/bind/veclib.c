@@ -509,3 +509,4 @@ void veclib_open(lua_State *L) {
   lua_pop(L, 2);
   face_setrows(L, rows);
 }
+// SPDX-License-Identifier: MIT

@@ -73,3 +73,4 @@ Ref veclib_apply_math(Ctx *cx, int how, const Ref *a);  // how: MathFn
 int mathlib_pick(lua_State *L, int op);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -90,3 +90,4 @@ void face_push_message(lua_State *L, const char *s, size_t n) {
   luaL_pushresult(&b);
   lua_remove(L, -2);
 }
+// SPDX-License-Identifier: MIT

@@ -264,3 +264,4 @@ void atomtext_reserve(Emit *e) {
 void atomtext_print(Emit *e) {
   for (size_t k = 0; k < e->natom; k++) print_atom(e, &e->atom[k]);
 }
+// SPDX-License-Identifier: MIT

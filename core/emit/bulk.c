@@ -363,3 +363,4 @@ void bulk_call(Emit *e, const Ins *i) {
   if (p.policy) put_value(e, p.policy);
   text_puts(e, ")");
 }
+// SPDX-License-Identifier: MIT

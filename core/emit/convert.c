@@ -168,3 +168,4 @@ Prec convert_bitcast(Emit *e, const Ins *i) {
   text_puts(e, ")");
   return t == DT_U64 ? PR_UNARY : PR_POST;
 }
+// SPDX-License-Identifier: MIT

@@ -853,3 +853,4 @@ void emit_free(EmitOut *out) {
   buf_free(&out->text);
   vec_free(out->lines);
 }
+// SPDX-License-Identifier: MIT

@@ -23,3 +23,4 @@ void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);
 void emit_free(EmitOut *out);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -932,3 +932,4 @@ Prec expr_val(Emit *e, Ref r, Prec min) {
   text_parens(e, at);
   return PR_POST;
 }
+// SPDX-License-Identifier: MIT

@@ -115,3 +115,4 @@ void mbar_print(Emit *e);
 const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -90,3 +90,4 @@ void helper_print(Emit *e) {
   for (int h = 0; h < H_COUNT; h++)
     if (text[h]) text_puts(e, text[h]);
 }
+// SPDX-License-Identifier: MIT

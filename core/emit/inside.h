@@ -143,3 +143,4 @@ void atomtext_reserve(Emit *e);  // names of all used atoms
 void atomtext_print(Emit *e);    // their helpers
 
 #endif
+// SPDX-License-Identifier: MIT

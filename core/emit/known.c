@@ -133,3 +133,4 @@ bool known_is(const Emit *e, const Ins *i, int n) {
     if (!e->known || !e->known[i->a[k]]) return false;
   return true;
 }
+// SPDX-License-Identifier: MIT

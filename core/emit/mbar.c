@@ -224,3 +224,4 @@ const char *mbar_function(Emit *e, const Ins *i, bool *many) {
   *many = m.many;
   return h == H_COUNT ? name_of(e, &m) : helper_use(e, h);
 }
+// SPDX-License-Identifier: MIT

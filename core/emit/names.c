@@ -166,3 +166,4 @@ const char *names_kernel(Emit *e) {
   }
   return names_new(e, name);
 }
+// SPDX-License-Identifier: MIT

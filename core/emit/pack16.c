@@ -421,3 +421,4 @@ const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm) {
   for (Ref r = 1; r < n; r++) step(&p, r);
   return p.found ? p.to : fn;
 }
+// SPDX-License-Identifier: MIT

@@ -392,3 +392,4 @@ void ptx_print(Emit *e) {
     print_helper(e, intrin_id(e->intrin[k]), intrin_imm(e->intrin[k]));
   for (size_t k = 0; k < e->naccess; k++) print_access(e, e->access[k]);
 }
+// SPDX-License-Identifier: MIT

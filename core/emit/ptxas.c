@@ -117,3 +117,4 @@ const char *ptxas_options(const Emit *e) {
   return e->sm == 90 && f64 && (meets_itself(e) || may_drop(e)) ? CAREFUL
                                                                  : PLAIN;
 }
+// SPDX-License-Identifier: MIT

@@ -526,3 +526,4 @@ void stmt_async(Emit *e, Ref r) {
   text_puts(e, ")");
   text_end(e);
 }
+// SPDX-License-Identifier: MIT

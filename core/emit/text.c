@@ -108,3 +108,4 @@ void text_begin(Emit *e, const Ins *i) {
   }
   text_indent(e);
 }
+// SPDX-License-Identifier: MIT

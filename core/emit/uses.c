@@ -624,3 +624,4 @@ void uses_run(Emit *e) {
   choose_rolled(&f);
   choose_scalars(e);
 }
+// SPDX-License-Identifier: MIT

@@ -229,3 +229,4 @@ void wgmma_reserve(Emit *e) {
     names_reserve(e, retire_name(e, atom_mma((int)ir_get(
                                    e->fn, e->retire[k].mma)->imm)));
 }
+// SPDX-License-Identifier: MIT

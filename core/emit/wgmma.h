@@ -19,3 +19,4 @@ void wgmma_helper(Emit *e, const AtomUse *u);  // helpers
 void wgmma_print(Emit *e);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -427,3 +427,4 @@ void cache_unlock(Cache *c, const CacheKey *key, int fd) {
   unlinkat(c->fd, name, 0);
   close(fd);
 }
+// SPDX-License-Identifier: MIT

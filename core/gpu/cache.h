@@ -63,3 +63,4 @@ bool cache_write(Cache *c, const char *name, const void *p, size_t n);
 bool cache_read(const Cache *c, const char *name, char *p, size_t n);
 
 #endif
+// SPDX-License-Identifier: MIT

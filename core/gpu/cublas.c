@@ -339,3 +339,4 @@ void blas_gemm_close(BlasGemm *g) {
   if (!g->own.closed && g->lt) lt_forget(g);
   g->own.closed = true;
 }
+// SPDX-License-Identifier: MIT

@@ -62,3 +62,4 @@ void blas_gemm_close(BlasGemm *g);
 bool blas_version(Gpu *gpu, int *version, Why *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -544,3 +544,4 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w) {
   }
   return true;
 }
+// SPDX-License-Identifier: MIT

@@ -133,3 +133,4 @@ bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -360,3 +360,4 @@ _Static_assert(offsetof(cublasLtMatmulHeuristicResult_t, state) == 72,
 
 #endif
 #endif
+// SPDX-License-Identifier: MIT

@@ -232,3 +232,4 @@ const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
 const CublasApi *dl_cublas(Why *w) {
   return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;
 }
+// SPDX-License-Identifier: MIT

@@ -26,3 +26,4 @@ const char *dl_nvrtc_path(void);
 uint64_t dl_fingerprint(void);
 
 #endif
+// SPDX-License-Identifier: MIT

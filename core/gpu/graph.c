@@ -160,3 +160,4 @@ void graph_close(GpuGraph *x) {
     g->api->cuGraphExecDestroy(x->exec);
   drop_blocks(x);
 }
+// SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ void graph_runs(GpuGraph *x, const char *who);  // adds `who` to its name
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -26,3 +26,4 @@ void pool_forget(Gpu *g);
 void pool_close(Gpu *g);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -337,3 +337,4 @@ void jit_free(JitOut *out) {
   for (int i = 0; i < 3; i++) base_free(out->mem[i]);
   memset(out->mem, 0, sizeof out->mem);
 }
+// SPDX-License-Identifier: MIT

@@ -31,3 +31,4 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w);
 void jit_free(JitOut *out);
 
 #endif
+// SPDX-License-Identifier: MIT

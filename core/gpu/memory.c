@@ -336,3 +336,4 @@ void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
   if (!g->capture) gpu_sync(g, &w);  // a copy may be in progress
   if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
 }
+// SPDX-License-Identifier: MIT

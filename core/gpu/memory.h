@@ -78,3 +78,4 @@ bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w);
 void gpu_unpin(Gpu *g, unsigned epoch, void *p);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -297,3 +297,4 @@ Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud) {
   body(&w, 1);
   return w.bad;
 }
+// SPDX-License-Identifier: MIT

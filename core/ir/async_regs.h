@@ -33,3 +33,4 @@ typedef void FlightDone(void *ud, Ref wait, Ref mma);
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif
+// SPDX-License-Identifier: MIT

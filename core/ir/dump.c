@@ -240,3 +240,4 @@ void dump_fn(Ctx *cx, const Fn *fn, bool bare, Buf *out) {
     if (effect & EF_OPENS) d->depth++;
   }
 }
+// SPDX-License-Identifier: MIT

@@ -230,3 +230,4 @@ uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y) {
     default: return 0;
   }
 }
+// SPDX-License-Identifier: MIT

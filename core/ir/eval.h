@@ -19,3 +19,4 @@ uint64_t eval_quiet(uint64_t u);  // makes an f64 NaN quiet
 uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -78,3 +78,4 @@ Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   if (!fn->fastmath || ir_type(fn, a) != DT_F32) return 0;
   return tell(fn, math_name(f), approximate(cx, fn, f, a, b));
 }
+// SPDX-License-Identifier: MIT

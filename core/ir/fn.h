@@ -154,3 +154,4 @@ typedef struct Fn {
 } Fn;
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -670,3 +670,4 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   return ir_op2(cx, fn, op, ir_cvt(cx, fn, t, a), ir_cvt(cx, fn, t, b));
 }
+// SPDX-License-Identifier: MIT

@@ -32,3 +32,4 @@ Fact fact_widen(Fact a, Fact b);     // fact_join, but a bound that moves
 bool fact_within(Fact a, Fact b);    // a implies b
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -380,3 +380,4 @@ Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]) {
   }
   return ir_cons(cx, fn, i, fact_of(fn, id, a));
 }
+// SPDX-License-Identifier: MIT

@@ -267,3 +267,4 @@ static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
 static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -476,3 +476,4 @@ bool ir_arg_shared(const Fn *fn, size_t k) {
   }
   return false;
 }
+// SPDX-License-Identifier: MIT

@@ -138,3 +138,4 @@ void check_fn(Ctx *cx, const Fn *fn);
 Who check_who(const Ins *i);
 
 #endif
+// SPDX-License-Identifier: MIT

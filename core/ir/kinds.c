@@ -53,3 +53,4 @@ FenceKind fence_find(const char *name) {
   while (k < FE_COUNT && strcmp(fences[k].name, name) != 0) k++;
   return (FenceKind)k;
 }
+// SPDX-License-Identifier: MIT

@@ -183,3 +183,4 @@ static inline const char *hint_text(unsigned flags, HintId f) {
 }
 
 #endif
+// SPDX-License-Identifier: MIT

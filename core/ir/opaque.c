@@ -68,3 +68,4 @@ OpaqueKind opaque_check(Ctx *cx, const Fn *fn, Ref *at) {
   }
   return OPAQUE_NONE;
 }
+// SPDX-License-Identifier: MIT

@@ -17,3 +17,4 @@ typedef enum OpaqueKind {
 OpaqueKind opaque_check(Ctx *cx, const Fn *fn, Ref *at);
 
 #endif
+// SPDX-License-Identifier: MIT

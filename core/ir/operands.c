@@ -206,3 +206,4 @@ Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
   fn->reg.n += nreg;
   return ir_emit(cx, fn, ins);
 }
+// SPDX-License-Identifier: MIT

@@ -66,3 +66,4 @@ Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
                   const uint32_t *reg, uint32_t nreg);
 
 #endif
+// SPDX-License-Identifier: MIT

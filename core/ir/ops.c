@@ -25,3 +25,4 @@ const char *who_name(Who who) {
                                   "text"};
   return t[who];
 }
+// SPDX-License-Identifier: MIT

@@ -235,3 +235,4 @@ DO(END, "end", "", NONE, NONE, CLOSE, LANE)
 #undef DO
 #undef LEAF
 #undef OP
+// SPDX-License-Identifier: MIT

@@ -75,3 +75,4 @@ int math_arity(MathFn f);
 static inline bool math_is_approx(MathFn f) { return f >= MF_EX2APPROX; }
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -146,3 +146,4 @@ void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch) {
                  : arena_printf(cx, &cx->scratch, "sm_%da", sm), arch);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -71,3 +71,4 @@ bool target_atomic(AtomicKind k, DType t);
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch);
 
 #endif
+// SPDX-License-Identifier: MIT

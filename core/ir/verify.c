@@ -258,3 +258,4 @@ void check_fn(Ctx *cx, const Fn *fn) {
   vec_free(c.open);
   vec_free(c.serial);
 }
+// SPDX-License-Identifier: MIT

@@ -444,3 +444,4 @@ Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
   }
   return flat_layout(cx, flat_coalesce(cx, f, false));
 }
+// SPDX-License-Identifier: MIT

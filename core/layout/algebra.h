@@ -93,3 +93,4 @@ static inline void explain_to(Ctx *cx, Buf *b) { cx->work->steps = b; }
 void explain_say(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -559,3 +559,4 @@ Layout compose_plain(Ctx *cx, Note *nt, Layout a, Layout b) {
   if (explain_on(cx)) explain_say(cx, "  result %s", layout_text(cx, r));
   return r;
 }
+// SPDX-License-Identifier: MIT

@@ -317,3 +317,4 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset) {
     return layout_slice_swizzled(cx, l, rest, *x, offset);
   return layout_with_offset(rest, layout_shifted(cx, l, x));
 }
+// SPDX-License-Identifier: MIT

@@ -62,3 +62,4 @@ int64_t layout_run_along(Ctx *cx, Layout l, int mode);
 int64_t layout_bound(Ctx *cx, Layout l);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -432,3 +432,4 @@ Dim dim_not(Ctx *cx, Dim a) {
   if (dim_static(a)) return (Dim){!a.w};
   return dim_fold(cx, ir_op1(cx, fn_of(cx), OP_NOT, dim_asref(cx, a)));
 }
+// SPDX-License-Identifier: MIT

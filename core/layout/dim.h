@@ -93,3 +93,4 @@ Dim dim_not(Ctx *cx, Dim a);
 Dim dim_sel(Ctx *cx, Dim p, Dim a, Dim b);  // p ? a : b
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -502,3 +502,4 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler) {
   *tiler = tup_product_each(cx, mn.shape);
   return layout_compose(cx, layout_right_inverse(cx, mn), tv);
 }
+// SPDX-License-Identifier: MIT

@@ -207,3 +207,4 @@ Tup product_room(Ctx *cx, Layout l, Layout t) {
     return tup_leaf(cx, dim_mul(cx, layout_size(cx, l), layout_cosize(cx, t)));
   return room_of(cx, layout_coshape(cx, l), layout_coshape(cx, t));
 }
+// SPDX-License-Identifier: MIT

@@ -75,3 +75,4 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -326,3 +326,4 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
   }
   return r;
 }
+// SPDX-License-Identifier: MIT

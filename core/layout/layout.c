@@ -644,3 +644,4 @@ Layout layout_copy(void *mem, Layout l) {
   }
   return *at;
 }
+// SPDX-License-Identifier: MIT

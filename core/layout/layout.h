@@ -138,3 +138,4 @@ size_t layout_bytes(Layout l);
 Layout layout_copy(void *mem, Layout l);
 
 #endif
+// SPDX-License-Identifier: MIT

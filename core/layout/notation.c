@@ -444,3 +444,4 @@ Layout layout_parse(Ctx *cx, const char *s, size_t n) {
     fail_at(&p, ERR_PARSE, s, "a tuple of layouts is a tiler, not a layout,");
   return r.l;
 }
+// SPDX-License-Identifier: MIT

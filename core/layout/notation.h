@@ -17,3 +17,4 @@ Notation note_parse(Ctx *cx, const char *s, size_t n);
 Layout layout_parse(Ctx *cx, const char *s, size_t n);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -318,3 +318,4 @@ Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   return layout_swizzled(
     cx, swizzle_from_masks(cx, dim_value(y), dim_value(z)), (Dim){0}, r);
 }
+// SPDX-License-Identifier: MIT

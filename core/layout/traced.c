@@ -108,3 +108,4 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
     rule == TRACED_UPCAST ? tup_text(cx, b.shape) : layout_text(cx, b),
     layout_text(cx, s), layout_text(cx, r), why);
 }
+// SPDX-License-Identifier: MIT

@@ -419,3 +419,4 @@ static Tup slice(Ctx *cx, Tup coord, Tup t, bool any) {
 
 Tup tup_slice(Ctx *cx, Tup coord, Tup t) { return slice(cx, coord, t, true); }
 Tup tup_dice(Ctx *cx, Tup coord, Tup t) { return slice(cx, coord, t, false); }
+// SPDX-License-Identifier: MIT

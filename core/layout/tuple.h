@@ -138,3 +138,4 @@ void dim_print(Ctx *cx, Dim d, Buf *out);
 const char *tup_text(Ctx *cx, Tup t);      // in scratch, for messages
 
 #endif
+// SPDX-License-Identifier: MIT

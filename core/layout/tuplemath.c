@@ -799,3 +799,4 @@ Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   by_order(cx, &b, shape, order, &ord);
   return tupb_done(cx, &b);
 }
+// SPDX-License-Identifier: MIT

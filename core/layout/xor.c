@@ -124,3 +124,4 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   }
   return of_columns(cx, col, n);
 }
+// SPDX-License-Identifier: MIT

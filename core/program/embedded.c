@@ -77,3 +77,4 @@ void embedded_open(lua_State *L) {
   lua_rawseti(L, -2, 2);
   lua_pop(L, 2);
 }
+// SPDX-License-Identifier: MIT

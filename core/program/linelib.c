@@ -316,3 +316,4 @@ void linelib_open(lua_State *L) {
   lua_pushcfunction(L, sys_editor);
   lua_setfield(L, -2, "editor");
 }
+// SPDX-License-Identifier: MIT

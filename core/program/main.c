@@ -106,3 +106,4 @@ int main(int argc, char **argv) {
   lua_close(L);
   return code;
 }
+// SPDX-License-Identifier: MIT

@@ -282,3 +282,4 @@ void proclib_open(lua_State *L) {
   lua_pop(L, 1);
   luaL_setfuncs(L, funcs, 0);
 }
+// SPDX-License-Identifier: MIT

@@ -46,3 +46,4 @@ void proclib_open(lua_State *L);
 void linelib_open(lua_State *L);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -227,3 +227,4 @@ int luaopen_cute_sys(lua_State *L) {
   lua_setfield(L, -2, "version");
   return 1;
 }
+// SPDX-License-Identifier: MIT

@@ -17,3 +17,4 @@ void sys_hold(sigset_t *old);
 bool sys_wait(const sigset_t *mask);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -91,3 +91,4 @@ EMSCRIPTEN_KEEPALIVE double web_heap(void) {
 EMSCRIPTEN_KEEPALIVE double web_memory(void) {
   return (double)emscripten_get_heap_max();
 }
+// SPDX-License-Identifier: MIT

@@ -360,3 +360,4 @@ void row_dot(PtxOp *o, int k) {
   soft_result(o, (Soft){.op = (uint8_t)k, .type = (uint8_t)o->elem[0],
                         .from = (uint8_t)o->elem[1], .mode = hi}, 3);
 }
+// SPDX-License-Identifier: MIT

@@ -128,3 +128,4 @@ void row_atomic(PtxOp *o, int k) {
     op_set(o, x.n > 1 ? op_part(o, d, (uint32_t)q) : d, was[q]);
   }
 }
+// SPDX-License-Identifier: MIT

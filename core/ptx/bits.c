@@ -155,3 +155,4 @@ void row_prmt(PtxOp *o, int k) {
   }
   op_result(o, op_intrin(o, IN_PRMT, 0, a, b, c));
 }
+// SPDX-License-Identifier: MIT

@@ -199,3 +199,4 @@ void row_copysign(PtxOp *o, int k) {
   Ref sign = op2(o, OP_AND, op_operand(o, 1, u), op1(o, OP_NOT, mag));
   op_result(o, op2(o, OP_OR, sign, op2(o, OP_AND, op_operand(o, 2, u), mag)));
 }
+// SPDX-License-Identifier: MIT

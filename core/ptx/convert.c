@@ -125,3 +125,4 @@ void row_cvt_pack(PtxOp *o, int k) {
   }
   op_reject(o, "its type");
 }
+// SPDX-License-Identifier: MIT

@@ -64,3 +64,4 @@ void row_copy(PtxOp *o, int k) {
   operands_emit(b->cx, b->fn, (Ins){.op = OP_CPASYNC, .imm = bytes * 8,
                 .flags = (uint16_t)flags}, x, from.bytes ? 6 : 5, NULL, 0);
 }
+// SPDX-License-Identifier: MIT

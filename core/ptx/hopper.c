@@ -390,3 +390,4 @@ void row_cluster(PtxOp *o, int k) {
                                 .flags = (uint16_t)flags});
   }
 }
+// SPDX-License-Identifier: MIT

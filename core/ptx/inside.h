@@ -308,3 +308,4 @@ void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -203,3 +203,4 @@ void lex_opcode(PtxLex *x) {
   }
   x->n = (size_t)(x->p - x->at);
 }
+// SPDX-License-Identifier: MIT

@@ -39,3 +39,4 @@ _Noreturn void lex_fail(const PtxLex *x, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -170,3 +170,4 @@ void row_isspacep(PtxOp *o, int k) {
     op_reject(o, "its space");
   }
 }
+// SPDX-License-Identifier: MIT

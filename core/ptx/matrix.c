@@ -90,3 +90,4 @@ void row_movmatrix(PtxOp *o, int k) {
   }
   op_result(o, op2(o, OP_OR, half[0], op2(o, OP_SHL, half[1], sixteen)));
 }
+// SPDX-License-Identifier: MIT

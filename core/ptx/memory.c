@@ -331,3 +331,4 @@ void row_store(PtxOp *o, int k) {
     store_to(o, &x, op_place(o, a, w), v);
   }
 }
+// SPDX-License-Identifier: MIT

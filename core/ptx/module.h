@@ -170,3 +170,4 @@ void ptx_dump_ins(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                   const PtxIns *i, Buf *out);
 
 #endif
+// SPDX-License-Identifier: MIT

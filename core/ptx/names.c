@@ -61,3 +61,4 @@ void names_free(PtxModule *m) {
   m->table = NULL;
   arena_free(&m->names);
 }
+// SPDX-License-Identifier: MIT

@@ -18,3 +18,4 @@ PtxNameEntry *names_find(const PtxModule *m, const char *s, size_t n);
 void names_free(PtxModule *m);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -470,3 +470,4 @@ void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
   r->n++;
 }
 
+// SPDX-License-Identifier: MIT

@@ -45,3 +45,4 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
   }
   ptx_fail(b, "nothing was passed for byte %u of the parameters", (unsigned)at);
 }
+// SPDX-License-Identifier: MIT

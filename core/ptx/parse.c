@@ -984,3 +984,4 @@ void ptx_free(PtxModule *m) {
   vec_free(m->parents);
   names_free(m);
 }
+// SPDX-License-Identifier: MIT

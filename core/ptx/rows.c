@@ -237,3 +237,4 @@ void ptxrow_check(PtxOp *o, const PtxRow *row) {
     }
   }
 }
+// SPDX-License-Identifier: MIT

@@ -428,3 +428,4 @@ void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out) {
   tree(&b, 0);
   simplify(&b);
 }
+// SPDX-License-Identifier: MIT

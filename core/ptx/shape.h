@@ -47,3 +47,4 @@ typedef struct Shape {
 void shape_of(Ctx *cx, const ShapeBlock *block, uint32_t n, Shape *out);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -48,3 +48,4 @@ Ref op_soft(PtxOp *o, Soft s, int bits, Ref a, Ref b, Ref c) {
                       soft_pack(s), x);
   return to(o, unsigned_of(bits), r);
 }
+// SPDX-License-Identifier: MIT

@@ -229,3 +229,4 @@ void row_nothing(PtxOp *o, int k) {
   (void)k;
   o->used = UINT32_MAX;
 }
+// SPDX-License-Identifier: MIT

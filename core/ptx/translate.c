@@ -738,3 +738,4 @@ const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {
   ctx_fail(cx, ERR_PTX, "%s '%s'\n  entries: %s", several
            ? "several entries match" : "no entry", name, list);
 }
+// SPDX-License-Identifier: MIT

@@ -39,3 +39,4 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -195,3 +195,4 @@ int simaccess_global(int width, const uint64_t addr[32], uint32_t mask) {
   }
   return s.count;
 }
+// SPDX-License-Identifier: MIT

@@ -55,3 +55,4 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
 int simaccess_global(int width, const uint64_t addr[32], uint32_t mask);
 
 #endif
+// SPDX-License-Identifier: MIT

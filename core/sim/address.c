@@ -224,3 +224,4 @@ void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes) {
     f->access.size = m->align;
   }
 }
+// SPDX-License-Identifier: MIT

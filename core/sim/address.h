@@ -34,3 +34,4 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);
 
 #endif
+// SPDX-License-Identifier: MIT

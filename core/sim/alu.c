@@ -305,3 +305,4 @@ void simalu_lanes(const SimIns *i, char *v) {
   }
   lanes_slow(i, v);
 }
+// SPDX-License-Identifier: MIT

@@ -296,3 +296,4 @@ void simasync_end(SimCluster *c) {
     drop(c, 0);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -86,3 +86,4 @@ void simasync_reset(SimCluster *c);
 void simasync_free(SimCluster *c);
 
 #endif
+// SPDX-License-Identifier: MIT

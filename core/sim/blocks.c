@@ -295,3 +295,4 @@ void simblocks_find(const SimProg *p, Found found, void *ud) {
         find_inpage(p, a, n, clash[c][0], clash[c][1], found, ud);
   }
 }
+// SPDX-License-Identifier: MIT

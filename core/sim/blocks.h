@@ -45,3 +45,4 @@ void simblocks_find(const SimProg *p, Found found, void *ud);
 void simblocks_free(SimProg *p);
 
 #endif
+// SPDX-License-Identifier: MIT

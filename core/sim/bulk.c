@@ -422,3 +422,4 @@ void simbulk_run(SimWarp *w, const SimIns *i) {
     else start_store(w, i, l);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -66,3 +66,4 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
 int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane);
 
 #endif
+// SPDX-License-Identifier: MIT

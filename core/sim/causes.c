@@ -580,3 +580,4 @@ void simcauses_free(SimCauses *s) {
   base_free(s->pair);
   base_free(s);
 }
+// SPDX-License-Identifier: MIT

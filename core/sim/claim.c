@@ -152,3 +152,4 @@ void simclaim_check(SimWarp *w, const SimIns *i) {
     return;
   }
 }
+// SPDX-License-Identifier: MIT

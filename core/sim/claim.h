@@ -32,3 +32,4 @@ typedef struct SimClaim {
 void simclaim_check(SimWarp *w, const SimIns *i);
 
 #endif
+// SPDX-License-Identifier: MIT

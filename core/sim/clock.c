@@ -631,3 +631,4 @@ bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
   free_room(k);
   return ok && !k->oom;
 }
+// SPDX-License-Identifier: MIT

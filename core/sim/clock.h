@@ -13,3 +13,4 @@ bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
                    void *ud, SimTiming *out);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -650,3 +650,4 @@ void simcluster_end(SimCluster *c) {
   simasync_end(c);
   if (c->prog->launch->debug) simdebug_end(c);
 }
+// SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 
 #endif
+// SPDX-License-Identifier: MIT

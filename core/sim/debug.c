@@ -347,3 +347,4 @@ void simdebug_free(SimDebug *d) {
   d->kept = NULL;
   d->nkept = 0;
 }
+// SPDX-License-Identifier: MIT

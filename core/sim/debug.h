@@ -120,3 +120,4 @@ SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 
 #endif
+// SPDX-License-Identifier: MIT

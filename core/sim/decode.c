@@ -901,3 +901,4 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   simblocks_start(cx, p);
   return p;
 }
+// SPDX-License-Identifier: MIT

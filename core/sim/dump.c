@@ -32,3 +32,4 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out) {
     put_ins(cx, p, pc, d, out);
   }
 }
+// SPDX-License-Identifier: MIT

@@ -132,3 +132,4 @@ void simedit_apply(const Launch *l, uint32_t full, const void *const *x,
     }
   }
 }
+// SPDX-License-Identifier: MIT

@@ -73,3 +73,4 @@ void simedit_apply(const struct Launch *l, uint32_t full, const void *const *x,
                    struct SimIns *d);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -803,3 +803,4 @@ void simexec_warp(SimWarp *w) {
   if (c->prog->launch->debug || c->tape) run(w, true);
   else run(w, false);
 }
+// SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ void simfits_check(Ctx *cx, const Launch *l) {
              (long long)n, LANES * MAX_WARPS);
   check_cluster(cx, l, (n + LANES - 1) / LANES);
 }
+// SPDX-License-Identifier: MIT

@@ -8,3 +8,4 @@
 void simfits_check(Ctx *cx, const Launch *l);
 
 #endif
+// SPDX-License-Identifier: MIT

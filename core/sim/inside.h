@@ -148,3 +148,4 @@ void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
 void simexec_find(SimWarp *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -215,3 +215,4 @@ void simintrin_run(SimWarp *w, const SimIns *i) {
     case INTRIN_M: simexec_groups(w, i, together); break;
   }
 }
+// SPDX-License-Identifier: MIT

@@ -65,3 +65,4 @@ const char *sim_kind_name(SimKind k);
 const char *sim_kind_about(SimKind k);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -26,3 +26,4 @@ typedef enum SimLack {
 const char *sim_lack_name(SimLack k);
 
 #endif
+// SPDX-License-Identifier: MIT

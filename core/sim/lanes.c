@@ -287,3 +287,4 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   append(w, t);
   return false;
 }
+// SPDX-License-Identifier: MIT

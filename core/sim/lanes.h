@@ -17,3 +17,4 @@ bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -233,3 +233,4 @@ uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   base_free(all);
   return n;
 }
+// SPDX-License-Identifier: MIT

@@ -9,3 +9,4 @@
 uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -260,3 +260,4 @@ SimShort simleft_short(Ctx *cx, const SimProg *p) {
       if (is_short(cx, p, (int32_t)k, &few)) return few;
   return (SimShort){.mem = -1};
 }
+// SPDX-License-Identifier: MIT

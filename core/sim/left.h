@@ -14,3 +14,4 @@ int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
 SimShort simleft_short(Ctx *cx, const SimProg *p);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -357,3 +357,4 @@ void simmaps_still(SimAsync *a, const SimSide *s, const SimMapped *t) {
   f->map.how = MAP_CHANGED;
   f->map.drained = true;
 }
+// SPDX-License-Identifier: MIT

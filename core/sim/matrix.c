@@ -572,3 +572,4 @@ void simmatrix_mma(SimWarp *w, const SimIns *i) {
   }
 }
 
+// SPDX-License-Identifier: MIT

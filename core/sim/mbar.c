@@ -814,3 +814,4 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
   }
   w->ring += i->put > 0;
 }
+// SPDX-License-Identifier: MIT

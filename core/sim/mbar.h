@@ -106,3 +106,4 @@ void simmbar_reset(SimCluster *c);
 void simmbar_free(SimCluster *c);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -967,3 +967,4 @@ void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
   }
   forget_landed(w);
 }
+// SPDX-License-Identifier: MIT

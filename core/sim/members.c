@@ -98,3 +98,4 @@ bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord) {
   }
   return in && element == 0;
 }
+// SPDX-License-Identifier: MIT

@@ -24,3 +24,4 @@ const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m);
 bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -64,3 +64,4 @@ typedef enum SimAllotment {
 } SimAllotment;
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -390,3 +390,4 @@ void simmma_widen(DType t, const void *src, size_t n, float *dst) {
   for (size_t i = 0; i < n; i++)
     dst[i] = dtype_to_float(t, dtype_load(t, src, i));
 }
+// SPDX-License-Identifier: MIT

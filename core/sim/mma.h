@@ -82,3 +82,4 @@ void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
 void simmma_widen(DType t, const void *src, size_t n, float *dst);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -473,3 +473,4 @@ void simorder_reset(SimCluster *c) {
   if (c->nplace) memset(c->place, 0, c->ngran * sizeof *c->place);
   c->nplace = 0;
 }
+// SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ typedef struct SimOrders {
 } SimOrders;
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -215,3 +215,4 @@ void simpath_turn(const SimProg *p, SimFault *f) {
   if (best(p, a, b, f) == OPEN || best(p, b, a, f) == OPEN) return;
   if (!comes_back(p, f, a, b, war)) comes_back(p, f, b, a, !war);
 }
+// SPDX-License-Identifier: MIT

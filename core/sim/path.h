@@ -11,3 +11,4 @@
 void simpath_turn(const SimProg *p, SimFault *f);
 
 #endif
+// SPDX-License-Identifier: MIT

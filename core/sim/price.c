@@ -365,3 +365,4 @@ SimPrice simprice_of(const SimPrices *p, const SimIns *d, bool fixed) {
     return intrinsic(intrin_id(i->imm));
   return scalar(p, d->ref, (DType)d->type, fixed);
 }
+// SPDX-License-Identifier: MIT

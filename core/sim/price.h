@@ -23,3 +23,4 @@ SimPrices *simprice_new(Ctx *cx, const Fn *fn);
 SimPrice simprice_of(const SimPrices *p, const SimIns *i, bool fixed);
 
 #endif
+// SPDX-License-Identifier: MIT

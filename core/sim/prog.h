@@ -153,3 +153,4 @@ typedef struct SimProg {
 SimProg *simdecode_make(Ctx *cx, const Launch *l);
 
 #endif
+// SPDX-License-Identifier: MIT

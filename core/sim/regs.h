@@ -105,3 +105,4 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i);
 void simmatrix_mma(SimWarp *w, const SimIns *i);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -662,3 +662,4 @@ uint64_t simrelay_resident(const SimProg *p) {
   int64_t n = most * simrelay_sms(p) / p->ncta;
   return n < 1 ? 1 : (uint64_t)n;
 }
+// SPDX-License-Identifier: MIT

@@ -40,3 +40,4 @@ int simrelay_sms(const SimProg *p);
 uint64_t simrelay_resident(const SimProg *p);
 
 #endif
+// SPDX-License-Identifier: MIT

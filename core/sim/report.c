@@ -909,3 +909,4 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
   if (*smem >= 0) return store ? "st.shared" : "ld.shared";
   return store ? "st.global" : "ld.global";
 }
+// SPDX-License-Identifier: MIT

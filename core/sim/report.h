@@ -136,3 +136,4 @@ const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
                          int32_t *gmem, bool *out);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -88,3 +88,4 @@ void simrequests_free(SimRequests *all) {
   base_free(all->slot);
   *all = (SimRequests){0};
 }
+// SPDX-License-Identifier: MIT

@@ -37,3 +37,4 @@ SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
 void simrequests_free(SimRequests *all);
 
 #endif
+// SPDX-License-Identifier: MIT

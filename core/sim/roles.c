@@ -178,3 +178,4 @@ bool simroles_fills(const SimWarp *w) {
   }
   return false;
 }
+// SPDX-License-Identifier: MIT

@@ -27,3 +27,4 @@ uint32_t simroles_bringer(const SimProg *p, const SimMem *m, uint32_t src,
                           SimLack *lack);
 
 #endif
+// SPDX-License-Identifier: MIT

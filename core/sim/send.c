@@ -64,3 +64,4 @@ void simsend_run(SimWarp *w, const SimIns *i) {
     if (bar) send(w, i, mask, &d, bar);
   }
 }
+// SPDX-License-Identifier: MIT

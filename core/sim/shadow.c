@@ -879,3 +879,4 @@ void shadow_free(SimCluster *c) {
   base_free(c->far);
   base_free(c->farat);
 }
+// SPDX-License-Identifier: MIT

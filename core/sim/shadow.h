@@ -125,3 +125,4 @@ void shadow_reset(SimCluster *c);
 void shadow_free(SimCluster *c);
 
 #endif
+// SPDX-License-Identifier: MIT

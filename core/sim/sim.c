@@ -736,3 +736,4 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   s->seconds = (double)(base_nanotime() - start) * 1e-9;
   return s;
 }
+// SPDX-License-Identifier: MIT

@@ -149,3 +149,4 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o);
 void sim_free(SimResult *r);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -277,3 +277,4 @@ void simspin_tell(SimWarp *w) {
   to->spin.type = s->m->type;
   memcpy(&to->spin.value, p, (size_t)(s->m->bits < 64 ? s->m->bits / 8 : 8));
 }
+// SPDX-License-Identifier: MIT

@@ -51,3 +51,4 @@ bool simspin_all(const SimCluster *c, bool *global);
 void simspin_tell(SimWarp *w);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -165,3 +165,4 @@ struct SimCluster {
 };
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -324,3 +324,4 @@ void simstuck_tell(SimCluster *c) {
     }
   }
 }
+// SPDX-License-Identifier: MIT

@@ -8,3 +8,4 @@
 void simstuck_tell(SimCluster *c);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -251,3 +251,4 @@ SimMatrix *simtables_matrix(Ctx *cx, const Launch *l, const SimMem **mem,
   if (row->op == CO_MOVM) m->from = word(cx, mem, &o[1]);
   return m;
 }
+// SPDX-License-Identifier: MIT

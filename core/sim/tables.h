@@ -82,3 +82,4 @@ void simmatrix_widen_f16(float *tile, int n);
 void simmatrix_narrow_f16(float *tile, int n);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -310,3 +310,4 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);
   else if (i->d && !(i->op == OP_ASK && moves(i))) clear(w, i);
 }
+// SPDX-License-Identifier: MIT

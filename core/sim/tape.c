@@ -154,3 +154,4 @@ void simtape_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
   s->cta = (uint8_t)cta;
   s->bytes = bytes;
 }
+// SPDX-License-Identifier: MIT

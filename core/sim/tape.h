@@ -74,3 +74,4 @@ void simtape_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                   uint32_t bytes);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -76,3 +76,4 @@ SimWidenFn *simtile_widen_best(void) {
 SimTileFn *simtile_best(void) { return simtile_base; }
 SimWidenFn *simtile_widen_best(void) { return simtile_widen_base; }
 #endif
+// SPDX-License-Identifier: MIT

@@ -32,3 +32,4 @@ SimTileFn *simtile_best(void);
 SimWidenFn *simtile_widen_best(void);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -13,3 +13,4 @@ __attribute__((target("avx512f,avx512dq,avx512vl"))) void simtile_avx512(
   tile_body(r, M, N, K, A, B, C, D);
 }
 #endif
+// SPDX-License-Identifier: MIT

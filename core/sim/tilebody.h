@@ -177,3 +177,4 @@ INLINE void tile_body(const SimRule *r, int M, int N, int K, const float *A,
     }
   }
 }
+// SPDX-License-Identifier: MIT

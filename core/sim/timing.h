@@ -94,3 +94,4 @@ typedef struct SimTiming {
 } SimTiming;
 
 #endif
+// SPDX-License-Identifier: MIT

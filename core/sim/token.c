@@ -115,3 +115,4 @@ bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
   uint32_t last = *word(w, i, l);
   return !last || last == asked(addr, parity);
 }
+// SPDX-License-Identifier: MIT

@@ -17,3 +17,4 @@ bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
                    int64_t parity);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -567,3 +567,4 @@ SimOrders *simturns_orders(SimTurns *t) {
   *s = r;
   return s;
 }
+// SPDX-License-Identifier: MIT

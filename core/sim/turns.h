@@ -110,3 +110,4 @@ uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
                            uint64_t *found);
 
 #endif
+// SPDX-License-Identifier: MIT

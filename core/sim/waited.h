@@ -22,3 +22,4 @@ typedef struct SimWaited {
 } SimWaited;
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -156,3 +156,4 @@ void simwaits_store(SimFault *f, const SimProg *p) {
   }
   if (stores && reads) f->r.lack = LACK_READ;
 }
+// SPDX-License-Identifier: MIT

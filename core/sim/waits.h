@@ -17,3 +17,4 @@ void simwaits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
 void simwaits_store(SimFault *f, const SimProg *p);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -528,3 +528,4 @@ void simwgmma_end(SimCluster *c) {
     misuse(w, t->job[t->issued[late] - t->done].i, 0, TEAM_LACKS, w->in);
   }
 }
+// SPDX-License-Identifier: MIT

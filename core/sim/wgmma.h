@@ -25,3 +25,4 @@ bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
 void simwgmma_end(SimCluster *c);    // all warps have exited or are stuck
 
 #endif
+// SPDX-License-Identifier: MIT

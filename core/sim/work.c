@@ -359,3 +359,4 @@ SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m) {
   find_costs(cx, k);
   return &k->out;
 }
+// SPDX-License-Identifier: MIT

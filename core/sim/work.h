@@ -39,3 +39,4 @@ typedef struct SimWorks {
 SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m);
 
 #endif
+// SPDX-License-Identifier: MIT

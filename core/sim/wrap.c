@@ -203,3 +203,4 @@ void simwrap_compare(SimWarp *w, const SimIns *i) {
                     p->wrap_src[s->of[k]], -1, 0);
   }
 }
+// SPDX-License-Identifier: MIT

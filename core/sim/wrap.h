@@ -26,3 +26,4 @@ uint32_t simwrap_check(const struct Access *x, uint32_t mask);
 void simwrap_compare(SimWarp *w, const SimIns *i);
 
 #endif
+// SPDX-License-Identifier: MIT

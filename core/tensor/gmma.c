@@ -191,3 +191,4 @@ bool gmma_from_shared(const MmaAtom *a, char which) {
   return r->kind == MK_WGMMA &&
          (which == 'B' || (which == 'A' && r->flags & AMF_SMEM_A));
 }
+// SPDX-License-Identifier: MIT

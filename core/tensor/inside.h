@@ -17,3 +17,4 @@ static inline Dim at(Ctx *cx, Layout l, int64_t i) {
 }
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -209,3 +209,4 @@ void place_claim_ends(Ctx *cx, const Tensor *t, int64_t first, int64_t last,
     if (e) claim(cx, t, e->at.base, NULL, write, when);
   }
 }
+// SPDX-License-Identifier: MIT

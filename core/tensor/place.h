@@ -39,3 +39,4 @@ void place_claim_ends(Ctx *cx, const Tensor *t, int64_t first, int64_t last,
                       bool write, Ref when);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -97,3 +97,4 @@ const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m) {
                       ir_str(fn, m->layout), m->count, dtype_name(m->type),
                       regs, THREAD_REGS);
 }
+// SPDX-License-Identifier: MIT

@@ -17,3 +17,4 @@ const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -663,3 +663,4 @@ bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born) {
 bool tensor_traced(const Tensor *t) {
   return use_tensor((Use){.cx = NULL}, t).any;
 }
+// SPDX-License-Identifier: MIT

@@ -134,3 +134,4 @@ typedef struct TensorMarks {
 } TensorMarks;
 
 #endif
+// SPDX-License-Identifier: MIT

@@ -314,3 +314,4 @@ void tensor_store_all(Ctx *cx, Tensor t, const Ref *in) {
   for (; i.w < n; i.w++) tensor_store(cx, to, &i, in[i.w]);
   if (t.space != SP_RMEM) tensor_copy(cx, to, t, NULL, WIDE);
 }
+// SPDX-License-Identifier: MIT

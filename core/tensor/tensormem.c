@@ -351,3 +351,4 @@ void tensor_fill(Ctx *cx, Tensor t, Ref value) {
   Dim i = {0};
   for (; i.w < n; i.w++) tensor_store(cx, t, &i, value);
 }
+// SPDX-License-Identifier: MIT

@@ -424,3 +424,4 @@ void tiled_mma_print(Ctx *cx, const TiledMma *m, Buf *out) {
   buf_puts(cx, out, ")\n");
   tiled_mma_print_atom(cx, &m->atom, out);
 }
+// SPDX-License-Identifier: MIT

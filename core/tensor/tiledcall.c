@@ -433,3 +433,4 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
   Tensor p = tensor_with_layout(*pred, layout_concat(cx, l, 2));
   tensor_copy(cx, src, dst, &p, how);
 }
+// SPDX-License-Identifier: MIT

@@ -324,3 +324,4 @@ void tiled_copy_print(Ctx *cx, const TiledCopy *c, Buf *out) {
   buf_printf(cx, out, ")\n  TiledLayout_TV: %s\n", layout_text(cx, c->tv));
   tiled_copy_print_atom(cx, &c->atom, out);
 }
+// SPDX-License-Identifier: MIT

@@ -407,3 +407,4 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
     g.c = g.d;  // C is added only once
   }
 }
+// SPDX-License-Identifier: MIT

@@ -444,3 +444,4 @@ void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy) {
     operands_emit(cx, ir_fn(cx), ins, x, n, NULL, 0);
   }
 }
+// SPDX-License-Identifier: MIT

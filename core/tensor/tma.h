@@ -74,3 +74,4 @@ void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
 
 #endif
+// SPDX-License-Identifier: MIT

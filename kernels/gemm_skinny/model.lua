@@ -63,3 +63,4 @@ function model.time(p, batches, sms)
 end
 
 return model
+-- SPDX-License-Identifier: MIT

@@ -48,3 +48,4 @@ return function(o, out, acc, w, SA, SB)
     return by
   end
 end
+-- SPDX-License-Identifier: MIT

@@ -233,3 +233,4 @@ function choice.choose(m, n, k, o)
 end
 
 return choice
+-- SPDX-License-Identifier: MIT

@@ -65,3 +65,4 @@ return {
   -- Promoted accumulators: cycles without products, and energy.
   add = 146, by_adding = 0.066,
 }
+-- SPDX-License-Identifier: MIT

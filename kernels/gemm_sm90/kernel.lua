@@ -224,3 +224,4 @@ return function(o)
   return {f = kernel, a = layout_a, b = layout_b, d = layout_d,
           epi_mma = epi_mma}
 end
+-- SPDX-License-Identifier: MIT

@@ -86,3 +86,4 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
 end
 
 return mainloop
+-- SPDX-License-Identifier: MIT

@@ -303,3 +303,4 @@ function model.time(o, m, n, k, sms)
 end
 
 return model
+-- SPDX-License-Identifier: MIT

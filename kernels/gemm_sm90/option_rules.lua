@@ -244,3 +244,4 @@ function wrong.operands(o, A, B, D)
 end
 
 return wrong
+-- SPDX-License-Identifier: MIT

@@ -102,3 +102,4 @@ function options.complete(given, sure)
 end
 
 return options
+-- SPDX-License-Identifier: MIT

@@ -97,3 +97,4 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
 end
 
 return producer
+-- SPDX-License-Identifier: MIT

@@ -72,3 +72,4 @@ function smem.room(o)
 end
 
 return smem
+-- SPDX-License-Identifier: MIT

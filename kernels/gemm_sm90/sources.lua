@@ -118,3 +118,4 @@ function Sources:done(count)
 end
 
 return sources
+-- SPDX-License-Identifier: MIT

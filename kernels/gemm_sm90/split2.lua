@@ -54,3 +54,4 @@ function split2.exchange(o, mail, acc, half)
 end
 
 return split2
+-- SPDX-License-Identifier: MIT

@@ -267,3 +267,4 @@ function store_tile.store(o, out, acc, w)
 end
 
 return store_tile
+-- SPDX-License-Identifier: MIT

@@ -145,3 +145,4 @@ function Parts:add(pipe, read, sums)
 end
 
 return make_parts
+-- SPDX-License-Identifier: MIT

@@ -104,3 +104,4 @@ function tile_order.each(o, work, f)
 end
 
 return tile_order
+-- SPDX-License-Identifier: MIT

@@ -135,3 +135,4 @@ function algorithm.reduce(t, init, op)
 end
 
 return algorithm
+-- SPDX-License-Identifier: MIT

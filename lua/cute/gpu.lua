@@ -170,3 +170,4 @@ return sign.public("gpu.", gpu, ([[
   cublas(options: PRODUCT) cublaslt(options: PRODUCT)
   cublaslt_first(options: PRODUCT)
 ]]):gsub("PRODUCT", PRODUCT))
+-- SPDX-License-Identifier: MIT

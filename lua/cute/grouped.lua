@@ -394,3 +394,4 @@ return sign.public("utils.", grouped, [[
   make_contiguous_group_work_tile_info(group_count: integer|value,
     sTile_info: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

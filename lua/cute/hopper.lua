@@ -193,3 +193,4 @@ return sign.public("utils.hopper_helpers.", hopper, [[
   compute_tile_shape_or_override(tile_shape_mnk: table, element_type: dtype,
     is_cooperative?: boolean, epi_tile_override?: table)
 ]])
+-- SPDX-License-Identifier: MIT

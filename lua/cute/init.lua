@@ -130,3 +130,4 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
   if not module or sign.namespaces[module] then return module end
   return sign.namespace(module, "cute." .. name)
 end, MODULES)
+-- SPDX-License-Identifier: MIT

@@ -299,3 +299,4 @@ return sign.public("jit.", jit, [[
   map_log(log: string, name: string, lines?: table)
   resources(log: string, cubin?: string) ptx_lines(text: string)
 ]])
+-- SPDX-License-Identifier: MIT

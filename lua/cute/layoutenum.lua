@@ -59,3 +59,4 @@ end
 
 return sign.public("utils.LayoutEnum.", enum,
   "from_tensor(tensor: tensor|layout)")
+-- SPDX-License-Identifier: MIT

@@ -256,3 +256,4 @@ function math_.fast_divmod_create_divisor(divisor)
 end
 
 return math_
+-- SPDX-License-Identifier: MIT

@@ -419,3 +419,4 @@ return sign.public("npy.", npy, [[
   make_header(dtype: string|dtype, shape: table, fortran?: boolean)
   of_buffer(buffer: buffer, shape: table, fortran?: boolean)
 ]])
+-- SPDX-License-Identifier: MIT

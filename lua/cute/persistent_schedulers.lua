@@ -648,3 +648,4 @@ return sign.public("utils.", schedule, [[
   WorkTileInfo(tile_idx: table, is_valid_tile: boolean|value|function)
   hilbert_tile_order(m: integer, n: integer)
 ]])
+-- SPDX-License-Identifier: MIT

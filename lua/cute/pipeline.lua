@@ -71,3 +71,4 @@ for _, part in ipairs {"state", "sync", "stages"} do
 end
 
 return sign.module("cute.pipeline", pipeline)
+-- SPDX-License-Identifier: MIT

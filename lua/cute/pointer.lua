@@ -93,3 +93,4 @@ function pointer.make_atom(name, dtype)
 end
 
 return pointer
+-- SPDX-License-Identifier: MIT

@@ -67,3 +67,4 @@ function smem.major(layout)
 end
 
 return smem
+-- SPDX-License-Identifier: MIT

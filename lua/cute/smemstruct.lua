@@ -224,3 +224,4 @@ sign.class("struct", Struct, [[
 structs.is = is_struct
 
 return structs
+-- SPDX-License-Identifier: MIT

@@ -152,3 +152,4 @@ require "cute.lang.signature".class("Epilogue", Epilogue, [[
 ]])
 
 return epilogue
+-- SPDX-License-Identifier: MIT

@@ -296,3 +296,4 @@ function stream.graph(f, opts)
 end
 
 return stream
+-- SPDX-License-Identifier: MIT

@@ -253,3 +253,4 @@ function symbolic.symbolic(d)
 end
 
 return symbolic
+-- SPDX-License-Identifier: MIT

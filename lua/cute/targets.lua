@@ -136,3 +136,4 @@ function targets.check_resident(p, grid)
 end
 
 return targets
+-- SPDX-License-Identifier: MIT

@@ -113,3 +113,4 @@ sign.class("TensorMapManager", Manager, [[
 return sign.public("utils.", tensormaps, [[
   TensorMapManager(tensormap_update_mode: string, bytes_per_tensormap: integer)
 ]])
+-- SPDX-License-Identifier: MIT

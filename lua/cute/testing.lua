@@ -73,3 +73,4 @@ return sign.public("testing.", testing, [[
   assert_(condition, text?: string) convert(src: tensor, dst: tensor)
   padded(t: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

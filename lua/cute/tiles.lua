@@ -850,3 +850,4 @@ return sign.public("tiles.", tiles, [[
   raster(block: integer|value, m_tiles: integer|value, n_tiles: integer|value,
     group: integer|value)
 ]])
+-- SPDX-License-Identifier: MIT

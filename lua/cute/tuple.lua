@@ -188,3 +188,4 @@ function tuple.size_in_bytes(dtype, layout)
 end
 
 return tuple
+-- SPDX-License-Identifier: MIT

@@ -470,3 +470,4 @@ return sign.public("utils.", utils, [[
   epilog_gmem_copy_and_partition(tidx: integer|value, atom: tma_atom|tiled,
     gC: tensor, epi_tile, sC?: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -63,3 +63,4 @@ for _, row in ipairs(MODULES) do
 end
 
 return workshop
+-- SPDX-License-Identifier: MIT

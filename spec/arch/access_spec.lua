@@ -117,3 +117,4 @@ describe("accesses", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

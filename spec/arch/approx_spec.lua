@@ -232,3 +232,4 @@ describe("approximate functions", function()
                     "[bad-argument]"}, arch.approx, "exp.approx.f32", 1.0)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -478,3 +478,4 @@ describe("arithmetic by name", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

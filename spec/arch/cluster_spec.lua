@@ -104,3 +104,4 @@ describe("clusters", function()
     launch {grid = 8, cluster = {1, 1, 1}, device = "sim:sm_80"}
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -37,3 +37,4 @@ describe("kinds", function()
     assert.equal(0xfff, all & 0xfff)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -358,3 +358,4 @@ describe("on Hopper", function()
 ]], 1, true), text)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -181,3 +181,4 @@ describe("loads and stores", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

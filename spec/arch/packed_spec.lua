@@ -353,3 +353,4 @@ describe("integers as floats", function()
       function(x) return (arch.add_packed_bf16x2(x, 1.5)) end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

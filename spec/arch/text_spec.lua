@@ -135,3 +135,4 @@ describe("inline PTX", function()
     end, {o})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -274,3 +274,4 @@ describe("special registers", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

@@ -404,3 +404,4 @@ describe("copy atoms", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

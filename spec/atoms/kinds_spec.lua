@@ -531,3 +531,4 @@ describe("atoms that are tables alone", function()
     assert.equal("", why "sm_121f")
   end)
 end)
+-- SPDX-License-Identifier: MIT

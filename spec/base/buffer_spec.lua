@@ -313,3 +313,4 @@ describe("the reference product", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

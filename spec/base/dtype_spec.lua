@@ -256,3 +256,4 @@ describe("names", function()
     assert.is_nil(core.find_dtype "")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -61,3 +61,4 @@ describe("the nearest name", function()
     assert.is_nil(core.nearest("width", {}))
   end)
 end)
+-- SPDX-License-Identifier: MIT

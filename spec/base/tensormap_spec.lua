@@ -132,3 +132,4 @@ describe("a tensor map", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

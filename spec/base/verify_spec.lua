@@ -323,3 +323,4 @@ describe("a copy's verification", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

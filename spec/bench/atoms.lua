@@ -144,3 +144,4 @@ for _, name in ipairs {
         name:find "BF16" and {least = 200})
 end
 t:print()
+-- SPDX-License-Identifier: MIT

@@ -113,3 +113,4 @@ for _, pinned in ipairs {true, false} do
   t:add("to the host, " .. what, speed(here, there), "GB/s")
 end
 t:print()
+-- SPDX-License-Identifier: MIT

@@ -48,3 +48,4 @@ cute.debug(script.kernel, t[1], t[2], t[3], {
     end
     spread("last", times)
   end)
+-- SPDX-License-Identifier: MIT

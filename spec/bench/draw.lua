@@ -26,3 +26,4 @@ t:add("the same in colour, 80 columns",
       "ms", 50)
 t:add("TiledMMA of 128x64x16, svg", times(MMA, {as = "svg"}), "ms", 100)
 t:print()
+-- SPDX-License-Identifier: MIT

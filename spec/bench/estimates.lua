@@ -44,3 +44,4 @@ end
 
 beside("known", estimates.known)
 beside("new", estimates.new)
+-- SPDX-License-Identifier: MIT

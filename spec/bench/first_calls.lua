@@ -159,3 +159,4 @@ for _, name in ipairs(LESSONS) do
   t:add(name, nvrtc, "s", BAR, ("%.0f KB"):format(bytes / 1e3))
 end
 t:print()
+-- SPDX-License-Identifier: MIT

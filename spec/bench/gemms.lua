@@ -76,3 +76,4 @@ for _, c in ipairs(list) do
   print(("%s\t%d\t%d\t%d\t%.2f\t%.2f\t%d"):format(c.name, m, n, k,
     x.hot.median * 1e3, x.cold.median * 1e3, registers[c.name]))
 end
+-- SPDX-License-Identifier: MIT

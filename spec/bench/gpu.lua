@@ -78,3 +78,4 @@ for _, words in ipairs {{}, {"--rows"}, {"--dynamic"}} do
   print("scripts/gemm3stage.lua " .. table.concat(words, " "))
   print(measure.child {"scripts/gemm3stage.lua", table.unpack(words)})
 end
+-- SPDX-License-Identifier: MIT

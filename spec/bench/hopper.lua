@@ -145,3 +145,4 @@ for _, shape in ipairs(SHAPES) do
   if options.only == "" or options.only == name then compete(shape) end
 end
 print("after: " .. card.state())
+-- SPDX-License-Identifier: MIT

@@ -103,3 +103,4 @@ for n in options.sizes:gmatch "%d+" do
   end
 end
 print("after: " .. card.state())
+-- SPDX-License-Identifier: MIT

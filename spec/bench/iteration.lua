@@ -214,3 +214,4 @@ measure.with_folder(function(folder)
   end
 end)
 t:print()
+-- SPDX-License-Identifier: MIT

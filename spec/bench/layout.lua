@@ -117,3 +117,4 @@ for _, leaves in ipairs {1, 2, 4, 8, 16, 48} do
 end
 print(("each further leaf: %.0f bytes (at most 32)")
   :format((bytes(48) - bytes(16)) / 32))
+-- SPDX-License-Identifier: MIT

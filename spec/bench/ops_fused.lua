@@ -258,3 +258,4 @@ for _, shape in ipairs(SHAPES) do
   gpu.trim()
 end
 print("after: " .. card.state())
+-- SPDX-License-Identifier: MIT

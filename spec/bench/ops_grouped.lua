@@ -166,3 +166,4 @@ for _, shape in ipairs(SHAPES) do
   end
 end
 print("after: " .. card.state())
+-- SPDX-License-Identifier: MIT

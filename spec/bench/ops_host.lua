@@ -217,3 +217,4 @@ for _, n in ipairs(has_pdl and {1 << 16, 1 << 22} or {}) do
   t:add(("elementwise, %d, dependent"):format(n), in_graph(20, twice()), "us")
 end
 t:print()
+-- SPDX-License-Identifier: MIT

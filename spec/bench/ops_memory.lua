@@ -205,3 +205,4 @@ if calls > 0 then
   t:print()
 end
 print("after: " .. card.state())
+-- SPDX-License-Identifier: MIT

@@ -168,3 +168,4 @@ end
 card.walk(options, cases, contestants, row,
   ("%-30s %8s %8s %8s  %6s %6s  %s"):format("us, hot", "cuBLAS", "mma.sync",
     "moved", "rule", "rule", "choice; mma.sync's; moved's"))
+-- SPDX-License-Identifier: MIT

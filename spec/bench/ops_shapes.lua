@@ -355,3 +355,4 @@ if least then
   print(("and %.3f of what kernels take that only read (%dx%dx%d)"):format(
     least.read / least.us, least.m, least.n, least.k))
 end
+-- SPDX-License-Identifier: MIT

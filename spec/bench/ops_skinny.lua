@@ -268,3 +268,4 @@ for weights in options.weights:gmatch "%w+" do
       math.exp(product / measured), least[1], least[2], card.state()))
   end
 end
+-- SPDX-License-Identifier: MIT

@@ -108,3 +108,4 @@ end
 card.walk(options, cases, contestants, row, ("%s; %s\n%-22s %9s %9s %6s %9s \z
   %9s %6s  %s"):format(device.name, card.state(), "us, hot", "cuBLAS", "ops",
   "ratio", "rule", "best", "regret", "choice; the best; all"))
+-- SPDX-License-Identifier: MIT

@@ -26,3 +26,4 @@ if (p:read "a"):find "^Lua 5.4" then
   measure.program = program
 end
 t:print()
+-- SPDX-License-Identifier: MIT

@@ -53,3 +53,4 @@ shown("a tensor of 4096x4096", cute.zeros({4096, 4096}, cute.f32))
 shown("a layout of 16x16", cute.make_layout({16, 16}, {16, 1}))
 shown("cute", cute)
 v:print()
+-- SPDX-License-Identifier: MIT

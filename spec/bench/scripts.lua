@@ -127,3 +127,4 @@ for _, list in ipairs {COPIES, GEMMS} do
 end
 for _, t in ipairs(titles) do t:print() end
 if device then cold:print() end
+-- SPDX-License-Identifier: MIT

@@ -103,3 +103,4 @@ measure.progress()
 print "Growth with M*N*K, two threads (linear: 1.00)"
 lesson.print_table(rows, "  ")
 print()
+-- SPDX-License-Identifier: MIT

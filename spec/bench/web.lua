@@ -68,3 +68,4 @@ for _, url in ipairs {"/index.html", "file://" .. folder .. "/index.html",
   end
 end
 t:print()
+-- SPDX-License-Identifier: MIT

@@ -125,3 +125,4 @@ describe("a call that was once accepted silently", function()
       {cute.npy.header(bytes .. (" "):rep(56 - #bytes))})
   end)
 end)
+-- SPDX-License-Identifier: MIT

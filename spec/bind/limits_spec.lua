@@ -249,3 +249,4 @@ describe("methods of values", function()
     assert.is_true(called > 100)
   end)
 end)
+-- SPDX-License-Identifier: MIT

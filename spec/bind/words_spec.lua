@@ -388,3 +388,4 @@ describe("an easily mistaken name", function()
     assert.equal("{{{{{...}}}}}", core.show(loop))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -569,3 +569,4 @@ describe("cutelua.check", function()
     assert.same({tolerance = 1, gpu = false}, own)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -680,3 +680,4 @@ describe("Hopper's GEMM #noasan", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -301,3 +301,4 @@ describe("JSON", function()
       .. '"bytes":', text)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -45,3 +45,4 @@ describe("the repair search, for one wrong operand,", function()
     assert.equal(n, right, lost)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -842,3 +842,4 @@ describe("check", function()
     assert.error_matches(function() call:launch(o) end, "no warp can go on")
   end)
 end)
+-- SPDX-License-Identifier: MIT

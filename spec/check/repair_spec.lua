@@ -382,3 +382,4 @@ describe("the repair search", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

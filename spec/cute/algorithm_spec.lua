@@ -244,3 +244,4 @@ describe("lua/cute/meta/atom.lua", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

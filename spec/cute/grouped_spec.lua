@@ -243,3 +243,4 @@ describe("a walk without an end", function()
       utils.make_contiguous_group_work_tile_info, 1, numbers {0, 1, 2})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -406,3 +406,4 @@ describe("Hopper's names", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

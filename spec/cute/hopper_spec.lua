@@ -275,3 +275,4 @@ describe("a tile of a GEMM with the helpers", function()
            {64, 64})
   end)
 end)
+-- SPDX-License-Identifier: MIT

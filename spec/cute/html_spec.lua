@@ -75,3 +75,4 @@ describe("pages", function()
     assert.same({{1, {"x"}}, {}}, {found[4].value, found[4].errors})
   end)
 end)
+-- SPDX-License-Identifier: MIT

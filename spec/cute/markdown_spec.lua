@@ -73,3 +73,4 @@ end]]
                  markdown.inline "[a `b`](../x.md#y)")
   end)
 end)
+-- SPDX-License-Identifier: MIT

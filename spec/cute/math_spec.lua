@@ -169,3 +169,4 @@ describe("the errors of docs/simulator.md", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -166,3 +166,4 @@ describe("cute.arch.nanosleep", function()
       end)))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -388,3 +388,4 @@ describe("npy", function()
     assert.is_nil(support.read(dir .. "/z.npy"))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -343,3 +343,4 @@ describe("tile schedulers", function()
     assert.equal("i32", tostring(core.i32))
   end)
 end)
+-- SPDX-License-Identifier: MIT

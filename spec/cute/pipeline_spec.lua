@@ -155,3 +155,4 @@ describe("NamedBarrier", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

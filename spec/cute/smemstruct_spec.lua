@@ -126,3 +126,4 @@ describe("structures", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

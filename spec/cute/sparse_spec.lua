@@ -371,3 +371,4 @@ describe("atoms of sparse products", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -329,3 +329,4 @@ describe("pipelines", function()
     end, {}))
   end)
 end)
+-- SPDX-License-Identifier: MIT

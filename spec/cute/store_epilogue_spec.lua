@@ -147,3 +147,4 @@ describe("tiles.epilogue", function()
                  refused(64, 32, {major = "k"}))
   end)
 end)
+-- SPDX-License-Identifier: MIT

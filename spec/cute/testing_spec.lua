@@ -107,3 +107,4 @@ describe("testing", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

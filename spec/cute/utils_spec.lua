@@ -122,3 +122,4 @@ describe("atoms by types", function()
 end)
 
 ---------------------------------------------------------------------------
+-- SPDX-License-Identifier: MIT

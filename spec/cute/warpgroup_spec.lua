@@ -403,3 +403,4 @@ describe("gemm of a warpgroup", function()
     assert.truthy(kernels.compiled(program, "sm_90a") ~= false)
   end)
 end)
+-- SPDX-License-Identifier: MIT

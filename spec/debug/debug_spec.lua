@@ -400,3 +400,4 @@ describe("cutelua debug", function()
     assert.truthy(text:find("cannot open nowhere.lua", 1, true))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -495,3 +495,4 @@ describe("draw", function()
     assert.is_truthy(tex:find("{a\\_b}", 1, true))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -348,3 +348,4 @@ describe("the page of", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -66,3 +66,4 @@ describe("LaTeX", function()
     raises("a layout, TiledMMA or TiledCopy", latex.latex_text, 5)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -895,3 +895,4 @@ describe("loops of the device", function()
     assert.equal(1, count(waiting {unroll = 2}, "#pragma unroll 2\n"))
   end)
 end)
+-- SPDX-License-Identifier: MIT

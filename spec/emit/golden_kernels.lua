@@ -75,3 +75,4 @@ function golden.warpmma()
 end
 
 return golden
+-- SPDX-License-Identifier: MIT

@@ -158,3 +158,4 @@ describe("shifts by more than the width", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -266,3 +266,4 @@ describe("a kernel's name", function()
     assert.is_truthy(text:find("__popc", 1, true), text)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -253,3 +253,4 @@ describe("a GPU and arguments that overlap #gpu", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -314,3 +314,4 @@ describe("pairs of 16-bit floats", function()
     assert.is_true(#differing(1, 8, "sm_90a") > 2)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -47,3 +47,4 @@ describe("random places", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

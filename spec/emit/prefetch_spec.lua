@@ -137,3 +137,4 @@ describe("what comes to L2 with a load", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

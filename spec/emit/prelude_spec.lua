@@ -114,3 +114,4 @@ describe("the prelude", function()
     assert.equal(2, select(2, out.ptx:gsub("cvt%.rn%.bf16%.f32", "")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

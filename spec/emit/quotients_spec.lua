@@ -114,3 +114,4 @@ describe("quotients of floats", function()
     find(text, "floorf(a[1] / a[2])")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -70,3 +70,4 @@ describe("random kernels", function()
       end)
   end
 end)
+-- SPDX-License-Identifier: MIT

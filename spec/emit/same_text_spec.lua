@@ -129,3 +129,4 @@ describe("fields of a structure", function()
       "write outside shared tensor 'storage_sV': element 8 of 8", 1, true), why)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -83,3 +83,4 @@ for _, text in ipairs(out.losses) do print(text) end
     assert.truthy(err:find("warning: big.lua:15: (C751", 1, true), err)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -18,3 +18,4 @@ repeat
 until os.time() >= stop
 print(("absent: %d programs as in plain Lua, %d errors, %d skipped")
   :format(counts.same, counts.error, counts.skipped))
+-- SPDX-License-Identifier: MIT

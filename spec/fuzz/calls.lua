@@ -28,3 +28,4 @@ repeat
 until os.time() >= stop
 io.stderr:write(("calls: %d of %d functions, each answered or refused\n")
   :format(count, #calls.functions()))
+-- SPDX-License-Identifier: MIT

@@ -56,3 +56,4 @@ repeat
 until os.time() >= stop
 print(("hopper: %d launches right and clean, %d faults told"):format(right,
   wrong))
+-- SPDX-License-Identifier: MIT

@@ -52,3 +52,4 @@ repeat
   count = count + #batch
 until os.time() >= stop
 print(("kernels: %d programs, text and simulator agree"):format(count))
+-- SPDX-License-Identifier: MIT

@@ -30,3 +30,4 @@ run("cd %s && ./layout -max_total_time=%d -max_len=200 -timeout=10 " ..
     build, seconds)
 print(("layout: %d seconds without a crash, a leak or a wrong answer")
   :format(seconds))
+-- SPDX-License-Identifier: MIT

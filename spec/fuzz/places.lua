@@ -30,3 +30,4 @@ repeat
 until os.time() >= stop
 print(("places: %d programs, plain Lua, simulator and text agree")
   :format(count))
+-- SPDX-License-Identifier: MIT

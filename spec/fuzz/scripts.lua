@@ -24,3 +24,4 @@ until os.time() >= stop or right >= most
 print(("scripts: %d launches right and clean, %d sizes not taken"):format(right,
   #refused))
 if os.getenv "CUTELUA_DEBUG" then print(table.concat(refused, "\n")) end
+-- SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ golden.ops.approx = setmetatable({}, {__index = function(ops, op)
 end})
 
 return golden
+-- SPDX-License-Identifier: MIT

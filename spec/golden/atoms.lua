@@ -244,3 +244,4 @@ for op, check in pairs(tiled) do
 end
 
 return golden
+-- SPDX-License-Identifier: MIT

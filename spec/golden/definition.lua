@@ -145,3 +145,4 @@ function definition.holds(op, args, out)
 end
 
 return definition
+-- SPDX-License-Identifier: MIT

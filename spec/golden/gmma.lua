@@ -44,3 +44,4 @@ local function check(case)
 end
 
 golden.ops.gmma_desc = {gmma_desc = check}
+-- SPDX-License-Identifier: MIT

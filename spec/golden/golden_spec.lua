@@ -63,3 +63,4 @@ describe("the golden data", function()
     assert.equal("no golden data (*.jsonl) in " .. dir, message)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -310,3 +310,4 @@ function golden.main(dirs)
 end
 
 return golden
+-- SPDX-License-Identifier: MIT

@@ -255,3 +255,4 @@ end})
 golden.inadmissible_others = others
 
 return golden.ops
+-- SPDX-License-Identifier: MIT

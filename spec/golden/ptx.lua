@@ -256,3 +256,4 @@ golden.ops.rejected = setmetatable({}, {__index = function()
 end})
 
 return variants
+-- SPDX-License-Identifier: MIT

@@ -31,3 +31,4 @@ end
 golden.ops.tensormap = {tiled = check, im2col = check}
 
 return golden
+-- SPDX-License-Identifier: MIT

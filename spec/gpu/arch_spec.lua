@@ -437,3 +437,4 @@ describe("names on a GPU #gpu", function()
     assert.is_true(info:get_device_multiprocessor_count() > 0)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -61,3 +61,4 @@ describe("attention on a GPU #gpu", function()
     check(run, {s = 300, t = 64, d = 128, right = 0})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -202,3 +202,4 @@ describe("a product of cuBLAS", function()
                  (asked("cublas", "i8 i8 i32", "alpha = 2")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

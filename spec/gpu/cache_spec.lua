@@ -412,3 +412,4 @@ describe("the compile cache", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

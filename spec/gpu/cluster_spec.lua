@@ -384,3 +384,4 @@ describe("clusters #gpu", function()
     for i = 1, 16 do assert.equal(16, got[i]) end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -169,3 +169,4 @@ describe("what NVRTC gets wrong", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -727,3 +727,4 @@ describe("a launch in clusters", function()
       "with 0 bytes of shared memory each [bad-launch]\n27\n", out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -42,3 +42,4 @@ function fake.run(code, lost, more)
 end
 
 return fake
+-- SPDX-License-Identifier: MIT

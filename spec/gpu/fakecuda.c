@@ -657,3 +657,4 @@ CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,
   return find(f), *n = sms / blocks(c), 0;
 }
 #endif
+// SPDX-License-Identifier: MIT

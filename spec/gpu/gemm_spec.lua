@@ -81,3 +81,4 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
     end
   end)
 end
+-- SPDX-License-Identifier: MIT

@@ -417,3 +417,4 @@ describe("a GPU #gpu", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

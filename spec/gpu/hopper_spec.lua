@@ -12,3 +12,4 @@ describe("gemm_sm90 on a GPU #gpu", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -269,3 +269,4 @@ describe("a compile that takes long", function()
     assert.is_nil(out:find("to compile", 1, true), out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -432,3 +432,4 @@ describe("small kernels on a GPU #gpu", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

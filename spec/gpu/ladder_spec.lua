@@ -50,3 +50,4 @@ describe("the GEMM ladder on a GPU #gpu", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -193,3 +193,4 @@ describe("launches on a GPU #gpu", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -363,3 +363,4 @@ describe("tensors on a GPU, through a driver", function()
       {FAKE_GPUS = "2"})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -19,3 +19,4 @@ describe("printing on a GPU #gpu", function()
     assert.equal(said "sim", said "gpu")
   end)
 end)
+-- SPDX-License-Identifier: MIT

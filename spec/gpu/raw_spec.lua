@@ -236,3 +236,4 @@ describe("raw kernels on a GPU #gpu", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -736,3 +736,4 @@ describe("through a driver", function()
       {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0", FAKE_LATE = "1"})
   end)
 end)
+-- SPDX-License-Identifier: MIT

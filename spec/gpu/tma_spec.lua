@@ -39,3 +39,4 @@ describe("TMA #gpu", function()
     assert.is_true(taken > 300)
   end)
 end)
+-- SPDX-License-Identifier: MIT

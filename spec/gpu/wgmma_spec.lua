@@ -24,3 +24,4 @@ describe("a warpgroup's MMA on a GPU #gpu", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -135,3 +135,4 @@ end)(cute.zeros({32}, cute.f32)):launch {grid = 1, block = 32,
     assert.equal("", said "")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -195,3 +195,4 @@ describe("registers in flight", function()
     assert.is_true(count[true] > 10 and count[false] > 10)
   end)
 end)
+-- SPDX-License-Identifier: MIT

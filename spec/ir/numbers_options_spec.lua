@@ -249,3 +249,4 @@ describe("options of numbers", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -35,3 +35,4 @@ describe("targets", function()
            on, "sim:sm_75")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -525,3 +525,4 @@ describe("an intrinsic", function()
       end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -33,3 +33,4 @@ describe("values that random loops and branches give to nil variables",
         end)
     end
   end)
+-- SPDX-License-Identifier: MIT

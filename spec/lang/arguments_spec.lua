@@ -215,3 +215,4 @@ describe("a prepared launch", function()
     assert.equal(0, x(0))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -426,3 +426,4 @@ describe("branches as the body of a for", function()
   end)
 end)
 
+-- SPDX-License-Identifier: MIT

@@ -74,3 +74,4 @@ describe("the code of a Lua function", function()
     assert.is_nil(bytecode.upvalues(print))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -132,3 +132,4 @@ describe("two types", function()
                  table.concat(got, " "))
   end)
 end)
+-- SPDX-License-Identifier: MIT

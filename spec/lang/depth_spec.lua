@@ -102,3 +102,4 @@ describe("with a C stack of 64 KB #noasan", function()
     assert.equal(limit, gives("swizzles", 1000))
   end)
 end)
+-- SPDX-License-Identifier: MIT

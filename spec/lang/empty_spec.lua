@@ -187,3 +187,4 @@ describe("a kernel with a tensor without elements", function()
       function() cute.kernel(function(x) x:load() end)(t):trace {block = 1} end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

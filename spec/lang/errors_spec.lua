@@ -88,3 +88,4 @@ describe("docs/errors.md", function()
     ::next::
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -68,3 +68,4 @@ describe("the workshop", function()
     assert.equal(6, select(2, out:gsub(advice, "")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -71,3 +71,4 @@ describe("the history of runs", function()
     assert.equal("true\tnil\t2\n0.01\tnil\t0.01\n0.01\n0.01\n", out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

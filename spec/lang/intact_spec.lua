@@ -158,3 +158,4 @@ describe("texts of scripts", function()
     assert.truthy(kib_after(1000, 512) - before < 100)
   end)
 end)
+-- SPDX-License-Identifier: MIT

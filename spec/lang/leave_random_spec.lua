@@ -212,3 +212,4 @@ describe("early exits of random loops, branches and helpers", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

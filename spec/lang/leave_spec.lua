@@ -314,3 +314,4 @@ describe("threads that have returned", function()
     for t = 0, 63 do assert.equal(2, o(t)) end
   end)
 end)
+-- SPDX-License-Identifier: MIT

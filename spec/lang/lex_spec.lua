@@ -50,3 +50,4 @@ describe("names that lines assign", function()
     assert.is_true(n > 20)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -83,3 +83,4 @@ describe("a table that is read as data", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -188,3 +188,4 @@ describe("objects that random loops and branches change", function()
       end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -559,3 +559,4 @@ describe("unrolled branches", function()
     assert.is_true(want[1] < -9)
   end)
 end)
+-- SPDX-License-Identifier: MIT

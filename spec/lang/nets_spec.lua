@@ -703,3 +703,4 @@ describe("x, y and z passed to a call that needs x", function()
     assert.same({3, 3, 4, 3, 1}, seen)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -335,3 +335,4 @@ describe("output of kernels", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

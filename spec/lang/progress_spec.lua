@@ -82,3 +82,4 @@ describe("a loop", function()
     assert.is_nil(r)
   end)
 end)
+-- SPDX-License-Identifier: MIT

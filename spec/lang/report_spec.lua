@@ -224,3 +224,4 @@ describe("docs/errors.md", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

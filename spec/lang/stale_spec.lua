@@ -273,3 +273,4 @@ describe("a program stays valid", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -409,3 +409,4 @@ describe("a structure of arguments", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

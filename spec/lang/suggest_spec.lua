@@ -108,3 +108,4 @@ describe("the Python DSL's operations of a warp", function()
            false, 3)
   end)
 end)
+-- SPDX-License-Identifier: MIT

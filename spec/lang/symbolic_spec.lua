@@ -310,3 +310,4 @@ describe("layouts and coordinates are arguments", function()
     assert.equal(4, traced)
   end)
 end)
+-- SPDX-License-Identifier: MIT

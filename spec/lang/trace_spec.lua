@@ -854,3 +854,4 @@ describe("an index", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

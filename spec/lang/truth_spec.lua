@@ -334,3 +334,4 @@ describe("nil may be the subject of a test", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -384,3 +384,4 @@ describe("a boolean of Lua that a region changes", function()
       end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

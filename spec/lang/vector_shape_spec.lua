@@ -279,3 +279,4 @@ describe("shapes of vectors", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -262,3 +262,4 @@ describe("functions of plain numbers", function()
     assert.equal(3.0, cute.round(2.5))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -486,3 +486,4 @@ describe("a tensor with a composed layout", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

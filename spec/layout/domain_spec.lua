@@ -277,3 +277,4 @@ describe("a complement of coordinates", function()
       cute.blocked_product(L "(4,5):(1@0,1@1)", L "(2,3):(1@0,1@1)")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -162,3 +162,4 @@ describe("traced extents", function()
     end)(cute.zeros({1}, cute.i32), 128):trace {block = 32}
   end)
 end)
+-- SPDX-License-Identifier: MIT

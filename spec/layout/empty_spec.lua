@@ -93,3 +93,4 @@ describe("layouts without elements", function()
     assert.equal("4:6", tostring(cute.composition(L "0:2", L "4:3")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

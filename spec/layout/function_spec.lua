@@ -343,3 +343,4 @@ describe("a tensor through a Lua function, in a kernel", function()
       .. "%(4%):%(1%), aligned to %d+ bytes$", is)
   end)
 end)
+-- SPDX-License-Identifier: MIT

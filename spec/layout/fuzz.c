@@ -258,3 +258,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   arena_free(&cx.scratch);
   return 0;
 }
+// SPDX-License-Identifier: MIT

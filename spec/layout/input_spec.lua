@@ -287,3 +287,4 @@ describe("drawing", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

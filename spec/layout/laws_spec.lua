@@ -394,3 +394,4 @@ describe("laws of traced layouts:", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -431,3 +431,4 @@ describe("a tiler divides evenly", function()
     assert.is_true(cute.evenly_divides({16, 8}, {{4}, 8}))
   end)
 end)
+-- SPDX-License-Identifier: MIT

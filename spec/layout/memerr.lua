@@ -34,3 +34,4 @@ assert(#require("cutelua.draw.print").tensor_text(t, true) > 40)
 local sum = 0
 for _, x in cute.ones_like(t):elements() do sum = sum + x end
 assert(sum == 8)
+-- SPDX-License-Identifier: MIT

@@ -215,3 +215,4 @@ function Random:stride(shape)
 end
 
 return oracle
+-- SPDX-License-Identifier: MIT

@@ -528,3 +528,4 @@ describe("random layouts", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -315,3 +315,4 @@ describe("a swizzled layout", function()
                    ("%d %d %d"):format(inverses, free, refused))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -185,3 +185,4 @@ describe("traced layouts", function()
     assert.equal(0, o(0))
   end)
 end)
+-- SPDX-License-Identifier: MIT

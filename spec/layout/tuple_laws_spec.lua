@@ -370,3 +370,4 @@ describe("laws of tuples:", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

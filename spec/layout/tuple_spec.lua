@@ -289,3 +289,4 @@ describe("a basis", function()
     assert.equal(1, cute.E())  -- no level: the unit itself
   end)
 end)
+-- SPDX-License-Identifier: MIT

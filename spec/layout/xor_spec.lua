@@ -194,3 +194,4 @@ describe("a layout of XORed strides", function()
     raises("has no meaning", l, -1, 0)
   end)
 end)
+-- SPDX-License-Identifier: MIT

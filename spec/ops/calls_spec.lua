@@ -514,3 +514,4 @@ describe("repeated calls", function()
     assert.are_not.equal(want[1], want[2])
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -201,3 +201,4 @@ describe("a chain of calls", function()
     assert.equal(want[2], elements(p[2].D))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -240,3 +240,4 @@ describe("constant = \"B\"", function()
       require "kernels.gemm_sm90", {ahead = "b", pdl = true})
   end)
 end)
+-- SPDX-License-Identifier: MIT

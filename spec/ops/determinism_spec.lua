@@ -809,3 +809,4 @@ describe("like = cublas", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

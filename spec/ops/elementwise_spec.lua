@@ -709,3 +709,4 @@ describe("cute.ops.copy, convert, transpose", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -220,3 +220,4 @@ describe("ops.grouped_gemm of empty groups", function()
       {T(2, 8), T(1, 8)}}, SIM)))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -885,3 +885,4 @@ describe("parts of a tile that an epilogue of gemm_sm80 comes to in a loop",
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

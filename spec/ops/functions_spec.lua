@@ -142,3 +142,4 @@ describe("functions of epilogues", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -891,3 +891,4 @@ describe("ops.gemm rejects", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -323,3 +323,4 @@ describe("lists of products", function()
       {device = "sim"})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -140,3 +140,4 @@ describe("groups of rows on Hopper", function()
     raises("a_major = \"m\"", gemm_sm90, {groups = "rows", a_major = "m"})
   end)
 end)
+-- SPDX-License-Identifier: MIT

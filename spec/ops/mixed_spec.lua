@@ -372,3 +372,4 @@ describe("mixed calls of ops.gemm", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -251,3 +251,4 @@ describe("random calls of ops.gemm", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -373,3 +373,4 @@ describe("cute.ops.reduce", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

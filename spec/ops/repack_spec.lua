@@ -382,3 +382,4 @@ describe("repacking matrices", function()
     assert.is_nil(ops.differs(A:to "host", B:to "host", o.out:to "host", plain))
   end)
 end)
+-- SPDX-License-Identifier: MIT

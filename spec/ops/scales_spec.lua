@@ -531,3 +531,4 @@ describe("int4 weights", function()
     assert.is_false(pcall(cute.ops.int4, matrix({15, 64}, "u8")))
   end)
 end)
+-- SPDX-License-Identifier: MIT

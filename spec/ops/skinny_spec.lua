@@ -424,3 +424,4 @@ describe("ops.gemm of few rows", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -600,3 +600,4 @@ describe("calls", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -99,3 +99,4 @@ describe("tiles of gemm_sm90", function()
     assert.same({}, left)
   end)
 end)
+-- SPDX-License-Identifier: MIT

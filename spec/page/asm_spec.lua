@@ -143,3 +143,4 @@ describe("the machine code of CUDA C", function()
     assert.equal(1, code)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -135,3 +135,4 @@ k(cute.zeros({n}, cute.f32)):launch {grid = 1, block = n, device = "sim"}
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -465,3 +465,4 @@ describe("the page of a kernel in a browser", function()
     assert.truthy(f[5] == "16" or f[5] == "17")
   end)
 end)
+-- SPDX-License-Identifier: MIT

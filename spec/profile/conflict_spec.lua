@@ -293,3 +293,4 @@ describe("conflicts", function()
     assert.is_true(#one.requests > 100)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -438,3 +438,4 @@ describe("the ranking of GEMM variants #long", function()
     assert.is_true(math.sqrt(sum / #x) < 0.2, math.sqrt(sum / #x))
   end)
 end)
+-- SPDX-License-Identifier: MIT

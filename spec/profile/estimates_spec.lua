@@ -46,3 +46,4 @@ describe("estimates of one kind of work #long", function()
     assert.is_true(unseen >= 18, unseen .. " of 20")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -64,3 +64,4 @@ function plain.found(report)
 end
 
 return plain
+-- SPDX-License-Identifier: MIT

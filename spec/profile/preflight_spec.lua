@@ -171,3 +171,4 @@ describe("preflight", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -414,3 +414,4 @@ describe("for a kernel, find_swizzle", function()
     assert.equal(2, #list)
   end)
 end)
+-- SPDX-License-Identifier: MIT

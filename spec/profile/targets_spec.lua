@@ -168,3 +168,4 @@ describe("the occupancy of an SM", function()
       'no card "b300": there are a100 h100 h200 l40s', 1, true), tostring(err))
   end)
 end)
+-- SPDX-License-Identifier: MIT

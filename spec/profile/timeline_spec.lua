@@ -412,3 +412,4 @@ describe("ranges of the library", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

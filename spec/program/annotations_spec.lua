@@ -186,3 +186,4 @@ describe("tools/annotations.lua", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

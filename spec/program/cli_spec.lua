@@ -189,3 +189,4 @@ describe("cli.write_file", function()
     assert.equal("\0", f:read(1))  -- still the device
   end)
 end)
+-- SPDX-License-Identifier: MIT

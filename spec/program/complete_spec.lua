@@ -462,3 +462,4 @@ describe("completion at the prompt", function()
     assert.truthy(out:find("\nmake_layout_tv ", 1, true), out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

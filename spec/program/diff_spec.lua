@@ -143,3 +143,4 @@ describe("cute.diff", function()
     assert.falsy(out:find "\27%[%d*m")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -529,3 +529,4 @@ describe("options of commands", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -377,3 +377,4 @@ describe("annotations", function()
     assert.is_true(n > 140, n)
   end)
 end)
+-- SPDX-License-Identifier: MIT

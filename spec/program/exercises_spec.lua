@@ -148,3 +148,4 @@ describe("make the pipeline three stages deep", function()
       "sync_threads()\n" .. wait), "[race]"},
   })
 end)
+-- SPDX-License-Identifier: MIT

@@ -337,3 +337,4 @@ describe("the history", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

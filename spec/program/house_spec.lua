@@ -128,3 +128,4 @@ describe("tools/commit-msg", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

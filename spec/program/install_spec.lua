@@ -91,3 +91,4 @@ describe("docs/editors.md", function()
       end
     end)
 end)
+-- SPDX-License-Identifier: MIT

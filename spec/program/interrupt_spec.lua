@@ -262,3 +262,4 @@ n > 0
     assert.equal(1, code)
   end)
 end)
+-- SPDX-License-Identifier: MIT

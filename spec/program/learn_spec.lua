@@ -260,3 +260,4 @@ describe("cutelua learn", function()
     support.remove(at)
   end)
 end)
+-- SPDX-License-Identifier: MIT

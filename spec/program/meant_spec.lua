@@ -258,3 +258,4 @@ describe("a script", function()
     ]])))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -220,3 +220,4 @@ function names.main()
           and unexplained_too == 0 and atoms, true)
 end
 return names
+-- SPDX-License-Identifier: MIT

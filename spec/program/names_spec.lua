@@ -72,3 +72,4 @@ end)
 ---------------------------------------------------------------------------
 
 -- A function of one value for those of two.
+-- SPDX-License-Identifier: MIT

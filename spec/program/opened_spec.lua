@@ -113,3 +113,4 @@ describe("names that data could decide", function()
     support.remove(path)
   end)
 end)
+-- SPDX-License-Identifier: MIT

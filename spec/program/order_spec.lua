@@ -31,3 +31,4 @@ _ = cute.make_ordered_layout({4, 8}, cute.LayoutRight)
 _ = cute.tile_to_shape(cute.layout "(2,2):(1,2)", {4, 2}, {1, 1})]])
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -86,3 +86,4 @@ describe("pages of the documents", function()
     assert.same({{}, {}}, {found[1].errors, found[2].errors})
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -350,3 +350,4 @@ describe("cutelua", function()
     assert.equal(text .. "\n", clean {"-e", text})
   end)
 end)
+-- SPDX-License-Identifier: MIT

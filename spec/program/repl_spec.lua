@@ -469,3 +469,4 @@ describe("the prompt on a terminal", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -160,3 +160,4 @@ describe("show.text", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

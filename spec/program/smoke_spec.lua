@@ -53,3 +53,4 @@ describe("the program runs", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

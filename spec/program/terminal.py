@@ -64,3 +64,4 @@ while os.waitid(os.P_PID, pid, ended) is None:
     time.sleep(0.01)
 _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
+# SPDX-License-Identifier: MIT

@@ -109,3 +109,4 @@ rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
     assert.equal("t[3]\t6\n141\n", out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -195,3 +195,4 @@ describe("cutelua web", function()
     assert.truthy(why:find("--port", 1, true), why)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -51,3 +51,4 @@ describe("CUDA C through PTX", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -67,3 +67,4 @@ describe("a form of an instruction", function()
     assert.is_true(taken > FORMS // 20)
   end)
 end)
+-- SPDX-License-Identifier: MIT

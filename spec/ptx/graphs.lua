@@ -83,3 +83,4 @@ function graphs.run(graph, tid)
 end
 
 return graphs
+-- SPDX-License-Identifier: MIT

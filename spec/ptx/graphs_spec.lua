@@ -29,3 +29,4 @@ describe("control flow of PTX", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

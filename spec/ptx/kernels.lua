@@ -497,3 +497,4 @@ add {name = "dependent_launch", text = [[
   end}
 
 return list
+-- SPDX-License-Identifier: MIT

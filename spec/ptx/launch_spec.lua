@@ -121,3 +121,4 @@ describe("a LAUNCH file", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -122,3 +122,4 @@ describe("a generic address", function()
       function() return 7 end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

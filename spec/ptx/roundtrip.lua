@@ -127,3 +127,4 @@ function roundtrip.run(script, arch, words, found)
 end
 
 return roundtrip
+-- SPDX-License-Identifier: MIT

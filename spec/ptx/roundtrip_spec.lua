@@ -50,3 +50,4 @@ describe("our kernels through their own PTX", function()
     end
   end
 end)
+-- SPDX-License-Identifier: MIT

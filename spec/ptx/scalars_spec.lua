@@ -204,3 +204,4 @@ describe("a form that is not modelled", function()
     assert.matches("its type", message("sqrt.approx.f64 d0, a0;", "f64"))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -108,3 +108,4 @@ describe("faults of attention of one query are reported:", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -187,3 +187,4 @@ describe("faults of attention's gradients are reported:", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -216,3 +216,4 @@ describe("attention's faults are reported:", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

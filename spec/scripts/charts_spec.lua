@@ -121,3 +121,4 @@ describe("a GEMM script", function()
     assert.is_nil(out:find "sgemm")
   end)
 end)
+-- SPDX-License-Identifier: MIT

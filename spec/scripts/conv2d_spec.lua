@@ -242,3 +242,4 @@ describe("conv2d's faults are reported:", function()
     end
   end
 end)
+-- SPDX-License-Identifier: MIT

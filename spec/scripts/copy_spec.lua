@@ -295,3 +295,4 @@ describe("the copy scripts", function()
     support.remove(dir)
   end)
 end)
+-- SPDX-License-Identifier: MIT

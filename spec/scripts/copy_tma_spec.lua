@@ -149,3 +149,4 @@ describe("the copy by TMA", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -172,3 +172,4 @@ describe("gemm_grouped", function()
     assert.equal(-99, run({0, 0}, 8, 16)(0, 3))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -260,3 +260,4 @@ describe("gemm_int4's faults are reported #long:", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -366,3 +366,4 @@ describe("cute.tiles", function()
     check(C, function(i, j) return product(A, B, i, j) end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -165,3 +165,4 @@ describe("the harness of lessons", function()
     support.remove(dir)
   end)
 end)
+-- SPDX-License-Identifier: MIT

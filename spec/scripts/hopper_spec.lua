@@ -673,3 +673,4 @@ describe("gemm_sm90 as text", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

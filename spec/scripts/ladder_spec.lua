@@ -335,3 +335,4 @@ describe("gemm_int8", function()
     assert.equal(core.i32, p.c.dtype)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -102,3 +102,4 @@ describe("lessons of the library", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

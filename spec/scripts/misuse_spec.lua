@@ -411,3 +411,4 @@ describe("a kernel of the library", function()
     assert.equal("2", counts(cute.u8, {255, 7, 255}, 256):sub(-1))
   end)
 end)
+-- SPDX-License-Identifier: MIT

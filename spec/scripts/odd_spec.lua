@@ -18,3 +18,4 @@ describe("scripts at odd sizes", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

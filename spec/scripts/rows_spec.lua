@@ -518,3 +518,4 @@ describe("the lessons of rows and elements", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -477,3 +477,4 @@ describe("the lessons of scans and selections", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

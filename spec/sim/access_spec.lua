@@ -223,3 +223,4 @@ describe("global memory", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -373,3 +373,4 @@ describe("a product of 32 bits that wraps behind an address", function()
     end, nil, 1 << 16)
   end)
 end)
+-- SPDX-License-Identifier: MIT

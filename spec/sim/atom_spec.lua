@@ -262,3 +262,4 @@ describe("matrix copies", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -237,3 +237,4 @@ describe("a barrier whose number is traced", function()
       pending "needs NVRTC"
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -61,3 +61,4 @@ describe("a report", function()
     assert.truthy(text:find("\n    the other: thread %d+\n"), text)
   end)
 end)
+-- SPDX-License-Identifier: MIT

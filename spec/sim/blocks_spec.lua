@@ -496,3 +496,4 @@ describe("blocks that wait for each other", function()
     assert.equal("runaway", r.reports[1].kind)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -858,3 +858,4 @@ describe("turns of two warps", function()
       text)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -145,3 +145,4 @@ describe("a cooperative launch", function()
     met(1000, "gpu")
   end)
 end)
+-- SPDX-License-Identifier: MIT

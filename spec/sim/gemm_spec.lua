@@ -174,3 +174,4 @@ describe("gemm3stage", function()
     for threads = 2, 4 do assert.are.same(one, told(threads)) end
   end)
 end)
+-- SPDX-License-Identifier: MIT

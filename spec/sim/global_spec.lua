@@ -319,3 +319,4 @@ describe("blocks of a cluster in global memory", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

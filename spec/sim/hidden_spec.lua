@@ -712,3 +712,4 @@ describe("words", function()
                  r.reports[1].message)
   end)
 end)
+-- SPDX-License-Identifier: MIT

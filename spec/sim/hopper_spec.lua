@@ -299,3 +299,4 @@ describe("what cp.async brought to an mbarrier", function()
     for i = 0, 127 do assert.equal(i, flat(i)) end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -201,3 +201,4 @@ describe("lanes that nobody helps", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -137,3 +137,4 @@ describe("elements of an output", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

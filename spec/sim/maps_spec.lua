@@ -280,3 +280,4 @@ describe("a tensor map for another block", function()
     tells("acquire", o())
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -716,3 +716,4 @@ describe("a wait that nothing orders before the next phase's end", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -36,3 +36,4 @@ describe("a fault in the text of #long", function()
     assert.is_true(all >= 120 and told >= 0.98 * all, told .. " of " .. all)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -289,3 +289,4 @@ describe("what lies outside of a tensor map", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

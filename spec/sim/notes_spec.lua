@@ -178,3 +178,4 @@ describe("a note tells of a grid that is too small", function()
     end)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -345,3 +345,4 @@ describe("the golden runner", function()
     assert.truthy(message:find(dir, 1, true))
   end)
 end)
+-- SPDX-License-Identifier: MIT

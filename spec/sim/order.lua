@@ -150,3 +150,4 @@ return {
   warp, lane0 = lane0, run = run, found = found, whole = whole, broken =
   broken, one_store = one_store, one_poll = one_poll, all_poll = all_poll,
   all_add = all_add}
+-- SPDX-License-Identifier: MIT

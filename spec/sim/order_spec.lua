@@ -817,3 +817,4 @@ describe("cp.async", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

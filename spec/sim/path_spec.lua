@@ -328,3 +328,4 @@ describe("a race's first line, and the barrier that it lacks", function()
     assert.is_false(r.ok)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -348,3 +348,4 @@ describe("warps that fill stages for wgmma #long", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -700,3 +700,4 @@ describe("a queue of tiles", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -517,3 +517,4 @@ it("kernels of this repository rely only on PTX #long", function()
   if not ok then error(why, 0) end
   assert.same({}, said)
 end)
+-- SPDX-License-Identifier: MIT

@@ -864,3 +864,4 @@ describe("a NaN, quiet or signaling, and a number", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

@@ -352,3 +352,4 @@ describe("TMA in the simulator", function()
     assert.truthy(coords)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -263,3 +263,4 @@ describe("tokens of mbarriers", function()
       end))
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -268,3 +268,4 @@ __attribute__((visibility("default"))) int luaopen_units(lua_State *L) {
   luaL_newlib(L, funcs);
   return 1;
 }
+// SPDX-License-Identifier: MIT

@@ -2,3 +2,4 @@
 -- `make all` builds. Under CUTE_BUILD, by default build.
 local path = (os.getenv "CUTE_BUILD" or "build") .. "/spec/units.so"
 return assert(package.loadlib(path, "luaopen_units"))()
+-- SPDX-License-Identifier: MIT

@@ -225,3 +225,4 @@ describe("advice on waits for groups", function()
     end)))
   end)
 end)
+-- SPDX-License-Identifier: MIT

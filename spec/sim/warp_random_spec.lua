@@ -425,3 +425,4 @@ describe("random programs of lanes", function()
     assert.is_true(found > 60, found .. " faults")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -281,3 +281,4 @@ describe("a warpgroup's MMA behind mbarriers", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

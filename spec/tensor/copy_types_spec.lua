@@ -172,3 +172,4 @@ describe("copies and types:", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -434,3 +434,4 @@ describe("256-bit moves", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

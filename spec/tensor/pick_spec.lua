@@ -251,3 +251,4 @@ describe("fragments at traced indices", function()
     assert.equal(0, compiled.resources.stack)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -101,3 +101,4 @@ describe("retile of the accumulators of a whole tile", function()
       end)))
   end)
 end)
+-- SPDX-License-Identifier: MIT

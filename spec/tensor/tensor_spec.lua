@@ -761,3 +761,4 @@ describe("print_layout", function()
     assert.equal(0, check("print_layout", wide, {0, 1 << 62}))
   end)
 end)
+-- SPDX-License-Identifier: MIT

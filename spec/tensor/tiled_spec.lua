@@ -673,3 +673,4 @@ describe("a slice", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

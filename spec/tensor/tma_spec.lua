@@ -591,3 +591,4 @@ describe("a TMA copy", function()
       assert.equal(one.fn, k(args(640)):trace {block = 32}.fn)
     end)
 end)
+-- SPDX-License-Identifier: MIT

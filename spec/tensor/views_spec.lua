@@ -454,3 +454,4 @@ describe("tensors like others", function()
            cute.size_in_bytes, L "8:1", cute.bf16)
   end)
 end)
+-- SPDX-License-Identifier: MIT

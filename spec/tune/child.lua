@@ -66,3 +66,4 @@ function fake.main()
 end
 
 return fake
+-- SPDX-License-Identifier: MIT

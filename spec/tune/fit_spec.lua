@@ -146,3 +146,4 @@ describe("tools/fit.lua #long", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

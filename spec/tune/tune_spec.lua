@@ -742,3 +742,4 @@ describe("tuned tables", function()
     assert.equal("geforce-rtx-4090", tuned.card "NVIDIA GeForce RTX 4090")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -235,3 +235,4 @@ describe("the workshop under node", function()
     assert.equal("on\n", all[5].out)
   end)
 end)
+-- SPDX-License-Identifier: MIT

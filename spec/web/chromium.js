@@ -196,3 +196,4 @@ async function serve([program, ...words]) {
   process.stderr.write(e.stack + "\n");
   process.exitCode = 1;
 });
+// SPDX-License-Identifier: MIT

@@ -247,3 +247,4 @@ describe("the source beside its results", function()
     assert.equal(390, found[5].wide)
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -253,3 +253,4 @@ describe("the button of a kernel's page", function()
     assert.matches("96%s+1.0", after)
   end)
 end)
+-- SPDX-License-Identifier: MIT

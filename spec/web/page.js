@@ -79,3 +79,4 @@ async function one(engine, {ask, stop, bytes, pad, ...fields}) {
     v instanceof Uint8Array ? Buffer.from(v).toString("base64") : v),
     () => process.exit(0));
 })();
+// SPDX-License-Identifier: MIT

@@ -623,3 +623,4 @@ describe("errors are sentences, and the page keeps working:",
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

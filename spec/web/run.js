@@ -47,3 +47,4 @@ require(path.resolve(program))({
                          memory.readFile("/out/" + name));
   },
 });
+// SPDX-License-Identifier: MIT

@@ -66,3 +66,4 @@ function same.answers(path, a, b)
 end
 
 return same
+-- SPDX-License-Identifier: MIT

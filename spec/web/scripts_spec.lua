@@ -38,3 +38,4 @@ describe("every script in the workshop", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

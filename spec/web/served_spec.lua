@@ -60,3 +60,4 @@ describe("the page that cutelua web serves", function()
     print(("        in Chromium: %s threads"):format(v.threads))
   end)
 end)
+-- SPDX-License-Identifier: MIT

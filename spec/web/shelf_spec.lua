@@ -57,3 +57,4 @@ describe("the shelf", function()
     assert.same({{1}, 2, true, 0}, js(ASK))
   end)
 end)
+-- SPDX-License-Identifier: MIT

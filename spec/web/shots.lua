@@ -53,3 +53,4 @@ end
 for i, one in ipairs(browser.drive(steps)) do
   print(steps[i].png, table.concat(one.errors, "\n"))
 end
+-- SPDX-License-Identifier: MIT

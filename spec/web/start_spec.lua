@@ -382,3 +382,4 @@ k(cute.zeros({64}, cute.f32)):launch {grid = 1, block = 64}
     assert.truthy(v[7]:find "42\ndone")
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -69,3 +69,4 @@ local ok, why = pcall(dofile, arg[0])
 lib.report = report
 print(table.concat(told, "\n"))
 if not ok then error(why, 0) end
+-- SPDX-License-Identifier: MIT

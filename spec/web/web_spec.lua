@@ -122,3 +122,4 @@ out of memory (134217728 bytes requested) [out-of-memory]
     assert.is_true(bytes <= 2.5e6)
   end)
 end)
+-- SPDX-License-Identifier: MIT

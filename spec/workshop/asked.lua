@@ -63,3 +63,4 @@ function workshop.under_node(requests)
 end
 
 return workshop
+-- SPDX-License-Identifier: MIT

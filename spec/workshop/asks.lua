@@ -6,3 +6,4 @@ local workshop = require "cutelua.workshop"
 for _, request in ipairs(assert(json.decode(io.read "a"))) do
   io.write("\nanswer ", workshop.answer(json.encode(request)), "\n")
 end
+-- SPDX-License-Identifier: MIT

@@ -111,3 +111,4 @@ describe("cutelua.text.json", function()
     end
   end)
 end)
+-- SPDX-License-Identifier: MIT

@@ -174,3 +174,4 @@ describe("a lesson in the workshop", function()
       told {ask = "exercise", lesson = 1, name = "rows", text = 1})
   end)
 end)
+-- SPDX-License-Identifier: MIT

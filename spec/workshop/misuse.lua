@@ -191,3 +191,4 @@ function misuse.check(row, answer, out)
 end
 
 return misuse
+-- SPDX-License-Identifier: MIT

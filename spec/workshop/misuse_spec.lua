@@ -16,3 +16,4 @@ describe("the workshop reports", function()
     end)
   end
 end)
+-- SPDX-License-Identifier: MIT

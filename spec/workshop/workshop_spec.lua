@@ -185,3 +185,4 @@ describe("the workshop", function()
                                                answers[6].message})
   end)
 end)
+-- SPDX-License-Identifier: MIT

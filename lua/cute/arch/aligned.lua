@@ -14,3 +14,4 @@ return function(what, opts)
   end
   return value == false and "_unaligned" or ""
 end
+-- SPDX-License-Identifier: MIT

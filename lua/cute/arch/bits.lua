@@ -399,3 +399,4 @@ return sign.public("cute.arch.", bits, [[
   physical_warp_id() dynamic_smem_size() total_smem_size() aggr_smem_size()
   get_dyn_smem_size() warpsize()
 ]])
+-- SPDX-License-Identifier: MIT

@@ -129,3 +129,4 @@ return sign.public("cute.arch.", cluster, [[
   warpgroup_reg_dealloc(reg_count: integer)
   griddepcontrol_wait() griddepcontrol_launch_dependents()
 ]])
+-- SPDX-License-Identifier: MIT

@@ -206,3 +206,4 @@ return sign.public("cute.arch.", arch, [[
   fence_acq_rel_sys() fence_proxy(kind: string, space?: string|table)
   fence_view_async_shared() range(name: string, f: function, arguments...)
 ]])
+-- SPDX-License-Identifier: MIT

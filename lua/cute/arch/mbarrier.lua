@@ -217,3 +217,4 @@ return sign.public("cute.arch.", mbarrier, [[
     phase: integer|value)
   cp_async_mbarrier_arrive_noinc(mbar_ptr: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -303,3 +303,4 @@ return sign.public("cute.arch.", memory, (([[
     opts?: {predicate read_only_args read_write_args write_only_types})
   target_version(opts: {exact_version max_version min_version})
 ]]):gsub("@", POINTED)))
+-- SPDX-License-Identifier: MIT

@@ -272,3 +272,4 @@ for name in pairs(packed) do
 end
 
 return sign.public("cute.arch.", packed, table.concat(signatures, " "))
+-- SPDX-License-Identifier: MIT

@@ -132,3 +132,4 @@ function ranges.range(name, f, ...)
 end
 
 return ranges
+-- SPDX-License-Identifier: MIT

@@ -320,3 +320,4 @@ return sign.public("cute.arch.", warp, [[
   warp_redux_sync(value: value, kind: string, mask?: integer|value,
     opts?: {abs nan})
 ]])
+-- SPDX-License-Identifier: MIT

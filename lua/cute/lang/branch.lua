@@ -545,3 +545,4 @@ end
 sign.nests(branch.when)
 
 return branch
+-- SPDX-License-Identifier: MIT

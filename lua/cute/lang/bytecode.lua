@@ -274,3 +274,4 @@ function bytecode.known()
 end
 
 return bytecode
+-- SPDX-License-Identifier: MIT

@@ -218,3 +218,4 @@ function dependencies.within(values, read)
 end
 
 return dependencies
+-- SPDX-License-Identifier: MIT

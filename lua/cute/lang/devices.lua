@@ -151,3 +151,4 @@ function devices.on_trim(f) table.insert(devices.trims, f) end
 sign.strict("device", Device, "dev info place")
 
 return devices
+-- SPDX-License-Identifier: MIT

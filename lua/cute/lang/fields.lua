@@ -262,3 +262,4 @@ function fields.follow(way, t)
 end
 
 return fields
+-- SPDX-License-Identifier: MIT

@@ -171,3 +171,4 @@ function files.output(path, ...)
 end
 
 return files
+-- SPDX-License-Identifier: MIT

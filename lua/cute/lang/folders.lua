@@ -24,3 +24,4 @@ function folders.state()
 end
 
 return folders
+-- SPDX-License-Identifier: MIT

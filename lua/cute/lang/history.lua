@@ -65,3 +65,4 @@ function history.seconds(last)
 end
 
 return history
+-- SPDX-License-Identifier: MIT

@@ -902,3 +902,4 @@ function kernel.compile(k, ...)
 end
 
 return kernel
+-- SPDX-License-Identifier: MIT

@@ -154,3 +154,4 @@ function lex.assigned(s)
 end
 
 return lex
+-- SPDX-License-Identifier: MIT

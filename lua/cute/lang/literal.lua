@@ -139,3 +139,4 @@ function literal.read(text)
 end
 
 return literal
+-- SPDX-License-Identifier: MIT

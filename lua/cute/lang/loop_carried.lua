@@ -277,3 +277,4 @@ carrying.declare, carrying.read = declare, read
 carrying.learn, carrying.write = learn, write
 
 return carrying
+-- SPDX-License-Identifier: MIT

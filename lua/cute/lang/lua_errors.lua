@@ -107,3 +107,4 @@ function lua_errors.handler(message)
 end
 
 return lua_errors
+-- SPDX-License-Identifier: MIT

@@ -49,3 +49,4 @@ function memory.untouched(restore, f, ...)
 end
 
 return memory
+-- SPDX-License-Identifier: MIT

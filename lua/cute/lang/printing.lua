@@ -550,3 +550,4 @@ function printing.print_tensor(tensor, opts)
 end
 
 return printing
+-- SPDX-License-Identifier: MIT

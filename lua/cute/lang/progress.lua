@@ -40,3 +40,4 @@ function progress.of(name, write, now)
 end
 
 return progress
+-- SPDX-License-Identifier: MIT

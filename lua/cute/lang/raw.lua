@@ -418,3 +418,4 @@ sign.class("prepared raw kernel", Prepared, [[
 ]], "kernel device run copies")
 
 return raw
+-- SPDX-License-Identifier: MIT

@@ -885,3 +885,4 @@ function Region:finish_once()
 end
 
 return regions
+-- SPDX-License-Identifier: MIT

@@ -404,3 +404,4 @@ function report.told(failure)
 end
 
 return report
+-- SPDX-License-Identifier: MIT

@@ -463,3 +463,4 @@ function sign.module(full, t)
 end
 
 return sign
+-- SPDX-License-Identifier: MIT

@@ -509,3 +509,4 @@ function simreport.attach(report, program)
 end
 
 return simreport
+-- SPDX-License-Identifier: MIT

@@ -69,3 +69,4 @@ function source.line(chunk, n)
 end
 
 return source
+-- SPDX-License-Identifier: MIT

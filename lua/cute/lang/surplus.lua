@@ -44,3 +44,4 @@ function surplus.check(callee, fixed, inner)
 end
 
 return surplus
+-- SPDX-License-Identifier: MIT

@@ -512,3 +512,4 @@ end
 sign.nests(trace.loop)
 
 return trace
+-- SPDX-License-Identifier: MIT

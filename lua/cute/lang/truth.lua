@@ -272,3 +272,4 @@ function truth.check(reg, state)
 end
 
 return truth
+-- SPDX-License-Identifier: MIT

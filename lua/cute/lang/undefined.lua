@@ -360,3 +360,4 @@ function undefined.differs(region, name)
 end
 
 return undefined
+-- SPDX-License-Identifier: MIT

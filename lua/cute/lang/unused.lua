@@ -86,3 +86,4 @@ function unused.called(call, opts)
 end
 
 return unused
+-- SPDX-License-Identifier: MIT

@@ -269,3 +269,4 @@ function cute.arch.cvt_u8x2_to_f32x2(x) end
 function cute.arch.cvt_u8x4_to_f32x4(x) end
 
 return cute
+-- SPDX-License-Identifier: MIT

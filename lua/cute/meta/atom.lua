@@ -563,3 +563,4 @@ function cute.gemm(mma, d, a, b, c) end
 cute.mma_atom_call = cute.gemm
 
 return cute
+-- SPDX-License-Identifier: MIT

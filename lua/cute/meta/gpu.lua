@@ -212,3 +212,4 @@ function Blas:close() end
 function cute.nvrtc_version() end
 
 return cute
+-- SPDX-License-Identifier: MIT

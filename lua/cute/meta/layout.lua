@@ -710,3 +710,4 @@ Layout.zipped_divide = cute.zipped_divide
 Layout.zipped_product = cute.zipped_product
 
 return cute
+-- SPDX-License-Identifier: MIT

@@ -500,3 +500,4 @@ function cute.sqrt_approx(x) end
 function cute.rsqrt_approx(x) end
 
 return cute
+-- SPDX-License-Identifier: MIT

@@ -166,3 +166,4 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field conflicts table --conflicts: report bank conflicts
 
 return cute
+-- SPDX-License-Identifier: MIT

@@ -133,3 +133,4 @@ local cute = {}
 cute.version = nil
 
 return cute
+-- SPDX-License-Identifier: MIT

@@ -118,3 +118,4 @@ cute.when = require "cute.lang.branch".when
 cute.with_stream = require "cute.stream".with_stream
 
 return cute
+-- SPDX-License-Identifier: MIT

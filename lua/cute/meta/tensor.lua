@@ -840,3 +840,4 @@ Tensor.with_shape = cute.with_shape
 Tensor.zipped_divide = cute.zipped_divide
 
 return cute
+-- SPDX-License-Identifier: MIT

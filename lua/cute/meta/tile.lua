@@ -271,3 +271,4 @@ function cute.basis_get(e, t) end
 function cute.F2(v) end
 
 return cute
+-- SPDX-License-Identifier: MIT

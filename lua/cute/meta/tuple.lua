@@ -377,3 +377,4 @@ function cute.elem_gtr(a, b) end
 function cute.elem_geq(a, b) end
 
 return cute
+-- SPDX-License-Identifier: MIT

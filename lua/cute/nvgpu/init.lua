@@ -125,3 +125,4 @@ return sign.public("cute.nvgpu.", nvgpu, [[
   make_tiled_tma_atom_C(op, gmem_tensor: tensor, smem_layout: layout,
     mma_tiler_mnk: table, tiled_mma)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -192,3 +192,4 @@ function blocks.candidates(p, family, list, make)
 end
 
 return blocks
+-- SPDX-License-Identifier: MIT

@@ -174,3 +174,4 @@ function calls.mark(list, at, nth, part)
 end
 
 return calls
+-- SPDX-License-Identifier: MIT

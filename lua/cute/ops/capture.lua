@@ -231,3 +231,4 @@ function capture.steady(g, read)
 end
 
 return capture
+-- SPDX-License-Identifier: MIT

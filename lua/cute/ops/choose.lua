@@ -200,3 +200,4 @@ function choose.explained(p, c, trace)
 end
 
 return choose
+-- SPDX-License-Identifier: MIT

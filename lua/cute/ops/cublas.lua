@@ -211,3 +211,4 @@ function cublas.order(p, call)
 end
 
 return cublas
+-- SPDX-License-Identifier: MIT

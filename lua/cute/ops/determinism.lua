@@ -83,3 +83,4 @@ function determinism.look(p, call)
 end
 
 return determinism
+-- SPDX-License-Identifier: MIT

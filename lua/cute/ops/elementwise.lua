@@ -767,3 +767,4 @@ function ops.transpose(x, perm, o)
 end
 
 return ops
+-- SPDX-License-Identifier: MIT

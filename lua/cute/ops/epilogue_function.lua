@@ -468,3 +468,4 @@ function epilogue.new(p, c, call)
 end
 
 return epilogue
+-- SPDX-License-Identifier: MIT

@@ -35,3 +35,4 @@ return function(ir, words)
   for i = 1, #text do h = (h ~ text:byte(i)) * 0x100000001b3 end
   return ("%016x"):format(h)
 end
+-- SPDX-License-Identifier: MIT

@@ -127,3 +127,4 @@ functions.gelu = of "gelu"
 functions.gelu_tanh = of "gelu_tanh"
 
 return functions
+-- SPDX-License-Identifier: MIT

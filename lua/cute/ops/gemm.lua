@@ -365,3 +365,4 @@ function gemm.explain(A, B, C, o)
 end
 
 return gemm
+-- SPDX-License-Identifier: MIT

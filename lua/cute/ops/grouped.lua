@@ -396,3 +396,4 @@ function grouped.explain_grouped(A, B, where, o)
 end
 
 return grouped
+-- SPDX-License-Identifier: MIT

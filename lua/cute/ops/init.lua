@@ -26,3 +26,4 @@ return sign.parts({}, "cute.ops", "ops.", {
     gelu(x: number|value|vector)
     gelu_tanh(x: number|value|vector)]],
 })
+-- SPDX-License-Identifier: MIT

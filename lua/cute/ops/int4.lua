@@ -35,3 +35,4 @@ end
 function int4.is(x) return getmetatable(x) == Int4 end
 
 return int4
+-- SPDX-License-Identifier: MIT

@@ -238,3 +238,4 @@ function modes.meet(loops, i, a, j, b)
 end
 
 return modes
+-- SPDX-License-Identifier: MIT

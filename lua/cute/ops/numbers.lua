@@ -51,3 +51,4 @@ function numbers.reader(args, n)
 end
 
 return numbers
+-- SPDX-License-Identifier: MIT

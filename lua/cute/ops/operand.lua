@@ -337,3 +337,4 @@ function operand.device(A, o)
 end
 
 return operand
+-- SPDX-License-Identifier: MIT

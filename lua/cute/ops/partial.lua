@@ -241,3 +241,4 @@ function partial.folds(r, batches, pdl)
 end
 
 return partial
+-- SPDX-License-Identifier: MIT

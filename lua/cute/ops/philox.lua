@@ -127,3 +127,4 @@ function philox.dropout(x, words, p)
 end
 
 return philox
+-- SPDX-License-Identifier: MIT

@@ -522,3 +522,4 @@ function plans.explained(p, call)
 end
 
 return plans
+-- SPDX-License-Identifier: MIT

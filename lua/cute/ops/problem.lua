@@ -57,3 +57,4 @@ function problem.place(p, call)
 end
 
 return problem
+-- SPDX-License-Identifier: MIT

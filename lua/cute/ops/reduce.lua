@@ -391,3 +391,4 @@ function reduce.reduce(x, op, o)
 end
 
 return reduce
+-- SPDX-License-Identifier: MIT

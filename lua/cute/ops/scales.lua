@@ -191,3 +191,4 @@ function scales.rest(p, o)
 end
 
 return scales
+-- SPDX-License-Identifier: MIT

@@ -117,3 +117,4 @@ function sum_order.of(p, c)
 end
 
 return sum_order
+-- SPDX-License-Identifier: MIT

@@ -138,3 +138,4 @@ function tensor_op.run(plan, call, ready)
 end
 
 return tensor_op
+-- SPDX-License-Identifier: MIT

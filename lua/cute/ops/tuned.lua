@@ -287,3 +287,4 @@ function tuned.find(p, list, name_of)
 end
 
 return tuned
+-- SPDX-License-Identifier: MIT

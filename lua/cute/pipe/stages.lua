@@ -631,3 +631,4 @@ return sign.public("pipeline.", stages, [[
   PipelineConsumer(pipeline: PipelineAsync|PipelineTmaAsync,
     state?: PipelineState)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -97,3 +97,4 @@ return sign.public("pipeline.", states, [[
     phase?: integer|value)
   make_pipeline_state(user: string, stages: integer)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -419,3 +419,4 @@ return sign.public("pipeline.", sync, [[
   pipeline_init_wait(cluster?: boolean|table|layout)
   agent_sync(group?: string|boolean|table|layout, is_relaxed?: boolean)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -83,3 +83,4 @@ function Call:preflight(target, opts)
 end
 
 return Call
+-- SPDX-License-Identifier: MIT

@@ -23,3 +23,4 @@ function Prepared:estimate(opts)
 end
 
 return Prepared
+-- SPDX-License-Identifier: MIT

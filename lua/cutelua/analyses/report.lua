@@ -108,3 +108,4 @@ function Report:total(field, op)
 end
 
 return Report
+-- SPDX-License-Identifier: MIT

@@ -113,3 +113,4 @@ function chart.grouped(bars, spec)
 end
 
 return chart
+-- SPDX-License-Identifier: MIT

@@ -138,3 +138,4 @@ function copylesson.run(words, spec)
 end
 
 return sign.module("cutelua.bench.copylesson", copylesson)
+-- SPDX-License-Identifier: MIT

@@ -680,3 +680,4 @@ function harness.run(words, spec)
 end
 
 return sign.module("cutelua.bench.harness", harness)
+-- SPDX-License-Identifier: MIT

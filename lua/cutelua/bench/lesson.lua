@@ -723,3 +723,4 @@ function lesson.gemm(words, spec)
 end
 
 return sign.module("cutelua.bench.lesson", lesson)
+-- SPDX-License-Identifier: MIT

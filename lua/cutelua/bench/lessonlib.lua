@@ -325,3 +325,4 @@ function lib.run(job, by)
 end
 
 return lib
+-- SPDX-License-Identifier: MIT

@@ -232,3 +232,4 @@ return sign.public("gpu.", gpu, [[
   best(list: table, opts?: {hot_ms ordinal warm_ms})
   bench_order(n: integer, round: integer)
 ]])
+-- SPDX-License-Identifier: MIT

@@ -79,3 +79,4 @@ function oracle.attention(p, i, causal)
 end
 
 return sign.module("cutelua.bench.oracle", oracle)
+-- SPDX-License-Identifier: MIT

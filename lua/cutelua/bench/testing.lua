@@ -194,3 +194,4 @@ return sign.public("testing.", testing, [[
   autotune_jit(params: table, make: function,
     opts?: {device iterations key ordinal warmup_iterations})
 ]])
+-- SPDX-License-Identifier: MIT

@@ -412,3 +412,4 @@ function compare.plain(c)
 end
 
 return compare
+-- SPDX-License-Identifier: MIT

@@ -266,3 +266,4 @@ function explore.turns(words)
 end
 
 return explore
+-- SPDX-License-Identifier: MIT

@@ -434,3 +434,4 @@ function check.prepared(p, opts, arguments)
 end
 
 return check
+-- SPDX-License-Identifier: MIT

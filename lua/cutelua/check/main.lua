@@ -413,3 +413,4 @@ function Session:finish(code, message)
 end
 
 return main
+-- SPDX-License-Identifier: MIT

@@ -510,3 +510,4 @@ operands.PLAIN, operands.SAME, operands.RING = PLAIN, SAME, RING
 operands.DATA = DATA
 
 return operands
+-- SPDX-License-Identifier: MIT

@@ -101,3 +101,4 @@ function redundant_sync.times(program, launch, edits, on_gpu)
 end
 
 return redundant_sync
+-- SPDX-License-Identifier: MIT

@@ -777,3 +777,4 @@ function repair.finds(fn, o, m)
 end
 
 return repair
+-- SPDX-License-Identifier: MIT

@@ -81,3 +81,4 @@ function sizes.told(list)
 end
 
 return sizes
+-- SPDX-License-Identifier: MIT

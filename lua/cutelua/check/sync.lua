@@ -358,3 +358,4 @@ function sync.lacks(here, kind)
 end
 
 return sync
+-- SPDX-License-Identifier: MIT

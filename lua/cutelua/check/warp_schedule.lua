@@ -107,3 +107,4 @@ function warp_schedule.parse(text, name)
 end
 
 return warp_schedule
+-- SPDX-License-Identifier: MIT

@@ -415,3 +415,4 @@ function debugger.debug(k, ...)
 end
 
 return debugger
+-- SPDX-License-Identifier: MIT

@@ -76,3 +76,4 @@ function locals.new()
 end
 
 return locals
+-- SPDX-License-Identifier: MIT

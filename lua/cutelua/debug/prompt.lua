@@ -250,3 +250,4 @@ function prompt.main(words, run)
 end
 
 return prompt
+-- SPDX-License-Identifier: MIT

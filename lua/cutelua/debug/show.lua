@@ -384,3 +384,4 @@ function show.source(session, n)
 end
 
 return show
+-- SPDX-License-Identifier: MIT

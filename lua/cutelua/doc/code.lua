@@ -55,3 +55,4 @@ function code.text(v)
 end
 
 return code
+-- SPDX-License-Identifier: MIT

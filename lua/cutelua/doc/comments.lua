@@ -216,3 +216,4 @@ function comments.chunk(name)
 end
 
 return comments
+-- SPDX-License-Identifier: MIT

@@ -84,3 +84,4 @@ return {
   {"FUZZ_SECONDS", "Seconds that each target of `make fuzz` runs; 60 when "
     .. "absent.", ["for"] = "make fuzz"},
 }
+-- SPDX-License-Identifier: MIT

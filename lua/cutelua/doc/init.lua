@@ -334,3 +334,4 @@ function doc.main(words)
 end
 
 return doc
+-- SPDX-License-Identifier: MIT

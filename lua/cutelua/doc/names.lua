@@ -700,3 +700,4 @@ function names.inside(item)
 end
 
 return names
+-- SPDX-License-Identifier: MIT

@@ -259,3 +259,4 @@ function search.nearest(question)
 end
 
 return search
+-- SPDX-License-Identifier: MIT

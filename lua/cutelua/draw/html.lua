@@ -144,3 +144,4 @@ function page.of(p)
 end
 
 return page
+-- SPDX-License-Identifier: MIT

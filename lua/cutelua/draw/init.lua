@@ -144,3 +144,4 @@ function draw.draw(x, opts)
 end
 
 return draw
+-- SPDX-License-Identifier: MIT

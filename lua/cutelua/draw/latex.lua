@@ -197,3 +197,4 @@ function latex.of(p)
 end
 
 return latex
+-- SPDX-License-Identifier: MIT

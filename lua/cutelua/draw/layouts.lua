@@ -532,3 +532,4 @@ function layouts.copy_atom(x, opts)
 end
 
 return layouts
+-- SPDX-License-Identifier: MIT

@@ -107,3 +107,4 @@ function palette.background(c, all)
 end
 
 return palette
+-- SPDX-License-Identifier: MIT

@@ -178,3 +178,4 @@ function picture.describer(panel, escape)
 end
 
 return picture
+-- SPDX-License-Identifier: MIT

@@ -231,3 +231,4 @@ function show.print_latex_tv(layout_tv, tile_mn, opts)
 end
 
 return show
+-- SPDX-License-Identifier: MIT

@@ -590,3 +590,4 @@ var cutePicture = function (root, data) {
 ]==]
 
 return script
+-- SPDX-License-Identifier: MIT

@@ -267,3 +267,4 @@ function svg.of(p)
 end
 
 return svg
+-- SPDX-License-Identifier: MIT

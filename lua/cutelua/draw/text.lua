@@ -174,3 +174,4 @@ function text.of(p, opts)
 end
 
 return text
+-- SPDX-License-Identifier: MIT

@@ -229,3 +229,4 @@ function learn.check(lesson, name, text, env, chunk)
 end
 
 return learn
+-- SPDX-License-Identifier: MIT

@@ -274,3 +274,4 @@ function main.main(words)
 end
 
 return main
+-- SPDX-License-Identifier: MIT

@@ -545,3 +545,4 @@ function Page:html(title, workshop)
 end
 
 return page
+-- SPDX-License-Identifier: MIT

@@ -92,3 +92,4 @@ async function cuteUnlink(fragment) {
 ]==]
 
 return link
+-- SPDX-License-Identifier: MIT

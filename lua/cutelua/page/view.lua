@@ -686,3 +686,4 @@ function view.html(title, model, workshop)
 end
 
 return view
+-- SPDX-License-Identifier: MIT

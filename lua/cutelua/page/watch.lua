@@ -112,3 +112,4 @@ function Watch:finish(message, at_line)
 end
 
 return watch
+-- SPDX-License-Identifier: MIT

@@ -97,3 +97,4 @@ function cards.need_blocks(name, grid)
 end
 
 return cards
+-- SPDX-License-Identifier: MIT

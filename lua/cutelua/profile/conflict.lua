@@ -444,3 +444,4 @@ end
 sign.class("conflict", Conflict, "svg()")
 
 return conflict
+-- SPDX-License-Identifier: MIT

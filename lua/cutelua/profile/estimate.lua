@@ -383,3 +383,4 @@ function Estimate:__tostring()
 end
 
 return estimate
+-- SPDX-License-Identifier: MIT

@@ -309,3 +309,4 @@ end
 sign.strict("preflight", Result, "registers spilled blocks by")
 
 return preflight
+-- SPDX-License-Identifier: MIT

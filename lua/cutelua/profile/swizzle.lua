@@ -538,3 +538,4 @@ sign.strict("found swizzle", Found, "why was now layout lua cured bytes kept "
   .. "file line agent")
 
 return swizzle
+-- SPDX-License-Identifier: MIT

@@ -456,3 +456,4 @@ function Timeline:save(path)
 end
 
 return timeline
+-- SPDX-License-Identifier: MIT

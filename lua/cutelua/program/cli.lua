@@ -299,3 +299,4 @@ return sign.public("cli.", cli, [[
   write_private(path: string, pieces...: string|number)
   output(path?: string, pieces...: string|number)
 ]])
+-- SPDX-License-Identifier: MIT

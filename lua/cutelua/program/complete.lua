@@ -460,3 +460,4 @@ function complete.find(text, env)
 end
 
 return complete
+-- SPDX-License-Identifier: MIT

@@ -257,3 +257,4 @@ function diff.diff(before, now)
 end
 
 return diff
+-- SPDX-License-Identifier: MIT

@@ -26,3 +26,4 @@ function explain.explain(f, out)
 end
 
 return explain
+-- SPDX-License-Identifier: MIT

@@ -115,3 +115,4 @@ function http.answer(request, files)
 end
 
 return http
+-- SPDX-License-Identifier: MIT

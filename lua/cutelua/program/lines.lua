@@ -108,3 +108,4 @@ function lines.changes(a, b, indent, limit)
 end
 
 return lines
+-- SPDX-License-Identifier: MIT

@@ -297,3 +297,4 @@ function program.main(argv)
 end
 
 return program
+-- SPDX-License-Identifier: MIT

@@ -83,3 +83,4 @@ function meaning.of_module(name)
 end
 
 return meaning
+-- SPDX-License-Identifier: MIT

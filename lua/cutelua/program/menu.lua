@@ -146,3 +146,4 @@ function menu:press(text, env, columns, rows, back)
 end
 
 return menu
+-- SPDX-License-Identifier: MIT

@@ -45,3 +45,4 @@ function reader:close()
 end
 
 return reader
+-- SPDX-License-Identifier: MIT

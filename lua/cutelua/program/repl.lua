@@ -336,3 +336,4 @@ function repl:run()
 end
 
 return repl
+-- SPDX-License-Identifier: MIT

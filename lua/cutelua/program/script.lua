@@ -75,3 +75,4 @@ function script.add(text, chunk, env)
 end
 
 return script
+-- SPDX-License-Identifier: MIT

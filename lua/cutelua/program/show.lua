@@ -440,3 +440,4 @@ function show.text(v, columns)
 end
 
 return show
+-- SPDX-License-Identifier: MIT

@@ -139,3 +139,4 @@ function timing.text(m)
 end
 
 return timing
+-- SPDX-License-Identifier: MIT

@@ -113,3 +113,4 @@ function topics.of(t)
 end
 
 return topics
+-- SPDX-License-Identifier: MIT

@@ -283,3 +283,4 @@ function watch.main(options, words)
 end
 
 return watch
+-- SPDX-License-Identifier: MIT

@@ -166,3 +166,4 @@ function web.main(words)
 end
 
 return web
+-- SPDX-License-Identifier: MIT

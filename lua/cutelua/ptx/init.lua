@@ -214,3 +214,4 @@ function ptx.cuda(text, opts)
 end
 
 return ptx
+-- SPDX-License-Identifier: MIT

@@ -284,3 +284,4 @@ function launch.main(path, words)
 end
 
 return launch
+-- SPDX-License-Identifier: MIT

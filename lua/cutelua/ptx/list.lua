@@ -70,3 +70,4 @@ function list.main(words)
 end
 
 return list
+-- SPDX-License-Identifier: MIT

@@ -188,3 +188,4 @@ function asm.of(program, arch)
 end
 
 return asm
+-- SPDX-License-Identifier: MIT

@@ -25,3 +25,4 @@ function columns.table(rows, left)
 end
 
 return columns
+-- SPDX-License-Identifier: MIT

@@ -143,3 +143,4 @@ function html.page(p)
 end
 
 return html
+-- SPDX-License-Identifier: MIT

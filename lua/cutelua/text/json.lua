@@ -164,3 +164,4 @@ function json.decode(text)
 end
 
 return json
+-- SPDX-License-Identifier: MIT

@@ -124,3 +124,4 @@ function markdown.html(text, page)
 end
 
 return markdown
+-- SPDX-License-Identifier: MIT

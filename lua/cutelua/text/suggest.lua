@@ -347,3 +347,4 @@ function suggest.syntax(sentence, frame)
 end
 
 return suggest
+-- SPDX-License-Identifier: MIT

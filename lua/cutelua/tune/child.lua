@@ -70,3 +70,4 @@ function Child:kill()
 end
 
 return child
+-- SPDX-License-Identifier: MIT

@@ -77,3 +77,4 @@ function epilogues.made(make, d, new)
 end
 
 return epilogues
+-- SPDX-License-Identifier: MIT

@@ -215,3 +215,4 @@ function tune.main(words, worker)
 end
 
 return tune
+-- SPDX-License-Identifier: MIT

@@ -310,3 +310,4 @@ function Operands:wrong()
 end
 
 return operands
+-- SPDX-License-Identifier: MIT

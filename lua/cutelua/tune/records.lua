@@ -99,3 +99,4 @@ function Records:add(problem, stage, hot, cold, choice)
 end
 
 return records
+-- SPDX-License-Identifier: MIT

@@ -411,3 +411,4 @@ return function(job)
   if self.measuring then self.measuring:kill() end
   return self
 end
+-- SPDX-License-Identifier: MIT

@@ -165,3 +165,4 @@ function worker.main(epilogue)
 end
 
 return worker
+-- SPDX-License-Identifier: MIT

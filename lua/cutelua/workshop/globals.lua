@@ -82,3 +82,4 @@ function globals.restore()
 end
 
 return globals
+-- SPDX-License-Identifier: MIT

@@ -162,3 +162,4 @@ function workshop.answer(text)
 end
 
 return workshop
+-- SPDX-License-Identifier: MIT

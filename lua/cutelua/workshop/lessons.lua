@@ -143,3 +143,4 @@ function lessons.exercise(request)
 end
 
 return lessons
+-- SPDX-License-Identifier: MIT

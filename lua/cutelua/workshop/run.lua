@@ -255,3 +255,4 @@ function run.array(file)
 end
 
 return run
+-- SPDX-License-Identifier: MIT

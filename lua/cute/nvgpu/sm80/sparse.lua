@@ -83,3 +83,4 @@ end
 return sign.public("cute.nvgpu.sparse.", sparse, [[
   compress(A: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

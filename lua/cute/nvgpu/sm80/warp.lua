@@ -68,3 +68,4 @@ return sign.public("cute.nvgpu.warp.", warp, [[
   LdMatrix8x8x16bOp(transpose?: boolean, num_matrices?: integer)
   StMatrix8x8x16bOp(transpose?: boolean, num_matrices?: integer)
 ]])
+-- SPDX-License-Identifier: MIT

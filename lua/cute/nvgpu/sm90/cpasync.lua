@@ -655,3 +655,4 @@ return sign.public("cute.nvgpu.cpasync.", cpasync, [[
   cp_fence_tma_desc_release(tma_desc_global_ptr: tensor,
     tma_desc_shared_ptr: tensor)
 ]])
+-- SPDX-License-Identifier: MIT

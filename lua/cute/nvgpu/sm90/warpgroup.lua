@@ -270,3 +270,4 @@ return sign.public("cute.nvgpu.warpgroup.", warpgroup, [[
   MmaTF32SparseOp(instruction_shape: table, a_src: string, selector?: integer)
   fence() commit_group() wait_group(group)
 ]])
+-- SPDX-License-Identifier: MIT

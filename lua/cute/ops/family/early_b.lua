@@ -22,3 +22,4 @@ function early_b.pays(blocks, room, sms)
 end
 
 return early_b
+-- SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ function int4.list(p)
 end
 
 return int4
+-- SPDX-License-Identifier: MIT

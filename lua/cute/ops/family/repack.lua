@@ -98,3 +98,4 @@ function repack.list(p)
 end
 
 return repack
+-- SPDX-License-Identifier: MIT

@@ -69,3 +69,4 @@ function simt.list(p)
 end
 
 return simt
+-- SPDX-License-Identifier: MIT

@@ -56,3 +56,4 @@ function skinny.list(p)
 end
 
 return skinny
+-- SPDX-License-Identifier: MIT

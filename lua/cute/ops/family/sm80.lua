@@ -233,3 +233,4 @@ function sm80.list(p)
 end
 
 return sm80
+-- SPDX-License-Identifier: MIT

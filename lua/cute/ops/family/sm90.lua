@@ -234,3 +234,4 @@ function sm90.list(p)
 end
 
 return sm90
+-- SPDX-License-Identifier: MIT

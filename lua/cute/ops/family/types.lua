@@ -15,3 +15,4 @@ function types.too_old(p)
 end
 
 return types
+-- SPDX-License-Identifier: MIT

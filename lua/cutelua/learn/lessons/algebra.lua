@@ -112,3 +112,4 @@ l = cute.zipped_divide(a, {2, 4})]],
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -112,3 +112,4 @@ memory. Find the missing barrier.
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -170,3 +170,4 @@ end)]],
     },
   },
 }
+-- SPDX-License-Identifier: MIT

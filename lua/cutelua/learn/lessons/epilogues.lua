@@ -102,3 +102,4 @@ end]],
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -142,3 +142,4 @@ and then the next 32, with a grid of 1.
     },
   },
 }
+-- SPDX-License-Identifier: MIT

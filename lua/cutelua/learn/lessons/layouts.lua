@@ -104,3 +104,4 @@ l = cute.layout "((2,2),(4,2)):((1,1),(1,1))"
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -187,3 +187,4 @@ end)
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -134,3 +134,4 @@ layout = cute.composition(cute.make_swizzle(5, 0, 5),
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -136,3 +136,4 @@ end)]],
     },
   },
 }
+-- SPDX-License-Identifier: MIT

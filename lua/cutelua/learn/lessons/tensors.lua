@@ -140,3 +140,4 @@ end)]],
     },
   },
 }
+-- SPDX-License-Identifier: MIT

@@ -232,7 +232,7 @@ end
          "--save", "/no/where", s, "1")
     said("check: cannot write /dev/full: No space left on device %[io%]", 1,
          "--save", "/dev/full", s, "0")
-    said("cannot read /dev/zero: it is a device, not a plain file %[io%]", 2,
+    said("cannot read /dev/zero: it is a device, not a regular file %[io%]", 2,
          "--replay", "/dev/zero", s)
     for _, words in ipairs {"check --no-gpu --json %q 1 >/dev/full",
                             "check --no-gpu --json %q 1 >&-",
@@ -273,7 +273,7 @@ describe("cutelua check", function()
     support.write(dir .. "/s.lua", "require 'cute'.device 'gpu'")
     local _, err, code = check(dir .. "/s.lua")
     assert.equal(1, code)
-    assert.matches("device gpu: this is for the simulator alone", err)
+    assert.matches("device gpu: only the simulator supports this", err)
     local out = check("--help")
     assert.matches("^usage: cutelua check", out)
   end)

@@ -160,7 +160,7 @@ describe("a list", function()
        function() params({4, nil, 1}, {1, 1, 1}) end},
       {"the shape of a cluster is a list, and has the key \"m\"",
        function() params({4, 1, 1}, {1, m = 2}) end},
-      {"grid with [3] = 2: one to three integers of at least 0",
+      {"grid with [3] = 2; one to three integers of at least 0 are needed",
        function() launch {1, nil, 2} end},
       {"cute.tensor: a list of 1 has the key \"x\" too",
        function() cute.tensor {1, x = 3} end},

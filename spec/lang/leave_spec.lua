@@ -113,7 +113,7 @@ describe("cute.break_if", function()
       for k in cute.range(3) do cute.break_if(k) end
       o[0] = 1
     end)
-    raises("cute.break_if in a coroutine that began in the loop", run, 1,
+    raises("cute.break_if in a coroutine that started in the loop", run, 1,
       function(o)
       for k in cute.range(3) do
         coroutine.wrap(function() cute.break_if(k:eq(o[0])) end)()
@@ -218,7 +218,7 @@ describe("cute.func", function()
 
   it("says what its ways out disagree in", function()
     local function fails(message, f) raises(message, run, 1, f) end
-    fails("a function returns 2 values here and 1 there", function(o)
+    fails("2 values here, but the function's other return has 1", function(o)
       cute.func(function(x)
         cute.return_if(x:gt(3), 1, 2)
         return x

@@ -397,8 +397,8 @@ describe("loops and branches carry", function()
         p = setmetatable({p[1] + 1}, {})
       end
     end, 3)
-    assert.equal("local 'p' holds another table at the end of this loop than "
-      .. "at its start [loop-type-changed]", text)
+    assert.equal("local 'p' holds a different table at the end of this loop "
+      .. "than at its start [loop-type-changed]", text)
     assert.equal(2, line)
     assert.equal("local 'p' changes from {a Lua integer} to {a Lua integer, "
       .. "a Lua integer} in this loop [loop-type-changed]",
@@ -497,8 +497,8 @@ describe("a coroutine of a kernel", function()
     local function goes_on(f)
       return refused(f, 5):match "a coroutine that [^\n]*"
     end
-    local left = "a coroutine that began in %s has not come to its end with "
-      .. "it [loop-exit]"
+    local left = "a coroutine that started in %s is still suspended at its end "
+      .. "[loop-exit]"
     local before = "a coroutine that began outside of this traced loop or "
       .. "branch goes on in it [loop-exit]"
     assert.equal(left:format "this loop", goes_on(function(out, n)

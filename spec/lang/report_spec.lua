@@ -205,7 +205,8 @@ describe("an error of our own files", function()
   end
 
   it("is the caller's, but for Ctrl-C", function()
-    assert.matches("an argument does not fit [bad-argument]", told "odd", 1,
+    assert.matches("an argument has the wrong type or value "
+      .. "[bad-argument]", told "odd", 1,
                    true)
     assert.equal("[cute.x]:1: interrupted", told "interrupted")
   end)

@@ -132,11 +132,11 @@ describe("a kernel compiled for symbolic tensors", function()
     local Y = cute.symbolic {dtype = cute.f32, shape = {"m", "n"}}
     local run = assert(cute.compile(k, X, Y, 1.0, {block = 32,
                                                    device = "sim"}))
-    assert.equal("kernel scale was compiled for symbolic arguments: launch it "
-      .. "with others, run(X, ...) [bad-launch]",
+    assert.equal("kernel scale was compiled for symbolic arguments: pass "
+      .. "tensors to launch it, run(X, ...) [bad-launch]",
       (message(function() run:launch() end)))
-    assert.equal("kernel scale was compiled without a grid: launch it with "
-      .. "one, run(X, ..., {grid = n}) [bad-launch]",
+    assert.equal("kernel scale was compiled without a grid: pass one to launch "
+      .. "it, run(X, ..., {grid = n}) [bad-launch]",
       (message(function() run(matrix(1, 1), matrix(1, 1), 1.0) end)))
     assert.equal("cute.size: an integer is needed here, not _ [bad-argument]",
                  (message(function() return cute.size(X) end)))

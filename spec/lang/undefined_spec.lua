@@ -349,7 +349,7 @@ end)
 
 describe("a metatable that a region sets", function()
   it("is an error for a table from outside", function()
-    local text = "'o' gets another metatable in %s [loop-table-changed]"
+    local text = "the metatable of 'o' changes in %s [loop-table-changed]"
     assert.equal(text:format("cute.when"), (message(function(x, _, t)
       local o = {}
       cute.when(t:lt(2), function() setmetatable(o, {__index = {v = 3}}) end)

@@ -560,7 +560,8 @@ describe("tuned tables", function()
     local at = support.folder()
     os.execute("truncate -s 17M " .. at .. "/big; ln -s /dev/zero " .. at
       .. "/zero; mkfifo " .. at .. "/pipe")
-    for name, want in pairs {big = "it has over 16 MiB", zero = "it is no file",
+    for name, want in pairs {big = "it is larger than 16 "
+      .. "MiB", zero = "it is no file",
         pipe = "it is no file"} do
       local path = at .. "/" .. name
       assert.same({nil, path .. " is not used: " .. want}, {tuned.read(path)})
@@ -568,7 +569,7 @@ describe("tuned tables", function()
     local out, err, code = support.run {"tune", "gemm", "--shapes",
                                         "/dev/zero"}
     assert.same({"", 2}, {out, code})
-    assert.matches("over 4 MiB", err)
+    assert.matches("larger than 4 MiB", err)
     support.remove(at)
   end)
 
@@ -586,11 +587,12 @@ describe("tuned tables", function()
         {'local a = "x" a = a .. a a = a .. a return {}', "got 'local'"},
         {"return {" .. ("a"):rep(1 << 20) .. "}", "got 'aaaa"},
         {"return " .. ("{"):rep(300) .. ("}"):rep(300), "too many levels"},
-        {"--[[\nreturn {}]] while true do end", "a comment of one line"},
-        {"--[==[\nreturn {}]==] while true do end", "a comment of one line"},
+        {"--[[\nreturn {}]] while true do end", "a one-line comment"},
+        {"--[==[\nreturn {}]==] while true do end", "a one-line comment"},
         {"return {} --[[\n]] , (function() while true do end end)()",
-         "a comment of one line"},
-        {"return {}\n\nreturn {}", "line 3: the end is needed, got 'return'"},
+         "a one-line comment"},
+        {"return {}\n\nreturn {}", "line 3: the end of the file is needed, got "
+          .. "'return'"},
         {"return {[(function() end)()] = 1}", "got '('"},
         {"return {f = function() end}", "got 'function'"},
         {"return {a.b}", "got 'a'"}, {"return {a == 1}", "got 'a'"},
@@ -598,8 +600,8 @@ describe("tuned tables", function()
         {"return {1, 2, 1..2}", "got '1'"}, {"return {'x' 'y'}", "got '''"},
         {"return {{} {}}", "got '{'"}, {"return {-{}}", "got '-'"},
         {"return {#'x'}", "got '#'"}, {"return {'\\q'}", "an escape"},
-        {"return {'a\nb'}", "a string without an end"},
-        {"return {'a", "a string without an end"}, {"return", "got its end"},
+        {"return {'a\nb'}", "an unfinished string"},
+        {"return {'a", "an unfinished string"}, {"return", "got its end"},
         {"return {[0/0] = 1}", "']' is needed"}, {"return {[{}] = 1}", "a key"},
         {"return {format = 1}", "card, arch, sms or gemm is missing"},
         {"\27Lua", "'return' and a table"},

@@ -78,7 +78,7 @@ simreport.ADVICE = {
     .. "others wait at",
   ["dependent-launch"] = "cute.arch.griddepcontrol_wait() before the first "
     .. "access to memory that the launches share",
-  ["division-by-zero"] = "keep the divisor from being 0, or choose with "
+  ["division-by-zero"] = "keep the divisor from being 0, or select with "
     .. "cute.where what is used",
   ["runaway"] = "does the loop end? otherwise raise the budget option",
 }

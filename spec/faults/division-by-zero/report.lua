@@ -3,7 +3,7 @@
 -- expect: spec/faults/division-by-zero/report.lua:10 in run
 -- expect: report.lua:15: the result of an integer division by zero is used
 --   [division-by-zero]
--- expect: keep the divisor from being 0, or choose with cute.where what is used
+-- expect: keep the divisor from being 0, or select with cute.where what is used
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

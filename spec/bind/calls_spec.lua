@@ -64,7 +64,7 @@ describe("an error that no check foresaw", function()
       cute.kernel("k", function() said = message((cute.range(4))) end)()
         :trace {block = 32}
     end)
-    assert.equal("cute.range was called by hand: it is for `for k in "
+    assert.equal("cute.range was called outside a for loop: write `for k in "
       .. "cute.range(n) do` [bad-argument]", said)
     assert.matches("^bad argument #1 to 'cli.try_parse' %(table expected, "
       .. "got nil%) %[bad%-argument%]", message(cute.cli.try_parse, nil))

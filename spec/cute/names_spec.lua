@@ -20,9 +20,9 @@ describe("the Python DSL's names", function()
     end
     for _, name in ipairs {"Float8E4M3B11FNUZ", "Float8E4M3", "Float8E3M4",
                            "Int128"} do
-      assert.equal(("cute has no '%s' [unknown-name]\n  no kernel computes "
-        .. "with that element type: cute.Float8E4M3FN, Float8E5M2, "
-        .. "Float8E8M0FNU, Uint128 are there"):format(name),
+      assert.equal(("cute has no '%s' [unknown-name]\n  kernels do not support "
+        .. "that element type; supported: cute.Float8E4M3FN, Float8E5M2, "
+        .. "Float8E8M0FNU, Uint128"):format(name),
         (support.message(function() return cute[name] end)))
     end
   end)

@@ -325,9 +325,8 @@ describe("branches as the body of a for", function()
 
   it("are left at their end alone", function()
     local text = "break, return or goto out of a branch of %s: its body is "
-      .. "traced for all threads [loop-exit]\n  write "
-      .. "cute.return_if(condition) to leave the kernel, "
-      .. "cute.break_if(condition) to leave a traced loop"
+      .. "traced for all threads [loop-exit]\n  cute.return_if(condition) "
+      .. "leaves the kernel, cute.break_if(condition) leaves a traced loop"
     assert.equal(text:format "cute.when", message(function(o, n)
       for _ in cute.when(n:lt(3)) do
         o[0] = 1
@@ -385,8 +384,8 @@ describe("branches as the body of a for", function()
     local function told(what, f)
       local line = debug.getinfo(f, "S").linedefined + 1
       local text = said(f)
-      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is the iterator of "
-        .. "a `for`, and none takes it"):format(line, what), 1, true), text)
+      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is an iterator that "
+        .. "no `for` loop uses"):format(line, what), 1, true), text)
     end
     told("cute.when(c)", function(o)
       cute.when(true)

@@ -98,12 +98,12 @@ describe("cute.break_if", function()
   end)
 
   it("stands in a loop of the kernel", function()
-    local message = "): there is no loop of the kernel here (cute.range, "
-      .. "cute.loop) [loop-exit]"
+    local message = "): it is not inside a traced loop (cute.range, cute.loop) "
+      .. "[loop-exit]"
     raises(message, run, 1, function(o) cute.break_if(o[0]:eq(0)) end)
     raises("cute.break_if(true" .. message, cute.break_if, true)
-    raises("cute.return_if is only meaningful inside a kernel, or in a "
-      .. "function of cute.func [not-tracing]", cute.return_if, true)
+    raises("cute.return_if works only inside a kernel or a function created by "
+      .. "cute.func [not-tracing]", cute.return_if, true)
     raises(message, run, 1, function(o)
       for _ in cute.range(3) do
         cute.func(function() cute.break_if(o[0]:eq(0)) end)()
@@ -236,7 +236,7 @@ describe("cute.func", function()
         return x
       end)(o[0])
     end)
-    fails("cute.return_if: a kernel returns nothing", function(o)
+    fails("cute.return_if: a kernel cannot return values", function(o)
       cute.return_if(o[0]:eq(1), 3)
     end)
   end)

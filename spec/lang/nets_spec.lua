@@ -616,7 +616,7 @@ end)
 describe("x, y and z handed on to a call that wants x", function()
   local arch = cute.arch
   local function report(to, from)
-    return ("%s is given x, y and z of cute.arch.%s [bad-argument]"):format(to,
+    return ("%s gets x, y and z of cute.arch.%s [bad-argument]"):format(to,
                                                                           from)
   end
   local function found(to, from, f)

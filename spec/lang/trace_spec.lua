@@ -171,7 +171,7 @@ describe("cute.range", function()
   it("refuses break, and return", function()
     local expected = "break, return or goto out of a traced loop: its body is "
       .. "traced once for all iterations [loop-exit]\n  "
-      .. "cute.break_if(condition) leaves it where the condition holds"
+      .. "cute.break_if(condition) leaves the loop"
     assert.equal(expected, (message(function()
       for k in cute.range(4) do
         if k then break end
@@ -253,9 +253,9 @@ describe("cute.when", function()
     local skips = "the function contains only `return`, which does not leave "
       .. "the kernel [bad-argument]\n  write cute.return_if(condition) to "
       .. "leave the kernel, cute.break_if(condition) to leave a loop"
-    local given = "the function returned a value, which nothing takes "
-      .. "[bad-argument]\n  assign it to a local of the kernel: locals come "
-      .. "out of it"
+    local given = "the function returned a value, which is not used "
+      .. "[bad-argument]\n  assign it to a local of the kernel, which keeps "
+      .. "its value after the loop"
     local function counts(first, second)
       return ("cute.when: the first function returns %s, %s [bad-argument]\n  "
         .. "return the same number of values from both, or assign to a local "
@@ -343,8 +343,8 @@ describe("cute.loop and cute.var", function()
   end)
 
   it("is no number itself", function()
-    local text = "a cute.var was used like a number [type-mismatch]\n"
-      .. "  v.value is the number that it holds now"
+    local text = "a cute.var was used as a number [type-mismatch]\n  write "
+      .. "v.value for its current value"
     for _, f in ipairs {
       function(v) return v + 1 end, function(v) return 2 * v end,
       function(v) return cute.arch.lane_idx() - v end,
@@ -524,7 +524,8 @@ describe("traced values in Lua's own operators", function()
     text = message(function(n)
       return setmetatable({}, {})[n] + 1
     end, 5)
-    assert.matches("%[traced%-in%-lua%]\n  a traced value is no key", text)
+    assert.matches("%[traced%-in%-lua%]\n  a traced value cannot be the "
+      .. "key", text)
     text = message(function(n) return "n = " .. n end, 5)
     assert.matches("^'%.%.' on a traced value", text)
   end)

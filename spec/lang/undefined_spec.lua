@@ -26,8 +26,8 @@ end
 
 -- f raises: the second iteration (or another thread) does something else.
 local function differs(name, value, form, f)
-  assert.equal(("'%s' is nil at first and %s later, and then the body of this "
-    .. "%s does something else [out-of-region]"):format(name, value, form),
+  assert.equal(("'%s' is nil at first and %s later, which changes what the "
+    .. "body of this %s does [out-of-region]"):format(name, value, form),
     (message(f):match "^[^\n]*"))
 end
 
@@ -148,7 +148,7 @@ end)
 describe("what a branch alone sets is undefined behind it:", function()
   it("a function that its two ends choose", function()
     assert.equal("'f' is a function in one branch and another one in the "
-      .. "other: which, depends on the thread [out-of-region]",
+      .. "other, depending on the thread [out-of-region]",
       (message(function(x, _, t)
         local f
         cute.when(t:lt(2), function() f = function(a) return a * 10 end end,

@@ -365,8 +365,8 @@ function Flat:__close(err)
   core.hook(true)
   if err == nil then
     core.fail("loop-exit", ("break, return or goto out of a branch of %s: its "
-      .. "body is traced for all threads\n  write cute.return_if(condition) to "
-      .. "leave the kernel, cute.break_if(condition) to leave a traced loop")
+      .. "body is traced for all threads\n  cute.return_if(condition) leaves "
+      .. "the kernel, cute.break_if(condition) leaves a traced loop")
       :format(self.what))
   end
 end

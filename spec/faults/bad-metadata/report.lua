@@ -3,8 +3,8 @@
 -- expect: spec/faults/bad-metadata/report.lua:13 in run
 -- expect: report.lua:38: the metadata of a sparse A has 0x0 for a group of 4
 --   elements, 0 twice: it names two of four [bad-metadata]
--- expect: cute.nvgpu.sparse.compress makes metadata of a matrix, partition_E
---   deals it out
+-- expect: create the metadata of a matrix with cute.nvgpu.sparse.compress and
+--   partition it with partition_E
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

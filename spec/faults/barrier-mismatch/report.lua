@@ -4,8 +4,8 @@
 -- expect: report.lua:20: nothing orders this arrival at barrier 1 behind its
 --   last round: it may be counted there, in place of another [barrier-mismatch]
 -- expect: the other: report.lua:21
--- expect: let those who come wait for it, or for who waited there; roles have
---   barriers of their own
+-- expect: let the arriving threads wait for the barrier's last round; give each
+--   role a barrier of its own
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -3,8 +3,8 @@
 -- expect: spec/faults/exited-block/multicast_block_leaves.lua:59 in main chunk
 -- expect: multicast_block_leaves.lua:49: shared memory of block (1,0,0), which
 --   may have ended: none of its threads waits for this [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -3,8 +3,8 @@
 -- expect: check: kernel k: bug
 -- expect: cluster_last.lua:26: shared memory of block (1,0,0), which may have
 --   ended: none of its threads waits for this [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
 -- expect: mended by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the
 --   end of the kernel, behind cluster_last.lua:26
 local cute = require "cute"

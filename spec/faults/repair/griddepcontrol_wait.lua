@@ -5,8 +5,8 @@
 -- expect: griddepcontrol_wait.lua:22: read of what the launch before this one
 --   writes, with no griddepcontrol_wait() in between: element 0 of global
 --   tensor 'a' [dependent-launch]
--- expect: cute.arch.griddepcontrol_wait() before the first access to memory
---   that the launches share
+-- expect: call cute.arch.griddepcontrol_wait() before the first access to
+--   memory that the launches share
 -- expect: mended by cute.arch.griddepcontrol_wait() before
 --   griddepcontrol_wait.lua:22
 local cute = require "cute"

@@ -5,8 +5,8 @@
 --   mbarrier 'full'[0] for the end of phase 3 (parity 1), which lacks 32 of 32
 --   arrivals; 1 warp ended without coming [deadlock]
 -- expect: made: ring_empty.lua:22
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 -- expect: mended by cute.arch.mbarrier_wait(empty + n % 2, n // 2 % 2), n being
 --   how often it was there, at the end of ring_empty.lua:28
 local cute = require "cute"

@@ -167,7 +167,7 @@ end
 -- Does a line of a report say something that has to be expected?
 local function counts(line)
   return line:find " %[[%l-]+%]$" or line:find "^note: "
-    or line:find "^check: kernel " or line:find "^mended by "
+    or line:find "^check: kernel " or line:find "^fixed by "
 end
 
 local function fits(want, line)

@@ -108,7 +108,7 @@ describe("a script", function()
       [kernel "cute.copy(x, x)"] = "write cute.copy(atom, src, dst), or "
         .. "cute.autovec_copy(src, dst), which needs none",
       [kernel("x[0] = 1", "grid = 1")] = "the block is missing",
-      [kernel("x[0] = 1", "block = 1")] = "no grid is given",
+      [kernel("x[0] = 1", "block = 1")] = "the grid is missing",
       [kernel("total = x[0]", "grid = 1, block = 1, device = 'sim'")
         .. "print(total + 1)"] = "write it to a tensor that is an argument, "
         .. "and read that behind the launch",

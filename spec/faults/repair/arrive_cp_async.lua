@@ -7,8 +7,8 @@
 -- expect: made: arrive_cp_async.lua:20
 -- expect: no running thread arrives there: initialize the mbarrier with the
 --   number of threads that do, or let the missing threads arrive
--- expect: mended by cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1), n
---   being how often it was there, before arrive_cp_async.lua:26
+-- expect: fixed by cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1), where
+--   n counts its executions, before arrive_cp_async.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

@@ -7,8 +7,8 @@
 -- expect: made: arrive_expect_tx.lua:22
 -- expect: no running thread arrives there: initialize the mbarrier with the
 --   number of threads that do, or let the missing threads arrive
--- expect: mended by cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256),
---   n being how often it was there, by one lane before arrive_expect_tx.lua:27,
+-- expect: fixed by cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256),
+--   where n counts its executions, by one lane before arrive_expect_tx.lua:27,
 --   or at the end of arrive_expect_tx.lua:21, or before
 --   arrive_expect_tx.lua:23, or at the end of arrive_expect_tx.lua:26
 local cute = require "cute"

@@ -5,7 +5,7 @@
 --   without a barrier between the lines: element 32 of shared tensor 's' [race]
 -- expect: the other: barrier_of_some_warps.lua:17, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
--- expect: mended by cute.arch.barrier(1, 64) before
+-- expect: fixed by cute.arch.barrier(1, 64) before
 --   barrier_of_some_warps.lua:18
 local cute = require "cute"
 local arch = cute.arch

@@ -8,7 +8,7 @@
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})
--- expect: mended by scope = "cluster" at cluster_arrive_scope.lua:32
+-- expect: fixed by scope = "cluster" at cluster_arrive_scope.lua:32
 local cute = require "cute"
 local arch = cute.arch
 

@@ -7,7 +7,7 @@
 -- expect: made: cluster_count.lua:24
 -- expect: initialize the mbarrier with the number of threads that arrive in a
 --   phase, or let the missing threads arrive
--- expect: mended by mbarrier_init(..., 64) at cluster_count.lua:24
+-- expect: fixed by mbarrier_init(..., 64) at cluster_count.lua:24
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,8 +5,8 @@
 --   ended: none of its threads waits for this [exited-block]
 -- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
 --   cluster_wait) before the block exits
--- expect: mended by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the
---   end of the kernel, behind cluster_last.lua:26
+-- expect: fixed by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the
+--   end of the kernel, after cluster_last.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

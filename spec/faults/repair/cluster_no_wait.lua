@@ -8,8 +8,8 @@
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})
--- expect: mended by cute.arch.mbarrier_wait(bar + n % 1, n // 1 % 2, {scope =
---   "cluster"}), n being how often it was there, before cluster_no_wait.lua:34
+-- expect: fixed by cute.arch.mbarrier_wait(bar + n % 1, n // 1 % 2, {scope =
+--   "cluster"}), where n counts its executions, before cluster_no_wait.lua:34
 local cute = require "cute"
 local arch = cute.arch
 

@@ -8,7 +8,7 @@
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})
--- expect: mended by the other parity of mbarrier_wait at cluster_parity.lua:33
+-- expect: fixed by the other parity of mbarrier_wait at cluster_parity.lua:33
 local cute = require "cute"
 local arch = cute.arch
 

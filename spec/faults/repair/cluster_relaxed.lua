@@ -8,7 +8,7 @@
 -- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
 --   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
 --   = "cluster"})
--- expect: mended by cute.arch.cluster_arrive() at cluster_relaxed.lua:27
+-- expect: fixed by cute.arch.cluster_arrive() at cluster_relaxed.lua:27
 local cute = require "cute"
 local arch = cute.arch
 

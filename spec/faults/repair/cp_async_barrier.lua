@@ -5,7 +5,7 @@
 --   barrier between the lines: element 131 of shared tensor 's' [race]
 -- expect: the other: cp_async_barrier.lua:15, thread 32
 -- expect: put sync_threads() between the two lines
--- expect: mended by cute.arch.sync_threads() before cp_async_barrier.lua:19
+-- expect: fixed by cute.arch.sync_threads() before cp_async_barrier.lua:19
 local cute = require "cute"
 local arch = cute.arch
 

@@ -8,7 +8,7 @@
 -- expect: call cp_async_commit_group() after the copy, then
 --   cp_async_wait_group(n); or let it arrive at an mbarrier (PipelineAsync
 --   {cp_async = true})
--- expect: mended by cute.arch.cp_async_commit_group()
+-- expect: fixed by cute.arch.cp_async_commit_group()
 --   cute.arch.cp_async_wait_group(0) before cp_async_commit_wait.lua:21
 local cute = require "cute"
 local arch = cute.arch

@@ -7,7 +7,7 @@
 -- expect: expected: expect_tx_bytes.lua:22
 -- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
 --   elements outside the tensor: expect all of these bytes
--- expect: mended by 256 bytes expected at expect_tx_bytes.lua:22
+-- expect: fixed by 256 bytes expected at expect_tx_bytes.lua:22
 local cute = require "cute"
 local arch = cute.arch
 

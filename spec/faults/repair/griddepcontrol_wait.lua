@@ -7,7 +7,7 @@
 --   tensor 'a' [dependent-launch]
 -- expect: call cute.arch.griddepcontrol_wait() before the first access to
 --   memory that the launches share
--- expect: mended by cute.arch.griddepcontrol_wait() before
+-- expect: fixed by cute.arch.griddepcontrol_wait() before
 --   griddepcontrol_wait.lua:22
 local cute = require "cute"
 local arch = cute.arch

@@ -6,7 +6,7 @@
 -- expect: the other: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
--- expect: mended by sem = "acquire" at lock_acquire.lua:16
+-- expect: fixed by sem = "acquire" at lock_acquire.lua:16
 local cute = require "cute"
 local arch = cute.arch
 

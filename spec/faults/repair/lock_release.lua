@@ -6,7 +6,7 @@
 -- expect: the other: thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
--- expect: mended by sem = "release" at lock_release.lua:20
+-- expect: fixed by sem = "release" at lock_release.lua:20
 local cute = require "cute"
 local arch = cute.arch
 

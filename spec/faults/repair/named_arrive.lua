@@ -6,7 +6,7 @@
 --   coming [deadlock]
 -- expect: no running thread arrives there: initialize the mbarrier with the
 --   number of threads that do, or let the missing threads arrive
--- expect: mended by cute.arch.barrier_arrive(1, 128) at the end of
+-- expect: fixed by cute.arch.barrier_arrive(1, 128) at the end of
 --   named_arrive.lua:17
 local cute = require "cute"
 local arch = cute.arch

@@ -6,7 +6,7 @@
 -- expect: the other: named_wait.lua:17, thread 63
 -- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
 --   there before the read: these threads have no common sync_threads()
--- expect: mended by cute.arch.barrier(1, 128) at named_wait.lua:20
+-- expect: fixed by cute.arch.barrier(1, 128) at named_wait.lua:20
 local cute = require "cute"
 local arch = cute.arch
 

@@ -7,8 +7,8 @@
 -- expect: made: ring_empty.lua:22
 -- expect: no running thread arrives there: initialize the mbarrier with the
 --   number of threads that do, or let the missing threads arrive
--- expect: mended by cute.arch.mbarrier_wait(empty + n % 2, n // 2 % 2), n being
---   how often it was there, at the end of ring_empty.lua:28
+-- expect: fixed by cute.arch.mbarrier_wait(empty + n % 2, n // 2 % 2), where n
+--   counts its executions, at the end of ring_empty.lua:28
 local cute = require "cute"
 local arch = cute.arch
 

@@ -7,7 +7,7 @@
 -- expect: the other: scope_gpu.lua:18, thread 0
 -- expect: let one block do it, use atomics, or synchronize with a release and
 --   an acquire of gpu scope
--- expect: mended by scope = "gpu" at scope_gpu.lua:22
+-- expect: fixed by scope = "gpu" at scope_gpu.lua:22
 local cute = require "cute"
 local arch = cute.arch
 

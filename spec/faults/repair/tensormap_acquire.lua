@@ -6,7 +6,7 @@
 -- expect: the other: tensormap_acquire.lua:26
 -- expect: call fence_tma_desc_acquire() in the thread that copies, after a
 --   barrier
--- expect: mended by cute.nvgpu.cpasync.fence_tma_desc_acquire(...) of its map
+-- expect: fixed by cute.nvgpu.cpasync.fence_tma_desc_acquire(...) of its map
 --   before tensormap_acquire.lua:29
 local cute = require "cute"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync

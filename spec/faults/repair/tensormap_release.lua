@@ -6,7 +6,7 @@
 -- expect: the other: tensormap_release.lua:26
 -- expect: call fence_tma_desc_release() in the thread that changed it, or
 --   cp_fence_tma_desc_release() from shared memory
--- expect: mended by cute.nvgpu.cpasync.fence_tma_desc_release() before
+-- expect: fixed by cute.nvgpu.cpasync.fence_tma_desc_release() before
 --   tensormap_release.lua:27
 local cute = require "cute"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync

@@ -157,7 +157,7 @@ describe("cutelua", function()
     end
     assert.truthy(says "runtime.from_dlpack(1)":find(
       "tensors are the library's own: cute.tensor", 1, true))
-    assert.truthy(says "nvgpu.tcgen05.x()":find("what only Blackwell has", 1,
+    assert.truthy(says "nvgpu.tcgen05.x()":find("specific to Blackwell", 1,
                                                 true))
   end)
 

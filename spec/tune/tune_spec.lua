@@ -372,7 +372,7 @@ describe("cutelua tune", function()
     os.execute("mkdir " .. path)
     local _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
     assert.equal(1, code)
-    assert.matches("h200.lua is not used: it is no file", err, 1, true)
+    assert.matches("h200.lua is not used: it is not a file", err, 1, true)
     os.execute("rmdir " .. path)
     _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
     assert.equal("", err)
@@ -561,8 +561,8 @@ describe("tuned tables", function()
     os.execute("truncate -s 17M " .. at .. "/big; ln -s /dev/zero " .. at
       .. "/zero; mkfifo " .. at .. "/pipe")
     for name, want in pairs {big = "it is larger than 16 "
-      .. "MiB", zero = "it is no file",
-        pipe = "it is no file"} do
+      .. "MiB", zero = "it is not a file",
+        pipe = "it is not a file"} do
       local path = at .. "/" .. name
       assert.same({nil, path .. " is not used: " .. want}, {tuned.read(path)})
     end
@@ -580,7 +580,8 @@ describe("tuned tables", function()
          .. "quotes is needed, got its end"},
         {"return os.exit(3)", "got 'os'"},
         {"return {('x'):rep(1 << 40)}", "got '('"},
-        {"goto x ::x::", "got 'goto'"}, {"return 3", "it gives no table"},
+        {"goto x ::x::", "got 'goto'"}, {"return 3", "it does not return a "
+          .. "table"},
         {'return {"--", (function() repeat until nil end)()\n}', "got '('"},
         {'return {[[ " ]], (function() repeat until nil end)(), [[ " ]]}',
          "got '['"}, {[[return {'"', ("x"):rep(1 << 40), '"'}]], "got '('"},
@@ -699,14 +700,16 @@ describe("tuned tables", function()
     local rows = {{256, 1024, 512, 1.0, 1.0, name},
                   {512, 1024, 512, 1.0, 1.0, name}}
     for _, case in ipairs {
-        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua is of NVIDIA H2; "
-          .. "it is used on NVIDIA H1, which has as many multiprocessors"},
+        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua was measured on "
+          .. "NVIDIA H2; it is used on NVIDIA H1, which has the same number of "
+          .. "multiprocessors"},
         {of(rows, {card = "NVIDIA H2", sms = 114}), "by rule",
-         "with 114 multiprocessors and not used on NVIDIA H1 with 144"},
-        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and not used on"},
+         "with 114 multiprocessors and is not used on NVIDIA H1 with 144"},
+        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and is not used "
+          .. "on"},
         {of {{256, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"},
              {512, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"}}, "by rule",
-         "has choices that are no longer made, such as 'gemm_sm90 1x1x1'"},
+         "has configurations that no longer exist, such as 'gemm_sm90 1x1x1'"},
         {"return {", "by rule", "h1.lua is not used: "}} do
       local out, err = explained(case[1], "256, 512")
       assert.equal(2, select(2, out:gsub("\t" .. case[2] .. "\n", "")), out)

@@ -18,7 +18,7 @@ return function(o)
   local plan = rows.plan(o)
   local name = o.smallest and "argmin" or "argmax"
   rules.need(o.dtype.is_float and o.dtype.bits <= 32, name,
-    "elements are floats of at most 32 bits, not %s", o.dtype.name)
+    "the element type must be a float of at most 32 bits, not %s", o.dtype.name)
   local worst = o.smallest and math.huge or -math.huge
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,

@@ -254,7 +254,8 @@ return function(o)
   rules.options("attention_bwd", o, flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
   rules.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
-    "tiles of %d columns; at most a thread each, %d, are possible", p.tile[2],
+    "tiles of %d columns; at most %d, one for each thread, are "
+      .. "possible", p.tile[2],
     32 * p.warps)
   local function made(name, f, fields, block, grid)
     local mine = setmetatable(fields, {__index = p})

@@ -112,7 +112,7 @@ local function compute(o, ins, scalars, index, width, ...)
   end
   local results = {o.f(table.unpack(args, 1, n))}
   rules.need(#results == #o.outputs, "elementwise",
-    "f gave %d results, not %d", #results, #o.outputs)
+    "f returned %d results, not %d", #results, #o.outputs)
   return results
 end
 

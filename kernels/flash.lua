@@ -75,7 +75,7 @@ function flash.check(what, head, operands, group)
   local g = operands.K.shape[cute.rank(operands.K) - 1]
   if not (math.type(h) and math.type(g)) then return end
   rules.need(h % g == 0 and (not group or h == group * g), what,
-    "%d heads of Q share %d of K; %s is needed", h, g,
+    "Q has %d heads and K has %d; %s is needed", h, g,
     group and group .. " for each" or "a multiple")
 end
 
@@ -118,7 +118,7 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 --- Makes a team: the warps of a block, which divide the rows of a tile.
 function flash.team(dtype, warps)
   if not MMA[dtype.name] then
-    core.fail("bad-argument", ("attention of %s: bf16 or f16 is needed")
+    core.fail("bad-argument", ("attention of %s; bf16 or f16 is needed")
       :format(dtype.name))
   end
   local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
@@ -385,7 +385,7 @@ local FAR = 2.0 ^ 31
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
 function flash.softmax(rows, c, hidden)
-  cute.testing.assert_(cute.gt(c, 0), "the scale of attention is above 0")
+  cute.testing.assert_(cute.gt(c, 0), "the scale of attention must be above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)

@@ -371,14 +371,16 @@ local function check(p)
   local g = p.group
   if g and (g < 16 or g & (g - 1) ~= 0 or p.k % g ~= 0
       or p.tile[3] % g ~= 0 and g % p.tile[3] ~= 0) then
-    bad("groups of %d of K = %d; powers of two from 16 on that divide it", g,
+    bad("groups of %d elements with K = %d; a power of two of at least 16 that "
+      .. "divides K is needed", g,
         p.k)
   end
   if p.ahead and not p.pdl then
     bad("ahead = true is for dependent launches: pdl = true")
   end
   if p.warps[1] > 1 and p.warps[2] > 15 then
-    bad("warps = {%d, %d}: at most 15 along K, each with a barrier",
+    bad("warps = {%d, %d}; at most 15 along K are possible, because each needs "
+      .. "a barrier",
         p.warps[1], p.warps[2])
   end
 end

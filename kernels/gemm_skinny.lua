@@ -258,15 +258,15 @@ local function plan(o)
   rules.need(p.k % p.each == 0, "gemm_skinny",
     "K is %d; multiples of %d are needed", p.k, p.each)
   rules.need(not p.group or p.side == "a" and p.group % p.run == 0,
-    "gemm_skinny", "groups of %s with side = %q; multiples of %d and side "
+    "gemm_skinny", "group = %s with side = %q; a multiple of %d and side = "
     .. "\"a\" are needed", p.group, p.side, p.run)
   p.block = 32 * p.warps[1] * p.warps[2]
   rules.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
   rules.need(not p.ahead or p.pdl, "gemm_skinny",
     "ahead = true is for dependent launches: pdl = true")
   rules.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
-    "gates with side = %q and count = %d; side \"a\" and an even count are "
-    .. "needed", p.side, p.count)
+    "gated = true with side = %q and count = %d; side = \"a\" and an even "
+    .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
   p.high, p.few = a and 16 or 8, a and 8 or 16  -- rows of B, of A, of an MMA
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few

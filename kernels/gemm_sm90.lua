@@ -190,8 +190,8 @@ local function make(given)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then
-      core.fail("bad-argument", ("gemm_sm90: K of %d is one tile of %d, which "
-        .. "cannot be split"):format(A.shape[2], bk))
+      core.fail("bad-argument", ("gemm_sm90: K = %d is a single tile of %d, "
+        .. "which cannot be split"):format(A.shape[2], bk))
     end
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9

@@ -100,7 +100,7 @@ return function(o)
       rules.dense("histogram", "X", X, h.n)
       rules.dense("histogram", "H", H, h.bins)
       rules.need(H.element_type == cute.i32, "histogram",
-        "H is of %s, and i32 is needed", H.element_type.name)
+        "H has type %s; i32 is needed", H.element_type.name)
       count(h, X, H)
     end)}
 end

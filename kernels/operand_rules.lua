@@ -105,8 +105,8 @@ function rules.dense(what, i, t, n)
     if shape[k] ~= 1 and stride[k] ~= d then d = -1 end
     d = d * shape[k]
   end
-  rules.need(d == n, what, "operand %s is %s, and %d elements side by side "
-    .. "are needed", i, tostring(t.layout), n)
+  rules.need(d == n, what, "operand %s is %s; %d contiguous elements are "
+    .. "needed", i, tostring(t.layout), n)
 end
 
 --- Checks that two extents, with their names, are equal, if both are known.

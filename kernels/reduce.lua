@@ -167,7 +167,7 @@ function reduce.all(o)
     rules.dense("reduce", "X", X, o.n)
     local parts = cute.size(Parts)
     rules.need(not math.type(parts) or parts >= p.grid, "reduce",
-      "Parts has %s elements, and the grid %d blocks", parts, p.grid)
+      "Parts has %s elements, but the grid has %d blocks", parts, p.grid)
     local value = plan:reduce(share(p, op, X, width), op.of)
     last_of(p, plan, op, Y, Parts, Tickets, value)
   end)}

@@ -78,8 +78,9 @@ function reduce_tensor.op(name)
     local names = {}
     for n in pairs(reduce_tensor.OPS) do names[#names + 1] = n end
     table.sort(names)
-    core.fail("unknown-name", ("reduce: no op '%s': %s, or a table {of =, "
-      .. "init =}"):format(tostring(name), table.concat(names, ", ")))
+    core.fail("unknown-name", ("reduce: no op '%s'; possible are %s, or a "
+      .. "table {of =, init "
+      .. "=}"):format(tostring(name), table.concat(names, ", ")))
   end
   return op
 end

@@ -57,7 +57,8 @@ return function(o)
     "dtype m heads d positions interleaved inverse at block")
   rules.given("rope", o, "dtype", "m", "heads", "d", "positions")
   rules.integers("rope", o, {"block"}, 1, 1024)
-  rules.need(o.d % 2 == 0, "rope", "heads of %d elements are no pairs", o.d)
+  rules.need(o.d % 2 == 0, "rope", "heads of %d elements; an even number is "
+    .. "needed", o.d)
   local pairs_of = o.d // 2
   local width = rules.widest(o.dtype.bits * (o.interleaved and 2 or 1),
                              pairs_of)
@@ -71,7 +72,7 @@ return function(o)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
     rules.dense("rope", "Y", Y, o.m * o.heads * o.d)
-    rules.need(not o.at == not P, "rope", "P goes with at = true")
+    rules.need(not o.at == not P, "rope", "P needs at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
     local function body()
       local j, head = i % along * width, i // along

@@ -98,7 +98,7 @@ function rows.plan(o)
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
   rules.need(p.blocks == 1 or p.staged and p.persistent and p.threads > WARP,
-    "rows", "rows of %d elements of %s cannot be shared by %d blocks of %d "
+    "rows", "rows of %d elements of %s cannot be divided among %d blocks of %d "
     .. "threads with %d stages", o.n, tostring(o.dtype), p.blocks,
     p.threads, p.stages)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
@@ -145,8 +145,8 @@ end
 function Plan:lane()
   local tid = (cute.arch.thread_idx())
   if self.blocks > 1 then
-    rules.need(self.piece, "rows", "blocks = %d: blocks do not share the rows "
-      .. "of this kernel", self.blocks)
+    rules.need(self.piece, "rows", "blocks = %d, but this kernel does not "
+      .. "support rows divided among blocks", self.blocks)
     return self.piece * self.threads + tid
   end
   return self.rows == 1 and tid or tid % self.threads
@@ -444,10 +444,10 @@ function rows.check(plan, what, ...)
     local m, apart = t.shape[1], rank > 1 and t.stride[1] or 0
     local one = math.type(m) and m == 1
     rules.need(n == plan.n and (stride == 1 or n == 1), what, "operand %d is "
-      .. "%s, and rows of %d elements side by side are needed", i,
+      .. "%s; rows of %d contiguous elements are needed", i,
       tostring(t.layout), plan.n)
     rules.need(one or not math.type(apart) or apart % plan.width == 0, what,
-      "operand %d is %s, and rows a multiple of %d elements apart are needed",
+      "operand %d is %s; rows at multiples of %d elements are needed",
       i, tostring(t.layout), plan.width)
   end
 end

@@ -312,7 +312,8 @@ end
 return function(o)
   rules.options("scan", o, "dtype n op exclusive one_pass values block")
   local op = OPS[o.op or "add"]
-  rules.need(op, "scan", "op is add, mul, max or min, not %s", tostring(o.op))
+  rules.need(op, "scan", "op must be add, mul, max or min, not "
+    .. "%s", tostring(o.op))
   rules.given("scan", o, "n", "dtype")
   local least = o.one_pass and 2 * WARP or WARP
   rules.integers("scan", o, {"block"}, least, 1024, "power")
@@ -320,7 +321,7 @@ return function(o)
   local s = setmetatable({n = o.n, op = op, exclusive = o.exclusive,
     type = accumulator(o.dtype), width = rules.widest(o.dtype.bits, o.n)}, Scan)
   rules.need(not o.one_pass or s.type.bits == 32, "scan",
-    "one pass is for sums of 32 bits, not of %s", s.type.name)
+    "one_pass needs 32-bit sums, not %s", s.type.name)
   s.none = op.none(s.type)
   s.steps = math.max(1, (o.values or 16) // s.width)
   local most = o.block or o.n > 8192 and 512 or 256

@@ -326,10 +326,11 @@ return function(o)
   rules.given("selective_scan", s, "dtype", "states")
   rules.integers("selective_scan", s, {"channels", "time"}, 4, 256, "power")
   rules.need(s.states % lanes == 0 and lanes & (lanes - 1) == 0 and lanes <= 4,
-    "selective_scan", "1, 2 or 4 lanes that divide the %d states are needed, "
-    .. "not %d", s.states, lanes)
+    "selective_scan", "the lanes must be 1, 2 or 4 and divide the %d states; "
+    .. "%d do not", s.states, lanes)
   rules.need(s.time >= STEPS * lanes, "selective_scan",
-    "tiles of %d steps for %d lanes; at least %d are needed", s.time, lanes,
+    "tiles of %d steps for %d lanes; at least %d steps steps are "
+      .. "needed", s.time, lanes,
     STEPS * lanes)
   rules.need(s.channels * lanes >= math.max(s.time, WARP)
     and s.channels * lanes <= 1024, "selective_scan",

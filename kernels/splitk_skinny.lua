@@ -46,7 +46,7 @@ function splitk_skinny.plan(p)
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
   p.cluster = p.cluster and p.splits > 1
   rules.need(not p.cluster or p.splits <= CLUSTER, p.name,
-    "a cluster of %d blocks; there are %d at most", p.splits, CLUSTER)
+    "a cluster of %d blocks; at most %d are possible", p.splits, CLUSTER)
   p.meets = p.splits > 1 and not p.cluster
 end
 

@@ -219,11 +219,11 @@ return function(o)
   local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
     bits = o.dtype.bits, width = rules.widest(o.dtype.bits, o.n)}, Top)
   rules.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
-    "elements are bf16, f16 or f32, not %s", o.dtype.name)
+    "the element type must be bf16, f16 or f32, not %s", o.dtype.name)
   rules.need(o.k <= 64 and o.k <= o.n, "topk",
-    "k is from 1 to 64, and at most n = %d, not %d", o.n, o.k)
+    "k must be from 1 to 64 and at most n = %d, not %d", o.n, o.k)
   rules.need(t.bits == 32 or o.n < 65536, "topk",
-    "rows of 16-bit elements have at most 65535, not %d", o.n)
+    "rows of 16-bit elements can have at most 65535 elements, not %d", o.n)
   t.type, t.lists = t.bits == 16 and cute.u32 or cute.u64, o.k > WARP and 2 or 1
   t.warps = o.warps or 1
   while not o.warps and t.warps < 8 and t.warps * 2048 <= o.n do

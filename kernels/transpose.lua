@@ -50,8 +50,9 @@ local function sizes(o)
   end
   s.STEP = o.block // LANES
   rules.need(s.STEP % s.HALO == 0 and s.TA % s.STEP == 0, "transpose",
-    "blocks of %d threads, %d on each vector along A, of tiles of %d: windows "
-    .. "on %d bytes need multiples of %d, and tiles of these", o.block, s.STEP,
+    "blocks of %d threads, %d for each vector along A, of tiles of %d; windows "
+    .. "of %d bytes need multiples of %d threads, and tiles that are multiples "
+    .. "of these", o.block, s.STEP,
     s.TA, o.whole, s.HALO)
   s.nb = up(o.extents[1] + s.HALO - 1, s.TB)
   s.na = up(o.extents[2], s.TA)

@@ -168,7 +168,7 @@ end
 -- Reports whether a script has to expect this line of a report.
 local function counts(line)
   return line:find " %[[%l-]+%]$" or line:find "^note: "
-    or line:find "^check: kernel " or line:find "^mended by "
+    or line:find "^check: kernel " or line:find "^fixed by "
 end
 
 local function fits(want, line)

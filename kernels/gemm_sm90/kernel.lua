@@ -27,8 +27,8 @@ local function further(o, ...)
     space, more.n = more[more.n], more.n - 1
     if type(space) ~= "table" then
       core.fail("bad-argument", "gemm_sm90: with split = \"stream\" or "
-        .. "scheduler = \"dynamic\" the last argument is a workspace, with "
-        .. "groups {offsets =} or {counts =}")
+        .. "scheduler = \"dynamic\" the last argument must be a workspace, "
+        .. "with groups {offsets =} or {counts =}")
     end
   end
   if o.blocks then

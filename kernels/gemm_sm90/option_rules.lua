@@ -47,27 +47,29 @@ local function types(o)
     need(kind(x[2]), "%s = %s; bf16, f16, f32 (cut to tf32), e4m3, e5m2, i8 or "
       .. "u8 is needed", o[x[1]] and x[1] or "dtype", tostring(x[2]))
   end
-  need(kind(a) == kind(b), "A of %s and B of %s; tensor cores multiply one "
-    .. "type, 8-bit floats or bytes of two", tostring(a), tostring(b))
+  need(kind(a) == kind(b), "A has type %s, B %s; tensor cores need the same "
+    .. "type, except 8-bit floats or bytes", tostring(a), tostring(b))
   need(o.a_major == "k" and o.b_major == "k" or a.bits == 16,
-    "a_major = %s, b_major = %s of %s; tensor cores want K contiguous of all "
-    .. "but 16 bits", core.show(o.a_major), core.show(o.b_major), tostring(a))
+    "a_major = %s, b_major = %s of %s; tensor cores need K contiguous for all "
+    .. "types but 16-bit "
+    .. "ones", core.show(o.a_major), core.show(o.b_major), tostring(a))
   need(not o.promote or o.blocks or kind(a) == "8-bit floats", "promote = %s "
-    .. "with A of %s: only sums of 8-bit floats (e4m3, e5m2) have fewer bits "
-    .. "than f32", core.show(o.promote), tostring(a))
+    .. "with A of %s; only 8-bit floats (e4m3, e5m2) accumulate with fewer "
+    .. "bits than f32", core.show(o.promote), tostring(a))
 end
 
 local function tile(o)
   integers("tile", o.tile, 3)
   local bm, bn, bk = table.unpack(o.tile)
   local groups = o.schedule == "pingpong" and 1 or o.consumers
-  need(bm % (64 * groups) == 0, "tile = {%d, %d, %d}; rows are a multiple of "
-    .. "%d: 64 for each consumer that shares the tile", bm, bn, bk, 64 * groups)
-  need(bn % 8 == 0 and bn <= 256, "tile = {%d, %d, %d}; columns are a multiple "
-    .. "of 8, at most 256", bm, bn, bk)
+  need(bm % (64 * groups) == 0, "tile = {%d, %d, %d}; rows must be a multiple "
+    .. "of %d: 64 for each consumer that shares the "
+    .. "tile", bm, bn, bk, 64 * groups)
+  need(bn % 8 == 0 and bn <= 256, "tile = {%d, %d, %d}; columns must be a "
+    .. "multiple of 8, at most 256", bm, bn, bk)
   for _, name in ipairs {"a_dtype", "b_dtype"} do
     local t = o[name] or o.dtype
-    need(bk * t.bits % 512 == 0, "tile = {%d, %d, %d}; K of a tile is a "
+    need(bk * t.bits % 512 == 0, "tile = {%d, %d, %d}; K of a tile must be a "
       .. "multiple of %d, 64 bytes of %s", bm, bn, bk, 512 // t.bits,
       tostring(t))
   end
@@ -78,12 +80,12 @@ end
 local function cluster(o)
   integers("cluster", o.cluster, 2)
   local cm, cn = o.cluster[1], o.cluster[2]
-  need(cm * cn <= 16, "cluster = {%d, %d}; at most 8 blocks, or 16 where the "
-    .. "card grants them, are possible", cm, cn)
+  need(cm * cn <= 16, "cluster = {%d, %d}; at most 8 blocks, or 16 if the GPU "
+    .. "supports them, are possible", cm, cn)
   for i, x in ipairs {{"A", o.tile[1], cn}, {"B", o.tile[2], cm}} do
     need(x[2] % (8 * x[3]) == 0, "cluster = {%d, %d} with tile[%d] = %d: %d "
-      .. "blocks load the tile of %s together, and a multiple of %d rows can "
-      .. "be shared out", cm, cn, i, x[2], x[3], x[1], 8 * x[3])
+      .. "blocks load the tile of %s together, so its extent must be a "
+      .. "multiple of %d rows", cm, cn, i, x[2], x[3], x[1], 8 * x[3])
   end
 end
 
@@ -91,14 +93,16 @@ end
 local function groups(o)
   one_of(o, "groups", "rows", "masked", "list")
   need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
-    "groups = \"list\" goes with neither turns nor factors of blocks")
+    "groups = \"list\" cannot be combined with schedule = \"pingpong\" or "
+      .. "block factors")
   need(o.split == 1 and not o.batches and o.persistent
-    and o.scheduler == "static", "groups = %s goes with neither split, "
-    .. "batches, persistent = false nor a dynamic scheduler",
+    and o.scheduler == "static", "groups = %s cannot be combined with split, "
+    .. "batches, persistent = false or a dynamic scheduler",
     core.show(o.groups))
   need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
-    "groups = \"rows\" with a_major = %q and d_major = %q; these begin at "
-    .. "any row, and TMA's boxes on 16 bytes: it is for rows of A and D",
+    "groups = \"rows\" with a_major = %q and d_major = %q; groups can start at "
+    .. "any row, but TMA boxes start at multiples of 16 bytes: rows of A and D "
+    .. "must be contiguous",
     o.a_major, o.d_major)
 end
 
@@ -111,7 +115,8 @@ local function sources(o)
       .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
   end
   need(not o.sources or o.split ~= "stream" and not o.groups,
-    "%s goes without sources", o.groups and "groups = " .. core.show(o.groups)
+    "%s cannot be combined with "
+      .. "sources", o.groups and "groups = " .. core.show(o.groups)
     or "split = \"stream\"")
 end
 
@@ -133,13 +138,13 @@ function wrong.options(o)
   end
   if o.ahead then
     one_of(o, "ahead", "a", "b")
-    need(o.pdl and (o.split == 2 or not o.persistent), "ahead = %q is for "
-      .. "dependent launches of blocks that have one tile: pdl = true, "
-      .. "persistent = false", o.ahead)
+    need(o.pdl and (o.split == 2 or not o.persistent), "ahead = %q needs "
+      .. "dependent launches of blocks with one tile: pdl = true, persistent = "
+      .. "false", o.ahead)
   end
   need(not o.batches or o.split == 1 and not o.gated
-    and o.scheduler ~= "dynamic", "batches = true goes with neither split, "
-    .. "gated nor a dynamic scheduler")
+    and o.scheduler ~= "dynamic", "batches = true cannot be combined with "
+    .. "split, gated or a dynamic scheduler")
   if o.groups ~= nil then groups(o) end
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
@@ -153,29 +158,30 @@ function wrong.options(o)
   tile(o)
   cluster(o)
   need(o.schedule ~= "pingpong" or o.consumers > 1, "schedule = \"pingpong\" "
-    .. "with %d consumer; those that take turns are two or more", o.consumers)
+    .. "with %d consumer; at least two consumers are needed", o.consumers)
   local columns = o.tile[2] // (o.split == 2 and 2 or 1) // (o.gated and 2 or 1)
   local epi = o.epi
   if epi == nil then return end
   integers("epi", epi, 2)
   local run = epi[2] * (o.d_dtype or o.dtype).bits
   need(epi[1] == 64 and columns % epi[2] == 0 and (o.d_major == "m"
-    or run % 128 == 0), "epi = {%d, %d}; 64 rows, and columns of whole 16 "
-    .. "bytes that cut %d without a rest, are needed", epi[1], epi[2], columns)
+    or run % 128 == 0), "epi = {%d, %d}; 64 rows, and columns that are a "
+    .. "multiple of 16 bytes and divide %d, are "
+    .. "needed", epi[1], epi[2], columns)
 end
 
 --- Raises an error unless complete options are compatible with each other.
 ---@param o table
 function wrong.together(o)
   need(not o.stream or not o.pingpong
-    and (o.cluster[1] == 1 or o.cluster[2] == 1), "split = \"stream\" is for "
+    and (o.cluster[1] == 1 or o.cluster[2] == 1), "split = \"stream\" needs "
     .. "consumers that share a tile, and clusters along one mode")
   need(o.split == 1 or o.split == 2 and not o.clustered and not o.pingpong,
-    "split is 1 or, without clusters and turns, 2")
+    "split must be 1 or, without clusters and schedule = \"pingpong\", 2")
   need(not o.dynamic or not o.stream and o.persistent,
-    "scheduler = \"dynamic\" gives whole tiles to blocks that stay")
-  need(not o.pingpong or o.persistent, "warpgroups take turns in blocks that "
-    .. "stay: persistent = false has one tile a block")
+    "scheduler = \"dynamic\" needs persistent blocks and whole tiles")
+  need(not o.pingpong or o.persistent, "schedule = \"pingpong\" needs "
+    .. "persistent blocks, but persistent = false gives one tile to each block")
 end
 
 -- Checks that TMA can reach the rows: one contiguous mode, the other at
@@ -187,7 +193,7 @@ local function reach(name, t, lead, mode)
   end
   local bytes = t.stride[3 - lead] * t.element_type.bits // 8
   if t.stride[3 - lead] * t.element_type.bits % 128 ~= 0 then
-    return ("rows of %s are %d bytes apart: TMA takes multiples of 16"):format(
+    return ("rows of %s are %d bytes apart; TMA needs multiples of 16"):format(
       name, bytes)
   end
 end
@@ -229,7 +235,8 @@ function wrong.operands(o, A, B, D)
       "%s is %s; %s needed", name, tostring(t.layout),
       not matrices[name] and "a matrix is" or o.groups
         and "matrices of groups are" or "matrices of batches are")
-    need(t.element_type == want, "%s is of %s, and this kernel takes %s", name,
+    need(t.element_type == want, "%s has type %s, but this kernel needs "
+      .. "%s", name,
          tostring(t.element_type), tostring(want))
   end
   rules.same(WHAT, "K of A", A.shape[2], "of B", B.shape[2])

@@ -105,7 +105,7 @@ function algorithm.transform(a, ...)
   local rest = {...}
   local op = table.remove(rest)
   if type(op) ~= "function" then
-    core.fail("bad-argument", ("transform: the last argument is the "
+    core.fail("bad-argument", ("transform: the last argument must be a "
       .. "function of an element, not %s"):format(core.show(op)))
   end
   for i, t in ipairs(rest) do check("transform", i + 1, t) end

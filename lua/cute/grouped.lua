@@ -36,7 +36,7 @@ local function ceil_div(a, b) return (a + (b - 1)) // b end
 local function extents(what, t, n)
   for i = 1, n do
     if math.type(t[i]) ~= "integer" or t[i] < 1 then
-      core.fail("bad-argument", ("%s = %s: %d integers of 1 or more are needed")
+      core.fail("bad-argument", ("%s = %s; %d integers of 1 or more are needed")
         :format(what, core.show(t), n))
     end
   end
@@ -62,7 +62,8 @@ function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
                                                       grid_dim, inner_mode)
   inner_mode = inner_mode or 1
   if inner_mode ~= 0 and inner_mode ~= 1 then
-    core.fail("bad-argument", ("inner_mode of %d: 0 (M) or 1 (N)"):format(
+    core.fail("bad-argument", ("inner_mode = %d; 0 (M) or 1 (N) is "
+      .. "needed"):format(
       inner_mode))
   end
   block_idx = block_idx or {arch.block_idx()}
@@ -307,7 +308,8 @@ function grouped.contiguous_group_search(cluster_tile_shape_mnk, group_count,
                                          search_mode)
   local s = search_state
   if search_mode ~= 0 and search_mode ~= 1 then
-    core.fail("bad-argument", ("search_mode of %d: 0 (M) or 1 (N)"):format(
+    core.fail("bad-argument", ("search_mode = %d; 0 (M) or 1 (N) is "
+      .. "needed"):format(
       search_mode))
   end
   local tile = extents("cluster_tile_shape_mnk", cluster_tile_shape_mnk,

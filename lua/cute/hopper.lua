@@ -20,7 +20,7 @@ local function extents(what, tile, n)
   for i = 1, n do
     local size = tile[i] ~= nil and core.size(tile[i])
     if math.type(size) ~= "integer" or size < 1 then
-      core.fail("bad-argument", ("%s = %s: %d extents of 1 or more are needed")
+      core.fail("bad-argument", ("%s = %s; %d extents of 1 or more are needed")
         :format(what, core.show(tile), n))
     end
     list[i] = size
@@ -58,7 +58,7 @@ end
 
 local function check_stages(n)
   if n >= 1 then return n end
-  core.fail("bad-argument", ("%d stages: 1 or more are needed"):format(n))
+  core.fail("bad-argument", ("%d stages; 1 or more are needed"):format(n))
 end
 
 local function operand_layout(mode)
@@ -103,15 +103,16 @@ end
 local function mma_op(a, b, acc, n, source, a_major, b_major)
   if a.bits == 16 then
     if a ~= b then
-      core.fail("type-mismatch", ("A is %s, B %s: of 16 bits both are of one "
-        .. "type"):format(tostring(a), tostring(b)))
+      core.fail("type-mismatch", ("A is %s, B %s; 16-bit operands need the "
+        .. "same type"):format(tostring(a), tostring(b)))
     end
     return warpgroup.MmaF16BF16Op(a, acc, {64, n, 16}, source, a_major, b_major)
   end
   if a.bits == 32 then
     if a ~= b or acc ~= core.f32 or a_major ~= "K" or b_major ~= "K" then
       core.fail("type-mismatch", ("A is %s and %s-major, B %s and %s-major, "
-        .. "sums are %s: tf32 takes two K-major operands, and sums are f32")
+        .. "accumulators are %s; tf32 needs two K-major operands and f32 "
+        .. "accumulators")
         :format(tostring(a), a_major, tostring(b), b_major, tostring(acc)))
     end
     return warpgroup.MmaTF32Op({64, n, 8}, source)
@@ -149,7 +150,8 @@ end
 function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   local major = smem.major(layout_d)
   if elem_ty_acc and elem_ty_acc.bits < elem_ty_d.bits then
-    core.fail("type-mismatch", ("%s is stored from the narrower %s"):format(
+    core.fail("type-mismatch", ("%s cannot be stored from the narrower "
+      .. "%s"):format(
       tostring(elem_ty_d), tostring(elem_ty_acc)))
   end
   if elem_ty_d.bits == 16 then

@@ -166,7 +166,7 @@ local function losses(out, name)
   local r = out.resources
   local spilled = (r.spill_stores or 0) + (r.spill_loads or 0)
   if spilled > MOST_SPILLED then
-    list[#list + 1] = ("kernel %s spills %d bytes of registers a thread to "
+    list[#list + 1] = ("kernel %s spills %d bytes of registers per thread to "
       .. "memory (%d registers)"):format(name, spilled, r.registers or 0)
   end
   return list

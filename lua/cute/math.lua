@@ -128,7 +128,7 @@ local LEAST = {f16 = -14, bf16 = -126, tf32 = -126, f32 = -126, f64 = -1022}
 
 local function check_float(name, x)
   if not traced(x) or x.dtype.is_float then return end
-  core.fail("type-mismatch", ("%s of %s: a float is needed")
+  core.fail("type-mismatch", ("%s of %s; a float is needed")
     :format(name, tostring(x.dtype)))
 end
 
@@ -219,7 +219,8 @@ Divisor.__index = Divisor
 -- with the multiplier, corrected by two shifts (exact for 32 bits).
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
-    core.fail("bad-argument", "a fast divisor divides, it is not divided")
+    core.fail("bad-argument", "a fast divisor can only be the divisor, not the "
+      .. "dividend")
   end
   if not traced(a) then a = core.cvt(a, core.i32) end
   local u = a:to(core.u32)

@@ -82,8 +82,8 @@ local function type_by_reader(descr, base, names)
     if t[1] == base then fits[#fits + 1] = ("\"%s\""):format(t[2]) end
   end
   if #fits == 0 then return nil end
-  return nil, ("element type '%s' does not say what its bytes are: dtype = %s "
-    .. "does"):format(core.visible(descr), table.concat(fits, " or "))
+  return nil, ("element type '%s' does not define its bytes: pass dtype = "
+    .. "%s"):format(core.visible(descr), table.concat(fits, " or "))
 end
 
 local function parse_descr(descr, names)
@@ -98,7 +98,7 @@ local function parse_descr(descr, names)
       core.visible(descr[1]:sub(1, 40)))
   elseif order == ">" and t[3] > 1 then
     return nil, ("big-endian elements ('%s') are not supported: in Python, "
-      .. "a.astype('<%s') are little-endian"):format(descr[1], base)
+      .. "a.astype('<%s') converts them"):format(descr[1], base)
   end
   return t
 end
@@ -137,22 +137,22 @@ end
 -- Returns the range of the header's text in the first bytes: start, length.
 local function header_range(bytes)
   if bytes:sub(1, 6) ~= MAGIC then
-    return nil, "is no .npy file (it does not start with \\x93NUMPY)"
+    return nil, "is not a .npy file (it does not start with \\x93NUMPY)"
   elseif #bytes < 10 then
-    return nil, "is cut off in its header"
+    return nil, "ends within its header"
   end
   local major, minor = bytes:byte(7, 8)
   if major < 1 or major > 3 then
-    return nil, ("has .npy version %d.%d, of which nothing is known")
+    return nil, ("has the unknown .npy version %d.%d")
       :format(major, minor)
   end
   local from, length = 11, (("<I2"):unpack(bytes, 9))
   if major > 1 then
-    if #bytes < 12 then return nil, "is cut off in its header" end
+    if #bytes < 12 then return nil, "ends within its header" end
     from, length = 13, (("<I4"):unpack(bytes, 9))
   end
   if length > MAX_HEADER then
-    return nil, ("has a header of %d bytes, at most %d are read")
+    return nil, ("has a header of %d bytes; the limit is %d")
       :format(length, MAX_HEADER)
   end
   return from, length
@@ -175,7 +175,7 @@ function npy.header(bytes, dtype)
   local from, length = header_range(bytes)
   if not from then return nil, length end
   local text = bytes:sub(from, from + length - 1)
-  if #text < length then return nil, "is cut off in its header" end
+  if #text < length then return nil, "ends within its header" end
   local dict = parse_dict(text)
   local descr, order = dict and dict.descr, dict and dict.fortran_order
   local shape = dict and type(dict.shape) == "string"
@@ -192,7 +192,7 @@ function npy.header(bytes, dtype)
   local t, why = parse_descr(descr, expected(dtype))
   if not t then return nil, why end
   if #shape > MAX_RANK then
-    return nil, ("has %d dimensions, at most %d are read"):format(#shape,
+    return nil, ("has %d dimensions; the limit is %d"):format(#shape,
       MAX_RANK)
   end
   local n = count(shape)
@@ -209,7 +209,7 @@ local function check_shape(shape)
     ok = ok and math.type(n) == "integer" and n >= 0
   end
   if not (ok and count(shape)) then
-    core.fail("bad-argument", ("a shape is a list of extents, not %s")
+    core.fail("bad-argument", ("a shape must be a list of extents, not %s")
       :format(core.show(shape)))
   end
 end
@@ -315,7 +315,7 @@ local function read_open(f, opt)
     f:seek("set", here)
     local got = size - here + #early
     if got < array.size then
-      return nil, ("is cut off: %d bytes of elements expected for shape %s "
+      return nil, ("is too short: %d bytes of elements expected for shape %s "
         .. "of %s, got %d"):format(array.size, shape_text(array.shape),
         array.dtype, got)
     end
@@ -325,7 +325,7 @@ local function read_open(f, opt)
   if not bytes then return nil, why end
   array.bytes = early:sub(1, array.size) .. bytes
   if #array.bytes < array.size then
-    return nil, ("is cut off: %d bytes of elements expected, got %d")
+    return nil, ("is too short: %d bytes of elements expected, got %d")
       :format(array.size, #array.bytes)
   end
   return array

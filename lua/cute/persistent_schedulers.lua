@@ -48,7 +48,7 @@ Params.__index = Params
 local function positive(what, n)
   if core.typename(n) == "value" then return n end
   if math.type(n) ~= "integer" or n < 1 then
-    core.fail("bad-argument", ("PersistentTileSchedulerParams: %s of %s: an "
+    core.fail("bad-argument", ("PersistentTileSchedulerParams: %s of %s; an "
       .. "integer of 1 or more is needed"):format(what, core.show(n)))
   end
   return n
@@ -92,8 +92,8 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
     p.clusters[i] = at_least_one(ceil_div(tiles, blocks))
   end
   if (cluster[3] or 1) ~= 1 then
-    core.fail("bad-argument", "PersistentTileSchedulerParams: a cluster has "
-      .. "one block along K, not " .. core.show(cluster[3]))
+    core.fail("bad-argument", "PersistentTileSchedulerParams: a cluster must "
+      .. "have one block along K, not " .. core.show(cluster[3]))
   end
   p.swizzle_size = positive("swizzle_size", opts.swizzle_size or 1)
   p.raster_along_m = opts.raster_along_m ~= false
@@ -601,8 +601,8 @@ end
 ---@return table tensor (m * n) of i32, m + n * 65536
 function schedule.hilbert_tile_order(m, n)
   if m < 1 or n < 1 or m > 65535 or n > 32767 then
-    core.fail("bad-argument", ("hilbert_tile_order: %d x %d tiles; 1 to "
-      .. "65535 x 32767 can be"):format(m, n))
+    core.fail("bad-argument", ("hilbert_tile_order: %d x %d tiles; 1 to 65535 "
+      .. "x 32767 are possible"):format(m, n))
   end
   local b, at = core.buffer(core.i32, m * n), 0
   local function visit(x, y)

@@ -6,12 +6,13 @@ local pointer = {}
 -- Returns a pointer to global memory at an address that a kernel computes.
 local function at_address(dtype, address, memspace, opts)
   if memspace and memspace ~= "gmem" then
-    core.fail("bad-argument", ("make_ptr: an address is one of gmem, not of %s")
+    core.fail("bad-argument", ("make_ptr: an integer address needs memory "
+      .. "space gmem, not %s")
       :format(core.show(memspace)))
   end
   local align = opts and opts.assumed_align
   if align ~= nil and math.type(align) ~= "integer" then
-    core.fail("bad-argument", ("make_ptr: assumed_align = %s: an integer is "
+    core.fail("bad-argument", ("make_ptr: assumed_align = %s; an integer is "
       .. "needed"):format(core.show(align)))
   end
   return core.ptr_at(dtype, address, align or math.max(dtype.bits // 8, 1))

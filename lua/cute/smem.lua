@@ -50,7 +50,7 @@ function smem.widest(bits)
   for _, kind in ipairs {"SW128", "SW64", "SW32", "INTER"} do
     if bits > 0 and bits % KINDS[kind].bits == 0 then return kind end
   end
-  core.fail("shape-mismatch", ("a contiguous extent of %d bits is no "
+  core.fail("shape-mismatch", ("a contiguous extent of %d bits is not a "
     .. "multiple of 128"):format(bits))
 end
 

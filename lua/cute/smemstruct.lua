@@ -56,7 +56,7 @@ local function field(what, d)
   d = spliced(type(d) == "table" and d or {d})
   for key in pairs(d) do
     if not ENTRIES[key] then
-      core.fail("unknown-name", ("%s: field '%s' has %s\n  a field is "
+      core.fail("unknown-name", ("%s: field '%s' has %s\n  write a field as "
         .. "{\"name\", type, count = 1, align = bytes}"):format(what,
         tostring(d[1]), type(key) == "string" and sign.no_such("option", key,
         {count = true, align = true}) or core.show(d[key]) .. " too much"))
@@ -66,8 +66,8 @@ local function field(what, d)
   if type(t) == "string" then t = core.find_dtype(t) end
   if type(name) ~= "string" or math.type(count) ~= "integer" or count < 1
     or not (is_struct(t) or core.typename(t) == "dtype") then
-    core.fail("bad-argument", ("%s: a field is {\"name\", type, count}, its "
-      .. "type an element type or a structure, not %s"):format(what,
+    core.fail("bad-argument", ("%s: a field must be {\"name\", type, count}, "
+      .. "with an element type or a structure as type, not %s"):format(what,
       core.show(d)))
   end
   local one = is_struct(t) and t.size or (t.bits + 7) // 8
@@ -98,8 +98,8 @@ local function listed(what, fields)
   end
   if #names == 0 then return sign.list(what, fields) end
   if fields[1] ~= nil then
-    core.fail("bad-argument", what .. ": a list of fields, {\"name\", type, "
-      .. "count}, or a table of them by name, not both")
+    core.fail("bad-argument", what .. ": pass a list of fields, {\"name\", "
+      .. "type, count}, or a table of them by name, not both")
   end
   table.sort(names)
   for i, name in ipairs(names) do list[i] = list[name] end

@@ -43,8 +43,8 @@ function epilogue.new(o)
     cute.size(smem, 2)
   local tile = mma.tile_size_mnk
   if EM ~= tile[1] or tile[2] % EN ~= 0 then
-    core.fail("shape-mismatch", ("tiles.epilogue: parts of %d x %d of an MMA "
-      .. "of %d x %d: as many rows, and a divisor of its columns, are needed")
+    core.fail("shape-mismatch", ("tiles.epilogue: parts of %d x %d for an MMA "
+      .. "of %d x %d; the same rows, and a divisor of its columns, are needed")
       :format(EM, EN, tile[1], tile[2]))
   end
   if o.major and o.major ~= "m" and o.major ~= "n" then

@@ -22,8 +22,8 @@ end
 
 local function check_divisibility(d)
   if d ~= nil and (math.type(d) ~= "integer" or d < 1) then
-    core.fail("bad-argument", ("divisibility = %s: an integer of at least 1 "
-      .. "is needed"):format(core.show(d)))
+    core.fail("bad-argument", ("divisibility = %s; an integer of at least 1 is "
+      .. "needed"):format(core.show(d)))
   end
   return d or 1
 end
@@ -36,7 +36,7 @@ function symbolic.sym_int(width, opts)
   if type(width) == "table" then width, opts = nil, width end
   width = width or 32
   if width ~= 32 and width ~= 64 then
-    core.fail("bad-argument", ("sym_int of %s bits: 32 or 64"):format(
+    core.fail("bad-argument", ("sym_int of %s bits; 32 or 64 is needed"):format(
       core.show(width)))
   end
   return new_symbol(width, check_divisibility(opts and opts.divisibility))
@@ -71,8 +71,9 @@ local function leaf(what, x)
   end
   local name, div = tostring(x):match "^(%a[%w_]*)%%?(%d*)$"
   if type(x) ~= "string" or not name or x:find "%%$" then
-    core.fail("bad-argument", ("symbolic tensor: %s in its %s: an integer, "
-      .. "cute.sym_int(), or a name such as \"m\" or \"m%%8\""):format(
+    core.fail("bad-argument", ("symbolic tensor: %s in its %s; an integer, "
+      .. "cute.sym_int(), or a name such as \"m\" or \"m%%8\" is "
+      .. "needed"):format(
       core.show(x), what))
   end
   named[name] = named[name] or symbolic.sym_int()
@@ -93,8 +94,8 @@ local function flat(x, list, depth)
   for k in next, x do
     if math.type(k) ~= "integer" or k < 1 or k > #x or x[k - 1] == nil
       and k > 1 then
-      core.fail("bad-argument", ("%s is no tuple: a list is needed, of "
-        .. "integers and names"):format(core.show(x)))
+      core.fail("bad-argument", ("%s is not a tuple: a list of integers and "
+        .. "names is needed"):format(core.show(x)))
     end
   end
   for _, v in ipairs(x) do flat(v, list, depth + 1) end
@@ -143,8 +144,8 @@ local function check_order(given, n)
   for _, o in ipairs(order) do seen[math.tointeger(o) or false] = true end
   for i = 0, n - 1 do
     if #order ~= n or not seen[i] then
-      core.fail("bad-argument", ("stride_order = %s: 0 to %d, one for each "
-        .. "mode"):format(core.show(given), n - 1))
+      core.fail("bad-argument", ("stride_order = %s; 0 to %d, once each, is "
+        .. "needed"):format(core.show(given), n - 1))
     end
   end
   return order
@@ -165,8 +166,8 @@ local function check_align(dtype, align)
   if align == nil then return least end
   if math.type(align) ~= "integer" or align < least or align & (align - 1) ~= 0
     or align > 256 then
-    core.fail("bad-argument", ("an alignment of %s bytes: a power of two, %d to"
-      .. " 256"):format(core.show(align), least))
+    core.fail("bad-argument", ("an alignment of %s bytes; a power of two from "
+      .. "%d to 256 is needed"):format(core.show(align), least))
   end
   return align
 end
@@ -204,8 +205,8 @@ end
 local function options(what, given)
   local space = given and given.memspace
   if space ~= nil and space ~= "gmem" then
-    core.fail("bad-argument", ("%s: memspace = %s: tensors that are arguments "
-      .. "lie in gmem"):format(what, core.show(space)))
+    core.fail("bad-argument", ("%s: memspace = %s; argument tensors must be in "
+      .. "gmem"):format(what, core.show(space)))
   end
   return given or {}
 end

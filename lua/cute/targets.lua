@@ -37,7 +37,8 @@ end
 ---@return table
 function targets.limits(sm)
   return LIMITS[sm]
-    or core.fail("wrong-arch", ("no limits of sm_%s"):format(tostring(sm)))
+    or core.fail("wrong-arch", ("the limits of sm_%s are "
+      .. "unknown"):format(tostring(sm)))
 end
 
 --- Multiprocessors of the machine that the simulator is.
@@ -128,9 +129,10 @@ function targets.check_resident(p, grid)
   local most = targets.clusters(sms, size, found.blocks) * size
   if blocks <= most then return end
   core.fail("bad-launch", ("kernel %s: a cooperative grid of %d blocks, of %d "
-    .. "threads with %d bytes of shared memory each, is more than sm_%d runs "
-    .. "at once\n  let each block do more: at most %d blocks run%s, %d on a "
-    .. "multiprocessor, limited by %s"):format(info.name, blocks, threads,
+    .. "threads with %d bytes of shared memory each, is more than sm_%d can "
+    .. "run at once\n  let each block do more work: at most %d blocks run%s, "
+    .. "%d on a multiprocessor, limited by "
+    .. "%s"):format(info.name, blocks, threads,
     info.smem, sm, most, size > 1 and (" in %d clusters of %d"):format(
     most // size, size) or "", found.blocks, table.concat(found.by, " and ")))
 end

@@ -32,7 +32,8 @@ Manager.__index = Manager
 function tensormaps.TensorMapManager(tensormap_update_mode,
                                      bytes_per_tensormap)
   if not tensormaps.TensorMapUpdateMode[tensormap_update_mode] then
-    core.fail("unknown-name", ("TensorMapManager: no mode %s: SMEM or GMEM")
+    core.fail("unknown-name", ("TensorMapManager: no mode %s; SMEM or GMEM is "
+      .. "needed")
       :format(core.show(tensormap_update_mode)))
   end
   if bytes_per_tensormap ~= BYTES then

@@ -51,7 +51,7 @@ function testing.padded(t)
     order[i] = i
     if not (math.type(t.shape[i]) and math.type(t.stride[i])) then
       core.fail("bad-argument", "padded: a shape (integer, integer ...) is "
-        .. "needed, not that of " .. tostring(t))
+        .. "needed, not the shape of " .. tostring(t))
     end
   end
   table.sort(order, function(i, j)

@@ -26,7 +26,7 @@ local tiles = {}
 
 local function positive(x)
   if math.type(x) and x < 1 then
-    core.fail("bad-argument", ("an extent of %s; 1 or more is needed")
+    core.fail("bad-argument", ("an extent is %s; 1 or more is needed")
       :format(x))
   end
   return x
@@ -213,8 +213,9 @@ local function tiled_copy(atom, tile, threads, lead, width, most)
   local across = math.min(threads // along, tile[2 - lead])
   along = math.max(along, threads // across)
   if tile[lead + 1] % (along * width) ~= 0 or tile[2 - lead] % across ~= 0 then
-    core.fail("shape-mismatch", ("a tile of %d x %d elements cannot be shared "
-      .. "out to %d threads: %d x %d of them with %d each do not divide it")
+    core.fail("shape-mismatch", ("a tile of %d x %d elements cannot be divided "
+      .. "among %d threads: %d x %d of them with %d elements each do not "
+      .. "divide it")
       :format(tile[lead + 1], tile[2 - lead], threads, along, across, width))
   end
   if lead == 1 then
@@ -754,7 +755,8 @@ end
 -- the order of `like`, by default C's part.
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
-    core.fail("bad-argument", "scaled: what tiles.result gave is needed, not "
+    core.fail("bad-argument", "scaled: the result of tiles.result is needed, "
+      .. "not "
       .. core.show(C))
   end
   local dtype = C.tensor.element_type

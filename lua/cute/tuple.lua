@@ -82,8 +82,8 @@ function tuple.filter_tuple(t, f, ...)
     for k, m in ipairs(more) do others[k] = m[i] end
     local kept = f(x, table.unpack(others))
     if type(kept) ~= "table" then
-      core.fail("bad-argument", ("filter_tuple: the function gave a %s for "
-        .. "%s, not a tuple: {} drops a mode, {x} keeps it")
+      core.fail("bad-argument", ("filter_tuple: the function returned a %s for "
+        .. "%s, not a tuple: return {} to drop a mode, {x} to keep it")
         :format(core.typename(kept), tuple.pretty_str(x)))
     end
     for _, y in ipairs(kept) do result[#result + 1] = y end

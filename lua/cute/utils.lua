@@ -168,7 +168,7 @@ local SHORT = {f16 = "F16", bf16 = "BF16", tf32 = "TF32", f32 = "F32",
 
 local function short(dtype)
   local name = SHORT[tostring(dtype)]
-  return name or core.fail("type-mismatch", "no tensor core takes "
+  return name or core.fail("type-mismatch", "tensor cores do not support "
     .. tostring(dtype))
 end
 
@@ -204,7 +204,7 @@ function utils.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
       (opts.a_source or "smem"):upper())
   end
   if a_leading_mode ~= "K" or b_leading_mode ~= "K" then
-    core.fail("type-mismatch", "warp-wide MMAs take K-major operands")
+    core.fail("type-mismatch", "warp-level MMAs need K-major operands")
   end
   return core.make_tiled_mma(core.make_mma_atom(
     warp_atom(a_dtype, b_dtype, acc_dtype)), atom_layout_mnk)
@@ -229,7 +229,8 @@ end
 
 local function whole(what, n)
   if math.type(n) == "integer" and n >= 1 then return n end
-  core.fail("bad-argument", ("%s is an integer of 1 or more, not %s"):format(
+  core.fail("bad-argument", ("%s must be an integer of 1 or more, not "
+    .. "%s"):format(
     what, core.show(n)))
 end
 
@@ -241,7 +242,7 @@ end
 function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
   if use_2cta_instrs and is_b then
     core.fail("wrong-arch", "use_2cta_instrs = true: loads for a pair of CTAs "
-      .. "come with Blackwell's")
+      .. "need Blackwell, which is not supported")
   end
   local cpasync = require "cute.nvgpu.sm90.cpasync"
   return mcast and cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -291,12 +292,13 @@ end
 local function rows_fit(problem, name, modes)
   local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
   if core.typename(dtype) ~= "dtype" then
-    core.fail("bad-argument", ("is_valid_tensor_alignment: %s_dtype is a type, "
-      .. "not %s"):format(name, core.show(dtype)))
+    core.fail("bad-argument", ("is_valid_tensor_alignment: %s_dtype must be a "
+      .. "type, not %s"):format(name, core.show(dtype)))
   end
   if major ~= modes[1] and major ~= modes[2] then
-    core.fail("unknown-name", ("is_valid_tensor_alignment: %s_major is '%s' or "
-      .. "'%s', not %s"):format(name, modes[1], modes[2], core.show(major)))
+    core.fail("unknown-name", ("is_valid_tensor_alignment: %s_major must be "
+      .. "'%s' or '%s', not "
+      .. "%s"):format(name, modes[1], modes[2], core.show(major)))
   end
   return whole(major:upper(), problem[major]) * dtype.bits % 128 == 0
 end

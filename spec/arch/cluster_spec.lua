@@ -87,17 +87,17 @@ describe("clusters", function()
       opts.block, opts.device = 32, opts.device or "sim:sm_90a"
       return function() tell(cute.zeros({8, 14}, cute.i32)):launch(opts) end
     end
-    raises("a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: 5 is no "
+    raises("a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: 5 is not a "
       .. "multiple of 2 along x", launch {grid = 5, cluster = 2})
-    raises("a grid of 4 x 3 x 1 blocks in clusters of 2 x 2 x 1: 3 is no "
+    raises("a grid of 4 x 3 x 1 blocks in clusters of 2 x 2 x 1: 3 is not a "
       .. "multiple of 2 along y", launch {grid = {4, 3}, cluster = {2, 2}})
-    raises("a cluster of 32 blocks; at most 16",
+    raises("a cluster of 32 blocks; the limit is 16",
            launch {grid = 32, cluster = {8, 4}})
-    raises("cluster of 0: one to three integers of at least 1",
+    raises("cluster = 0; one to three integers of at least 1 are needed",
            launch {grid = 4, cluster = 0})
     raises("a cluster of 2 blocks needs sm_90 or newer, the target is sm_80",
            launch {grid = 4, cluster = 2, device = "sim:sm_80"})
-    raises("pdl = true needs sm_90 or newer, the target is sm_80",
+    raises("pdl = true needs sm_90 or newer, but the target is sm_80",
            launch {grid = 4, pdl = true, device = "sim:sm_80"})
     raises("pdl of 1: a boolean is needed",
            launch {grid = 4, pdl = 1})

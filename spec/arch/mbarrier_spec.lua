@@ -279,7 +279,7 @@ describe("on Hopper", function()
     local function bad(message, f)
       raises(message, trace, f)
     end
-    bad("mbarrier_init: a count of 0: 1 to 1048575 is needed",
+    bad("mbarrier_init: a count of 0; 1 to 1048575 is needed",
         function(bar) arch.mbarrier_init(bar, 0) end)
     bad("mbarrier_arrive: block 8 is outside a cluster of 8 [bad-argument]",
         function(bar) arch.mbarrier_arrive(bar, 8) end)
@@ -290,7 +290,7 @@ describe("on Hopper", function()
     bad("no option 'release': there are relaxed scope", function(bar)
       arch.mbarrier_arrive(bar, 1, 1, {release = true})
     end)
-    bad("mbarrier_wait: parity 2 of a phase: 0 or 1 is needed",
+    bad("mbarrier_wait: parity 2 of a phase; 0 or 1 is needed",
         function(bar) arch.mbarrier_wait(bar, 2) end)
     bad("an mbarrier is an i64 in this block's shared memory, got", function()
       arch.mbarrier_init(arch.alloc_smem(cute.i32, 1), 1)
@@ -307,12 +307,12 @@ describe("on Hopper", function()
         function(_, _, o)
       arch.mbarrier_init(cute.recast_ptr(o.iterator, nil, cute.i64), 1)
     end)
-    bad("setmaxregister_increase: 100 registers: a multiple of 8 from 24 to "
+    bad("setmaxregister_increase: 100 registers; a multiple of 8 from 24 to "
       .. "256 is needed", function() arch.setmaxregister_increase(100) end)
     bad("cluster_wait: no option 'align' (did you mean aligned?): there is "
       .. "aligned",
         function() arch.cluster_wait {align = true} end)
-    bad("barrier: aligned = 1: a boolean is needed", function()
+    bad("barrier: aligned = 1; a boolean is needed", function()
       arch.barrier(1, 64, {aligned = 1})
     end)
     bad("fence_proxy: no kind 'tensor'", function()

@@ -346,7 +346,7 @@ describe("integers as floats", function()
     refuses("cvt_i4x8_to_bf16x8: a word (u32), or a vector of 8 i4 or a "
       .. "multiple of that expected, got a value of type i32",
       function(x) return (arch.cvt_i4x8_to_bf16x8(x:to(cute.i32))) end)
-    refuses("the zero point is a Lua integer of 0 to 15, not 16",
+    refuses("the zero point must be a Lua integer from 0 to 15, not 16",
       function(x) return (arch.cvt_u4x8_to_f16x8(x, 16)) end)
     refuses("add_packed_bf16x2: a pair {x, y} of bf16, a word (u32), or a "
       .. "vector expected, got number",

@@ -199,16 +199,16 @@ describe("lanes", function()
   it("come in groups of a power of two", function()
     local o = cute.zeros({32}, "f32")
     for _, width in ipairs {33, 0, 12, -4, 8.0} do
-      raises("a width of " .. width .. " lanes: a power of two from 1 to 32",
+      raises("a width of " .. width .. " lanes; a power of two from 1 to 32",
         launch, function(x)
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
     for _, mask in ipairs {0xffffffff, -1, 0xff} do  -- the Python DSL's order
-      raises(("a width of %d lanes: a power of two from 2 to 32 is needed "
-        .. "[bad-argument]\n  the mask comes behind the width; shuffle_sync_op"
-        .. "(value, offset, mask, mask_and_clamp, kind) has the Python DSL's "
-        .. "order"):format(mask), launch, function(x)
+      raises(("a width of %d lanes; a power of two from 2 to 32 is needed "
+        .. "[bad-argument]\n  the mask follows the width; "
+        .. "shuffle_sync_op(value, offset, mask, mask_and_clamp, kind) has the "
+        .. "Python DSL's order"):format(mask), launch, function(x)
           x[0] = arch.shuffle_sync_down(x[0], 1, mask, 31)
         end, {o})
     end
@@ -269,7 +269,7 @@ describe("special registers", function()
     assert.is_false(arch.target_version {min_version = "99.1"})
     assert.is_false(arch.target_version {exact_version = "9.0"})
     assert.is_true(arch.target_version {max_version = "99"})
-    raises("is no version", arch.target_version, {min_version = "new"})
+    raises("is not a version", arch.target_version, {min_version = "new"})
   end)
 end)
 

@@ -64,7 +64,7 @@ describe("an error that no check anticipated", function()
       cute.kernel("k", function() said = message((cute.range(4))) end)()
         :trace {block = 32}
     end)
-    assert.equal("cute.range was called by hand: it is for `for k in "
+    assert.equal("cute.range was called outside a for loop: write `for k in "
       .. "cute.range(n) do` [bad-argument]", said)
     assert.matches("^bad argument #1 to 'cli.try_parse' %(table expected, "
       .. "got nil%) %[bad%-argument%]", message(cute.cli.try_parse, nil))
@@ -112,13 +112,14 @@ describe("a call that was once accepted silently", function()
       cute.utils.StreamKTileScheduler, params, 0)
     says("cute.zeros: pinned = \"yes\": true or false expected [bad-argument]",
       cute.zeros, {4}, cute.f32, {pinned = "yes"})
-    says(("ops.elementwise: dropout of %s: 0 or more, and less than 1 "
-      .. "[bad-argument]"):format(0 / 0), cute.ops.elementwise,
+    says(("ops.elementwise: dropout probability %s; a number from 0 to less "
+      .. "than 1 is needed [bad-argument]"):format(0 / 0), cute.ops.elementwise,
       function(x, at) return at:dropout(x, 0 / 0, 1) end, A, {device = "sim"})
     local f = function(sums, at, more) return sums, at, more end
     local i = debug.getinfo(f, "S")
-    says(("ops.gemm: the epilogue at %s:%d takes 3 values, and 2 are there: "
-      .. "sums and `at` [bad-argument]"):format(i.short_src, i.linedefined),
+    says(("ops.gemm: the epilogue at %s:%d takes 3 values, but it gets 2: "
+      .. "accumulators and `at` "
+      .. "[bad-argument]"):format(i.short_src, i.linedefined),
       cute.ops.gemm, A, A, {epilogue = f})
     local bytes = "\x93NUMPY\1\0\46\0{'fortran_order': False, 'shape': (3,), }"
     assert.same({nil, "has no 'descr' in its header"},

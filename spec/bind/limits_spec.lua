@@ -150,8 +150,9 @@ describe("numbers at the ends of their range", function()
     local k = cute.kernel("k", function(x) x[cute.arch.thread_idx()] = 1 end)
     local x = cute.zeros({4}, cute.f32)
     for block, want in pairs {
-      [1 << 31] = "a block of 2147483648 threads; at most 1024 [bad-launch]",
-      [1025] = "a block of 1025 threads; at most 1024 [bad-launch]"} do
+      [1 << 31] = "a block of 2147483648 threads; the limit is 1024 "
+        .. "[bad-launch]",
+      [1025] = "a block of 1025 threads; the limit is 1024 [bad-launch]"} do
       assert.equal("call:trace: " .. want, (support.message(function()
         k(x):trace {block = block}
       end)))
@@ -166,7 +167,7 @@ describe("numbers at the ends of their range", function()
   it("of a block that the kernel fixes are those of the launch", function()
     local x = cute.zeros({64}, cute.f32)
     local k = cute.kernel("fixed", {block = {8, 8}}, function(a) a[0] = 1 end)
-    raises("kernel fixed was made for a block of 8 x 8 x 1, not 32 x 1 x 1 "
+    raises("kernel fixed was created for a block of 8 x 8 x 1, not 32 x 1 x 1 "
       .. "[bad-launch]", function()
         k(x):launch {grid = 1, block = 32, device = "sim"}
       end)

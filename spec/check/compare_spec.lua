@@ -163,7 +163,7 @@ describe("a reference", function()
   it("is rejected if there are no arguments for it", function()
     local p = twice(-1)(ints(512), ints(512)):compile {grid = 2, block = 32,
                                                        device = "sim"}
-    support.raises("a reference gets the arguments of a call", function()
+    support.raises("a reference needs the arguments of a call", function()
       p:check {reference = reference}
     end)
     support.raises("no such thing", function()
@@ -219,11 +219,11 @@ describe("a GPU", function()
     assert.equal("bug", v.verdict)
     assert.same({40}, v.compared[1].first.coord)
     assert.same({40}, v.compared[1].first.threads)
-    assert.matches("whose bits are promised\n    first y%(40%): .* on the "
-      .. "simulator, .* by the GPU", tostring(v))
+    assert.matches("which must be equal bit for bit\n    first y%(40%): .* on "
+      .. "the simulator, .* by the GPU", tostring(v))
     v = pretend(nil, function() return of(double, 64) end)
     assert.equal("bug", v.verdict)
-    assert.matches("the GPU ended with: an illegal address", tostring(v))
+    assert.matches("the GPU run failed: an illegal address", tostring(v))
   end)
 
   it("has other bits if a zero has another sign", function()
@@ -254,7 +254,8 @@ describe("a GPU", function()
     local v = pretend(function(x) return math.exp(x) * (1 + 1e-7) end,
       function() return of(unary(cute.exp), 64) end)
     assert.equal("ok", v.verdict)
-    assert.matches("bits of the GPU are not promised: exp %(compare_spec.lua:",
+    assert.matches("the GPU need not give the same bits: exp "
+      .. "%(compare_spec.lua:",
                    tostring(v))
     assert.is_true(v.compared[1].error < 3e-7)
   end)
@@ -266,7 +267,7 @@ describe("a GPU", function()
         grid = 1, block = 1}
     end)
     assert.equal("incomplete", v.verdict)
-    assert.equal("not every order is known to end (gpu = true does it)",
+    assert.equal("some schedules may not end (gpu = true compares anyway)",
                  v.not_compared)
     assert.is_nil(pretend(nil, function()
       return of(unary(function(x) return x end), 32, {gpu = false})
@@ -284,7 +285,7 @@ describe("a GPU", function()
         :check {grid = 1, block = 64}
     end)
     assert.same({"ok", 2}, {v.verdict, v.results})
-    assert.equal("results depend on the order of threads", v.not_compared)
+    assert.equal("the results depend on the schedule", v.not_compared)
   end)
 end)
 
@@ -456,7 +457,7 @@ describe("sizes of its own choice", function()
     support.raises("a number has no field 'x'", function()
       at_sizes(ok, 64, {sizes = function(m) return m.x.y end})
     end)
-    support.raises("tile = 0: a number above 0 is needed", function()
+    support.raises("tile = 0; a number above 0 is needed", function()
       at_sizes(ok, 64, {tile = {0}})
     end)
   end)

@@ -437,7 +437,7 @@ describe("a verdict", function()
     v = bad(zeros(1), zeros(1), zeros(1)):check {grid = 1, block = 64}
     assert.equal("bug", v.verdict)
     assert.equal("race", v.fault.kind)
-    assert.matches("schedule: 1 turns.*warp 1: explore_spec.lua:%d+",
+    assert.matches("schedule: 1 steps.*warp 1: explore_spec.lua:%d+",
                    tostring(v))
   end)
 
@@ -468,7 +468,7 @@ describe("a verdict", function()
                                                 orders = 50}
     assert.equal("incomplete", v.verdict)
     assert.equal("bound", v.open[1].why)
-    assert.matches("orders were left after 50 runs, .* orders = 50",
+    assert.matches("schedules were left after 50 runs, .* orders = 50",
                    tostring(v))
     v = ticket(zeros(8), zeros(1)):check {grid = 1, block = 128}
     assert.equal("ok", v.verdict)
@@ -485,7 +485,7 @@ describe("a verdict", function()
     end)
     v = clock(zeros(1)):check {grid = 1, block = 1}
     assert.equal("incomplete", v.verdict)
-    assert.matches("time, or of its SM", v.open[1].text)
+    assert.matches("clock or on its SM", v.open[1].text)
   end)
 
   it("of a barrier over blocks is ok, relaxed it is a bug", function()
@@ -511,7 +511,7 @@ describe("a verdict", function()
 
   it("rejects unsupported options", function()
     local k = cute.kernel("k", function(x) x[0] = 1 end)
-    support.raises("check: orders = 0: a number above 0 is needed",
+    support.raises("check: orders = 0; a number above 0 is needed",
                    function() k(zeros(1)):check {grid = 1, block = 1,
                                                    orders = 0} end)
     local p = cute.compile(k, zeros(1), {grid = 1, block = 1, device = "sim"})

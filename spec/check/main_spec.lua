@@ -44,9 +44,9 @@ describe("cutelua check", function()
     local out, err, code = check(dir .. "/s.lua", "1")
     assert.equal("", err)
     assert.equal(0, code)
-    assert.matches("^check: kernel copy: ok\n  1 order of 0 turns in 1 block; "
-      .. "1 run\ncopied\ncheck: kernel last: ok\n  2 orders of 2 turns in 1 "
-      .. "block; 3 runs\ndone\n$", out)
+    assert.matches("^check: kernel copy: ok\n  1 schedule of 0 steps in 1 "
+      .. "block; 1 run\ncopied\ncheck: kernel last: ok\n  2 schedules of 2 "
+      .. "steps in 1 block; 3 runs\ndone\n$", out)
   end)
 
   it("continues after a launch whose time is estimated", function()
@@ -89,15 +89,15 @@ describe("cutelua check", function()
       assert.equal(3, code)
       return out
     end
-    local LATE = "check: not covered: what follows launch (%d+): seconds = 1 "
-      .. "is the bound\n$"
+    local LATE = "check: not covered: everything after launch (%d+): the limit "
+      .. "is seconds = 1\n$"
     local out = of(200000000, 1)  -- one run takes longer
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
-      .. "stopped: seconds = 1 is the bound\n" .. LATE, out)
+      .. "stopped: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
     out = of(2000, 200)  -- one run is short, but there are 200 edits
-    assert.matches("needed.*unknown.*\n  not all were looked at: no time was "
-      .. "left\n", out)
+    assert.matches("needed.*unknown.*\n  not all of them were examined: the "
+      .. "time limit was reached\n", out)
     out = of(2000, 1)  -- many launches
     assert.matches("kernel k: ok", out)
     assert.is_true(tonumber(out:match(LATE)) < 1000)
@@ -120,7 +120,8 @@ describe("cutelua check", function()
     support.write(file, (kept:gsub("cluster .*", "cluster all\nwarp\n")))
     local _, why, wrong = check("--replay=" .. file, dir .. "/s.lua")
     assert.equal(2, wrong)
-    assert.matches("bug:5: no schedule of `cutelua check`: 'warp'", why)
+    assert.matches("bug:5: this is not a schedule saved by `cutelua check`: "
+      .. "'warp'", why)
     _, why, wrong = check("--save", dir, dir .. "/s.lua", "0")
     assert.equal(1, wrong)
     assert.matches("Is a directory", why)
@@ -162,7 +163,7 @@ describe("cutelua check", function()
   it("exits with 3 if something was not covered", function()
     local out, _, code = check("--orders", "1", dir .. "/s.lua", "1")
     assert.equal(3, code)
-    assert.matches("not covered: 1 orders were left after 1 runs", out)
+    assert.matches("not covered: 1 schedules were left after 1 runs", out)
     assert.matches("done\n$", out)
     out, _, code = check("--kernel", "copy", "--orders=1", dir .. "/s.lua", "1")
     assert.equal(0, code)
@@ -232,7 +233,7 @@ end
          "--save", "/no/where", s, "1")
     said("check: cannot write /dev/full: No space left on device %[io%]", 1,
          "--save", "/dev/full", s, "0")
-    said("cannot read /dev/zero: it is a device, not a plain file %[io%]", 2,
+    said("cannot read /dev/zero: it is a device, not a regular file %[io%]", 2,
          "--replay", "/dev/zero", s)
     for _, words in ipairs {"check --no-gpu --json %q 1 >/dev/full",
                             "check --no-gpu --json %q 1 >&-",
@@ -258,7 +259,7 @@ describe("cutelua check", function()
 
   it("rejects unknown options", function()
     for _, words in ipairs {
-      {{}, "check: which script?"},
+      {{}, "check: the script is missing"},
       {{"--order", "1", "x"}, "unknown option '%-%-order'"},
       {{"--orders"}, "'%-%-orders' needs an argument"},
       {{"--orders", "-1", "x"},
@@ -273,7 +274,7 @@ describe("cutelua check", function()
     support.write(dir .. "/s.lua", "require 'cute'.device 'gpu'")
     local _, err, code = check(dir .. "/s.lua")
     assert.equal(1, code)
-    assert.matches("device gpu: this is for the simulator alone", err)
+    assert.matches("device gpu: only the simulator supports this", err)
     local out = check("--help")
     assert.matches("^usage: cutelua check", out)
   end)

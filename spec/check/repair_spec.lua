@@ -121,7 +121,7 @@ describe("the repair search", function()
     assert.equal("cute.arch.sync_warp()", v.needs[1].weaker)
     assert.equal("not needed", v.needs[2].need)
     assert.matches("repair_spec.lua:%d+: cute.arch.sync_threads%(%): needed "
-      .. "%(without it: warp%-race%); cute.arch.sync_warp%(%) would do at "
+      .. "%(without it: warp%-race%); cute.arch.sync_warp%(%) suffices at "
       .. "these sizes\n.*: cute.arch.sync_threads%(%): not needed", tostring(v))
     assert.matches('"needs":%[{"fault":"warp%-race","file":"repair_spec.lua",'
       .. '"line":%d+,"need":"needed","weaker":"cute.arch.sync_warp%(%)"',
@@ -295,8 +295,8 @@ describe("the repair search", function()
     end
     local v = cute.kernel("meet", meet)(ints(64), ints(1)):check {grid = 2,
       block = 32, surgeon = true, gpu = false}
-    local why = "nothing is estimated of a launch at fault (deadlock, with "
-      .. "one cluster run alone)"
+    local why = "the launch has a fault (deadlock, found when one cluster ran "
+      .. "alone) and is not estimated"
     assert.equal("ok", v.verdict)
     assert.equal("not needed", v.needs[1].need)
     assert.same({why = why}, v.needs[1].gain)
@@ -327,9 +327,9 @@ describe("the repair search", function()
 
   it("measures it on a GPU #gpu", function()
     local v, needs = gains {gpu = true}
-    assert.matches("us without it, %d+.%d+ with %(measured in turns, ",
+    assert.matches("us without it, %d+.%d+ with %(measured alternately, ",
                    tostring(v))
-    assert.matches("^measured in turns, ", needs.gain.how)
+    assert.matches("^measured alternately, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
     local k = cute.kernel("k", function(x)  -- differs from a repetition
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1

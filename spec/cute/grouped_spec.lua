@@ -230,13 +230,13 @@ describe("a walk without an end", function()
 
   it("names unsupported options", function()
     local params = utils.PersistentTileSchedulerParams {1, 1}
-    support.raises("inner_mode of 2: 0 (M) or 1 (N)",
+    support.raises("inner_mode = 2; 0 (M) or 1 (N) is needed",
       utils.StaticPersistentRuntimeTileScheduler, params, {0, 0, 0}, {1, 1, 1},
       2)
-    support.raises("cluster_tile_shape_mnk = {64, 0, 1}: 3 integers of 1 or "
+    support.raises("cluster_tile_shape_mnk = {64, 0, 1}; 3 integers of 1 or "
       .. "more are needed", utils.GroupedGemmTileSchedulerHelper, 1, params,
       {64, 0, 1}, utils.create_initial_search_state())
-    support.raises("search_mode of 2", utils.contiguous_group_search, {1, 1, 1},
+    support.raises("search_mode = 2", utils.contiguous_group_search, {1, 1, 1},
       1, 0, utils.create_initial_contiguous_group_search_state(),
       numbers {0, 1}, 2)
     support.raises("has 3 numbers, not 4",

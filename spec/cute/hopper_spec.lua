@@ -27,7 +27,7 @@ describe("hopper_helpers", function()
     end
     assert.equal("MN_SW128", hopper.get_smem_layout_atom("col", "e4m3", 128))
     assert.equal("MN_SW64", hopper.get_smem_layout_atom("col", cute.f32, 16))
-    raises("extent of 64 bits is no multiple of 128",
+    raises("extent of 64 bits is not a multiple of 128",
            hopper.get_smem_layout_atom, "row", cute.bf16, 4)
     raises("extent of 0 bits", hopper.get_smem_layout_atom, "row", cute.bf16, 0)
     raises("no layout 'K' (row or col)", hopper.get_smem_layout_atom, "K",
@@ -62,7 +62,7 @@ describe("hopper_helpers", function()
       assert.equal(core.size(plain), core.size(got))
       for i = 0, n - 1 do assert.equal(plain(i), got(i), want) end
     end
-    raises("mma_tiler_mnk = {128}: 3 extents of 1 or more are needed",
+    raises("mma_tiler_mnk = {128}; 3 extents of 1 or more are needed",
            hopper.make_smem_layout_a, "row", {128}, cute.bf16, 3)
     raises("0 stages", hopper.make_smem_layout_b, "row", tile, cute.bf16, 0)
   end)
@@ -82,9 +82,9 @@ describe("hopper_helpers", function()
       "K", "K", cute.f32, one, {64, 64}))
     assert.equal(256, hopper.make_trivial_tiled_mma(cute.bf16, cute.bf16, "K",
       "K", cute.f32, {2, 1, 1}, {128, 64}):size())
-    raises("of 16 bits both are of one type", name, cute.bf16, cute.f16, "K",
+    raises("16-bit operands need the same type", name, cute.bf16, cute.f16, "K",
            "K", cute.f32, one, {64, 64})
-    raises("tf32 takes two K-major operands", name, cute.f32, cute.f32, "MN",
+    raises("tf32 needs two K-major operands", name, cute.f32, cute.f32, "MN",
            "K", cute.f32, one, {64, 64})
     raises("it may be e4m3, e5m2", name, cute.f64, cute.f64, "K", "K",
            cute.f64, one, {64, 64})
@@ -104,11 +104,11 @@ describe("TMA loads for a GEMM", function()
     end
     assert.equal("CopyBulkTensorTileG2SOp", utils.get_tma_atom_kind(false,
       true, false).name)
-    raises("come with Blackwell's [wrong-arch]", utils.get_tma_atom_kind, true,
+    raises("need Blackwell", utils.get_tma_atom_kind, true,
            true, true)
     raises("use_2cta_instrs = true", utils.cluster_shape_to_tma_atom_B,
            {2, 1, 1}, cute.make_layout(2))
-    raises("a cluster's N is an integer of 1 or more, not nil",
+    raises("a cluster's N must be an integer of 1 or more, not nil",
            utils.cluster_shape_to_tma_atom_A, {2})
   end)
 
@@ -134,9 +134,9 @@ describe("TMA loads for a GEMM", function()
     assert.is_false(fits(4, 16, 5, "mnn"))
     assert.is_false(fits(8, 24, 5, "mnn"))
     assert.is_true(fits(8, 16, 5, "mnm", cute.bf16))
-    raises("a_major is 'm' or 'k', not \"n\"", utils.is_valid_tensor_alignment,
+    raises("must be 'm' or 'k', not \"n\"", utils.is_valid_tensor_alignment,
            {a_dtype = cute.f32, a_major = "n"})
-    raises("a_dtype is a type, not nil", utils.is_valid_tensor_alignment, {})
+    raises("must be a type, not nil", utils.is_valid_tensor_alignment, {})
   end)
 end)
 

@@ -20,9 +20,9 @@ describe("the Python DSL's names", function()
     end
     for _, name in ipairs {"Float8E4M3B11FNUZ", "Float8E4M3", "Float8E3M4",
                            "Int128"} do
-      assert.equal(("cute has no '%s' [unknown-name]\n  no kernel computes "
-        .. "with that element type: cute.Float8E4M3FN, Float8E5M2, "
-        .. "Float8E8M0FNU, Uint128 are there"):format(name),
+      assert.equal(("cute has no '%s' [unknown-name]\n  kernels do not support "
+        .. "that element type; supported: cute.Float8E4M3FN, Float8E5M2, "
+        .. "Float8E8M0FNU, Uint128"):format(name),
         (support.message(function() return cute[name] end)))
     end
   end)
@@ -118,7 +118,7 @@ describe("cute.arch.approx", function()
       end)
     end
     assert.matches("^cute.arch.approx: ex2.approx.f16x2 of a vector of f32: "
-      .. "its elements have to be f16 %[type%-mismatch%]",
+      .. "its elements must be f16 %[type%-mismatch%]",
       (support.message(function()
         cute.kernel("k", function(x)
           cute.arch.approx("ex2.approx.f16x2", x:load())
@@ -159,7 +159,7 @@ describe("cute.arch.nanosleep", function()
     local program = call:trace {block = 64}
     assert.matches("nanosleep_u32%(50u%);", program.source)
     kernels.compiles(program, {"sm_80", "sm_90a"})
-    assert.equal("cute.arch.nanosleep of 2000000 ns: 0 to 1000000 are possible "
+    assert.equal("cute.arch.nanosleep of 2000000 ns; 0 to 1000000 are possible "
       .. "[bad-argument]", (support.message(function()
         cute.kernel("k", function() cute.arch.nanosleep(2000000) end)()
           :trace {block = 1}

@@ -67,9 +67,9 @@ describe("cute.nvgpu.sm80.sparse", function()
   it("rejects other matrices", function()
     local A = cute.zeros({2, 16}, "bf16")
     for k = 8, 10 do A[{1, k}] = 1 end
-    raises("compress: elements 8 to 11 of row 1: 3 of 4 are not 0, at most 2 "
-      .. "may be [bad-argument]", function() sparse.compress(A) end)
-    raises("compress: rows of 24 elements; those of f16 are a multiple of 16",
+    raises("compress: elements 8 to 11 of row 1: 3 of 4 are not 0, but at most "
+      .. "2 may be nonzero [bad-argument]", function() sparse.compress(A) end)
+    raises("compress: rows of 24 elements; for f16 a multiple of 16 is needed",
       function() sparse.compress(cute.zeros({1, 24}, "f16")) end)
     raises(" have 64 bits, not 8, 16 or 32",
       function() sparse.compress(cute.zeros({1, 16}, "f64")) end)
@@ -203,7 +203,7 @@ describe("a sparse product", function()
     raises("K 32", function()
       W.MmaF16BF16SparseOp("bf16", "f32", {64, 8, 16}, "SMEM")
     end)
-    raises("the selector is 0 (lanes 0 and 1 of four have metadata) or 1 "
+    raises("the selector must be 0 (lanes 0 and 1 of four have metadata) or 1 "
       .. "(lanes 2 and 3), not 2", function()
       W.MmaTF32SparseOp({64, 16, 16}, "RMEM", 2)
     end)

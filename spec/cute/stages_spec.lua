@@ -306,23 +306,23 @@ describe("pipelines", function()
       local one = Group(Agent.Thread)
       raises("PipelineAsync: no option 'stages'", pipeline.PipelineAsync,
              {stages = 2})
-      raises("num_stages is a Lua integer of 1 or more", pipeline.PipelineAsync,
+      raises("must be a Lua integer of 1 or more", pipeline.PipelineAsync,
              {producer_group = one})
-      raises("PipelineAsync: producer_group is a CooperativeGroup, not 1",
+      raises("PipelineAsync: producer_group must be a CooperativeGroup, not 1",
              pipeline.PipelineAsync, {num_stages = 1, producer_group = 1})
-      raises("tx_count = 0: bytes of a stage", pipeline.PipelineTmaAsync,
+      raises("tx_count = 0; the bytes of a stage", pipeline.PipelineTmaAsync,
              {num_stages = 1, producer_group = one, consumer_group = one,
               tx_count = 0})
-      raises("cluster_shape_mn = {4, 8}: {m, n} is needed, at most 16 blocks",
+      raises("cluster_shape_mn = {4, 8}; {m, n} of at most 16 blocks",
              pipeline.PipelineTmaAsync,
              {num_stages = 1, producer_group = one, consumer_group = one,
               tx_count = 8, cluster_shape_mn = {4, 8}})
       raises("TmaStoreFence: 0 buffers", pipeline.TmaStoreFence, 0)
-      raises("0 stages of 2 mbarriers: 1 to 1024 of each can be",
+      raises("0 stages of 2 mbarriers; 1 to 1024 of each are possible",
              pipeline.alloc_reserved_mbarrier, 0)
       raises("PipelineOrder: length = nil", pipeline.PipelineOrder, {depth = 1})
       raises("no agent 'Thread'", pipeline.CooperativeGroup, "Thread")
-      raises("a size of 0", pipeline.CooperativeGroup, "warp", 0)
+      raises("size = 0; 1", pipeline.CooperativeGroup, "warp", 0)
       raises("advance: -1 stages", function()
         pipeline.PipelineState(2):advance(-1)
       end)

@@ -45,18 +45,21 @@ describe("the operations of a warpgroup", function()
            {64, 64}, "SMEM")
     for _, shape in ipairs {{128, 64}, {64, 60}, {64, 264}, {64, 64, 8},
                             {64}} do
-      raises("M is 64, N a multiple of 8 up to 256, K 16", op, "bf16", "f32",
+      raises("N a multiple of 8 up to 256, K 16", op, "bf16", "f32",
              shape, "SMEM")
     end
-    raises("A in registers is K-major", op, "bf16", "f32", {64, 64}, "RMEM",
+    raises("A in registers must be "
+      .. "K-major", op, "bf16", "f32", {64, 64}, "RMEM",
            "MN")
-    raises("the major is K or MN, not \"M\"", op, "bf16", "f32", {64, 64},
+    raises("the major mode must be K or MN, not "
+      .. "\"M\"", op, "bf16", "f32", {64, 64},
            "SMEM", "M")
-    raises("A comes from SMEM or RMEM, not \"GMEM\"", op, "bf16", "f32",
+    raises("A must come from SMEM or RMEM, not \"GMEM\"", op, "bf16", "f32",
            {64, 64}, "GMEM")
-    raises("operands of this type are K-major", warpgroup.MmaF8Op, "e4m3",
+    raises("operands of this type must be K-major", warpgroup.MmaF8Op, "e4m3",
            "e4m3", "f32", {64, 64}, "SMEM", "K", "MN")
-    raises("N is 8, 24 or a multiple of 16, not 40", warpgroup.MmaI8Op, "i8",
+    raises("N must be 8, 24 or a multiple of 16, not "
+      .. "40", warpgroup.MmaI8Op, "i8",
            "i8", "i32", {64, 40}, "SMEM")
   end)
 end)

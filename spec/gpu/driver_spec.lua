@@ -506,7 +506,7 @@ describe("a launch of what is known", function()
       "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
       "kernel axpy: arguments 1 and 2 share memory, which the arguments at "
         .. "compilation did not [bad-launch]",
-      "grid of -1: one to three integers of at least 0 [bad-launch]",
+      "grid = -1; one to three integers of at least 0 are needed [bad-launch]",
       "the device buffer was closed [closed]",
       "call:launch: the device buffer was closed [closed]"})
   end)
@@ -541,13 +541,13 @@ describe("a launch of what is known", function()
       local y = cute.full({8}, 5, cute.f32)
       run(y, cute.full({8}, 3, cute.f32), 3 * one, 8, far, {grid = 3})
       print(y[1] / one)]], {"7.0",
-      "kernel axpy was compiled without a grid: launch it with one, run(X, "
+      "kernel axpy was compiled without a grid: pass one to launch it, run(X, "
         .. "..., {grid = n}) [bad-launch]",
       "kernel axpy: argument 2 is a tensor of f32, (9):(1), aligned to 256 "
         .. "bytes; this launch takes a tensor of f32, (8):(1), aligned to 4 "
         .. "bytes [bad-launch]",
-      "kernel axpy was compiled for symbolic arguments: "
-        .. "launch it with others, run(X, ...) [bad-launch]", "10.0"})
+      "kernel axpy was compiled for symbolic arguments: pass tensors to launch "
+        .. "it, run(X, ...) [bad-launch]", "10.0"})
   end)
 
   it("makes no garbage of its own", function()
@@ -716,15 +716,14 @@ describe("a launch in clusters", function()
     assert.equal("k: grid 4 1 1, clusters of 2, pdl\n" ..
       "k: grid 4 1 1, clusters of 2, pdl\n" ..
       "k: grid 6 1 1, clusters of 2, pdl\n", err)
-    assert.equal("a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: 5 is " ..
-      "no multiple of 2 along x [bad-launch]\n" ..
-      "cluster = 4 x 1 x 1: this launch was compiled with cluster = " ..
-      "2 x 1 x 1 [bad-launch]\n" ..
-      "pdl = false: this launch was compiled with pdl = true [bad-launch]\n" ..
-      "call:launch: a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: " ..
-      "5 is no multiple of 2 along x [bad-launch]\n" ..
-      "kernel k: Fake has no room for a cluster of 8 blocks of 256 threads " ..
-      "with 0 bytes of shared memory each [bad-launch]\n27\n", out)
+    assert.equal("a grid of 5 x 1 x 1 blocks in clusters of 2 x 1 x 1: 5 is "
+      .. "not a multiple of 2 along x [bad-launch]\ncluster = 4 x 1 x 1, but "
+      .. "this launch was compiled with cluster = 2 x 1 x 1 [bad-launch]\npdl "
+      .. "= false, but this launch was compiled with pdl = true "
+      .. "[bad-launch]\ncall:launch: a grid of 5 x 1 x 1 blocks in clusters of "
+      .. "2 x 1 x 1: 5 is not a multiple of 2 along x [bad-launch]\nkernel k: "
+      .. "Fake has no room for a cluster of 8 blocks of 256 threads with 0 "
+      .. "bytes of shared memory each [bad-launch]\n27\n", out)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -347,18 +347,19 @@ describe("tensors on a GPU, through a driver", function()
         end))
       end
       print(f.device, message(h.to, h, "gpu:2"))]], {
-      "kernel k: argument 1 is on the host, argument 2 on gpu: a launch takes "
-        .. "memory of one device [bad-launch]",
-      '  t:to "gpu" is a copy of a tensor there',
-      "kernel k: argument 1 is on gpu, argument 2 on the host: a launch takes "
-        .. "memory of one device [bad-launch]",
-      '  t:to "gpu" is a copy of a tensor there',
-      "kernel k runs on the simulator, its argument 1 is on gpu [bad-launch]",
-      '  t:to "host" is a copy of a tensor there',
-      "kernel k runs on gpu:1, its argument 2 is on gpu [bad-launch]",
-      '  t:to "gpu:1" is a copy of a tensor there',
-      "kernel k runs on gpu:1, its argument 1 is on gpu [bad-launch]",
-      '  t:to "gpu:1" is a copy of a tensor there',
+      "kernel k: argument 1 is on the host, argument 2 on gpu: all arguments "
+        .. "of a launch must be on one device [bad-launch]",
+      '  t:to "gpu" copies a tensor there',
+      "kernel k: argument 1 is on gpu, argument 2 on the host: all arguments "
+        .. "of a launch must be on one device [bad-launch]",
+      '  t:to "gpu" copies a tensor there',
+      "kernel k runs on the simulator, but its argument 1 is on gpu "
+        .. "[bad-launch]",
+      '  t:to "host" copies a tensor there',
+      "kernel k runs on gpu:1, but its argument 2 is on gpu [bad-launch]",
+      '  t:to "gpu:1" copies a tensor there',
+      "kernel k runs on gpu:1, but its argument 1 is on gpu [bad-launch]",
+      '  t:to "gpu:1" copies a tensor there',
       "gpu:1\tthere is no GPU number 2 (2 found) [no-gpu]"},
       {FAKE_GPUS = "2"})
   end)

@@ -86,7 +86,7 @@ describe("raw kernels", function()
         "typedef" .. (" "):rep(n), "typedef " .. ("a "):rep(n), ("'"):rep(n),
         ('"'):rep(n + 1), ('"\\'):rep(n), ("__global__ ()"):rep(n // 8)} do
       local start = os.clock()
-      support.raises("no __global__ function stands in the text", function()
+      support.raises("the text has no __global__ function", function()
         cute.raw_kernel(text)
       end)
       assert.truthy(os.clock() - start < 5, text:sub(1, 20))
@@ -128,30 +128,30 @@ describe("raw kernels", function()
   it("say what is wrong with what they are given", function()
     local k, X = cute.raw_kernel(ADD), cute.zeros({4}, cute.f32)
     local pair = ("\0"):rep(8)
-    support.raises("raw_kernel: no __global__ function stands in the text "
+    support.raises("raw_kernel: the text has no __global__ function "
       .. "[bad-argument]", function() cute.raw_kernel "int f() {}" end)
-    support.raises("raw_kernel: no kernel 'sub' stands in the text: there are "
-      .. "add, none, each [bad-argument]",
+    support.raises("raw_kernel: the text has no kernel 'sub': there are add, "
+      .. "none, each [bad-argument]",
       function() cute.raw_kernel(ADD, {name = "sub"}) end)
     support.raises("raw_kernel: no option 'nmae' (did you mean name?)",
       function() cute.raw_kernel(ADD, {nmae = "add"}) end)
-    support.raises("raw_kernel: smem = 1.5: integer is needed",
+    support.raises("raw_kernel: smem = 1.5; integer is needed",
       function() cute.raw_kernel(ADD, {smem = 1.5}) end)
     support.raises("kernel add takes 4 arguments (const float *__restrict__ x, "
       .. "float *y, int n, const struct Pair p), got 2 [bad-launch]",
       function() k(X, X) end)
-    support.raises("kernel add: argument 2 is 3, the parameter `float *y` "
+    support.raises("kernel add: argument 2 is 3, but the parameter `float *y` "
       .. "takes a tensor or a buffer [bad-argument]",
       function() k(X, 3, 4, pair) end)
     support.raises("kernel add: argument 3 is tensor ptr[f32,host] o (4):(1), "
-      .. "the parameter `int n` takes a number",
+      .. "but the parameter `int n` takes a number",
       function() k(X, X, X, pair) end)
-    support.raises("kernel add: argument 4 is 1, the parameter `const struct "
-      .. "Pair p` takes its bytes as a string, {element type, number} or a TMA "
-      .. "atom",
+    support.raises("kernel add: argument 4 is 1, but the parameter `const "
+      .. "struct Pair p` takes its bytes as a string, {element type, number} "
+      .. "or a TMA atom",
       function() k(X, X, 4, 1) end)
-    support.raises("kernel add is CUDA C of your own, which only a GPU can "
-      .. "run: the simulator runs traced kernels [bad-launch]", function()
+    support.raises("kernel add is raw CUDA C, which only a GPU can run: the "
+      .. "simulator runs traced kernels [bad-launch]", function()
       k(X, X, 4, pair):launch {grid = 1, block = 32, device = "sim"}
     end)
     support.raises("no option 'budget'", function()

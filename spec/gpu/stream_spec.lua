@@ -348,8 +348,8 @@ PROGRAMS["a capture ends with its function, however that ends"] = {[[
     .. "[in-graph]",
   "a graph cannot be captured inside the capture of another [in-graph]",
   "the capture of a graph uses its own stream [in-graph]", UNPINNED, UNPINNED,
-  "10.0", "bad arguments to 'cute.graph' (a function that is called back "
-    .. "yields, and is not resumed) [bad-argument]", "0\ttrue"}}
+  "10.0", "bad arguments to 'cute.graph' (a callback yields, but it cannot be "
+    .. "resumed) [bad-argument]", "0\ttrue"}}
 
 PROGRAMS["streams, events, graphs and launches are the host's"] = {[[
   local s, e, x, y = cute.stream(where), cute.event(where), tensor(1), tensor(0)
@@ -532,12 +532,12 @@ GPU["a graph cannot wait for copies"] = {[[
   UNPINNED,
   UNPINNED,
   UNPINNED,
-  "kernel axpy: tensors of the host are copied for each launch, "
-    .. "which a graph cannot [in-graph]",
+  "kernel axpy: tensors on the host are copied at each launch, which a graph "
+    .. "cannot do [in-graph]",
   "the stream does not belong to the graph being captured: let it first wait "
     .. "for an event recorded in the capture [in-graph]",
-  "kernel axpy runs on the simulator, the graph is captured on a GPU: "
-    .. 'cute.graph(f, {device = "sim"}) [in-graph]', "6.0"}}
+  "kernel axpy runs on the simulator, but the graph is captured on a GPU: "
+    .. 'write cute.graph(f, {device = "sim"}) [in-graph]', "6.0"}}
 
 GPU["a graph keeps pinned memory of copies that it makes itself"] = {[[
   local x, y = tensor(1), tensor(0)
@@ -584,8 +584,10 @@ GPU["streams are of one device"] = {[[
   end), #list)
   list = nil
   cute.stream()]], {
-  "call:launch: the stream is one of sim, the launch is on gpu [bad-launch]",
-  "call:launch: the stream is one of gpu, the launch is on sim [bad-launch]",
+  "call:launch: the stream belongs to sim, but the launch is on gpu "
+    .. "[bad-launch]",
+  "call:launch: the stream belongs to gpu, but the launch is on sim "
+    .. "[bad-launch]",
   "bad argument to 'tensor:copy_from' (stream expected, got 3) [bad-argument]",
   "cute.stream: 63 streams are open: close some [limit]\t63"}}
 
@@ -673,9 +675,9 @@ describe("through a driver", function()
       print(message(cute.stream, "gpu:2"))]], {
       "gpu\t2.0\tgpu:1", "5.0\tgpu:1", "gpu\t11.0\tgpu:1", "23.0\tgpu:1",
       "24.0\tgpu:1",
-      "call:launch: the stream is one of gpu:1, the launch is on gpu "
+      "call:launch: the stream belongs to gpu:1, but the launch is on gpu "
         .. "[bad-launch]",
-      "kernel axpy runs on gpu, its argument 2 is on gpu:1 [bad-launch]",
+      "kernel axpy runs on gpu, but its argument 2 is on gpu:1 [bad-launch]",
       "47.0\tgpu:1", "70.0\ttrue",
       "there is no GPU number 2 (2 found) [no-gpu]"}}, "gpu",
       {LD_LIBRARY_PATH = fake.folder, CUTELUA_NO_CUDA = "0", FAKE_GPUS = "2"})

@@ -204,7 +204,7 @@ describe("options of numbers", function()
   local k = cute.kernel("k", function(x) x[0] = x[0] * x[0] + 1 end)
 
   it("are true or false", function()
-    support.raises({"kernel k: fmad = 1: true or false", "[bad-argument]"},
+    support.raises({"kernel k: fmad = 1; true or false", "[bad-argument]"},
       cute.kernel, "k", {fmad = 1}, print)
     support.raises({"fastmath of \"yes\": a boolean is needed", "[bad-launch]"},
       function()
@@ -219,7 +219,8 @@ describe("options of numbers", function()
     local launch = cute.compile(k, vector {1}, {grid = 1, block = 1,
       device = "sim", fmad = true})
     launch:launch {fmad = true}
-    support.raises({"fmad = false: this launch was compiled with fmad = true",
+    support.raises({"fmad = false, but this launch was compiled with fmad = "
+      .. "true",
                     "[bad-launch]"}, launch.launch, launch, {fmad = false})
   end)
 
@@ -233,17 +234,20 @@ describe("options of numbers", function()
     launch:launch {device = "auto"}
     launch:launch {device = cute.device "sim:sm_80"}
     for want, opts in pairs {
-      ["block = 16 x 1 x 1: this launch was compiled with block = 8 x 2 x 1"]
+      ["block = 16 x 1 x 1, but this launch was compiled with block = 8 x 2 x "
+        .. "1"]
         = {block = 16},
-      ["device = gpu: this launch was compiled with device = sim"]
+      ["device = gpu, but this launch was compiled with device = sim"]
         = {device = "gpu"},
-      ["device = sim:sm_90a: this launch was compiled with device = sim:sm_80"]
+      ["device = sim:sm_90a, but this launch was compiled with device = "
+        .. "sim:sm_80"]
         = {device = "sim:sm_90a"},
       ["this launch was compiled with device = simulator (sm_80)"]
         = {device = cute.device "sim"},
-      ["arch = sm_90a: this launch was compiled with arch = sm_80"]
+      ["arch = sm_90a, but this launch was compiled with arch = sm_80"]
         = {arch = "sm_90a"},
-      ["block of 0: one to three integers of at least 1"] = {block = 0}} do
+      ["block = 0; one to three integers of at least 1 are "
+        .. "needed"] = {block = 0}} do
       support.raises({want, "[bad-launch]"}, launch.launch, launch, opts)
       support.raises({want, "[bad-launch]"}, launch, x, opts)
     end

@@ -132,16 +132,17 @@ end)
 describe("the results of cute.when", function()
   it("are of one type", function()
     assert.equal("result 1 is i32 in one branch of cute.when and f32 in the "
-      .. "other [loop-type-changed]\n  both branches give one type, of "
-      .. "tensors one layout of one memory; :to(dtype) converts",
+      .. "other [loop-type-changed]\n  both branches must return the same "
+      .. "type, and tensors of the same layout and memory; :to(dtype) converts",
       message(function(_, n)
         cute.when(n:lt(3), function() return n end,
                   function() return n:to(cute.f32) end)
       end))
-    assert.equal("result 2 is string in one branch of cute.when and nil in "
-      .. "the other [loop-type-changed]\n  numbers, booleans, traced values, "
-      .. "tensors, vectors and plain tables of them may differ, of all else "
-      .. "both branches give the same", message(function(_, n)
+    assert.equal("result 2 is string in one branch of cute.when and nil in the "
+      .. "other [loop-type-changed]\n  only numbers, booleans, traced values, "
+      .. "tensors, vectors and plain tables of them may differ; return the "
+      .. "same value of any other kind from both "
+      .. "branches", message(function(_, n)
         cute.when(n:lt(3), function() return n, "a" end,
                   function() return n, nil end)
       end))
@@ -326,7 +327,7 @@ describe("branches as the body of a for", function()
   it("are left at their end alone", function()
     local text = "break, return or goto out of a branch of %s: its body is "
       .. "traced for all threads [loop-exit]\n  cute.return_if(condition) "
-      .. "leaves the kernel, cute.break_if(condition) a traced loop"
+      .. "leaves the kernel, cute.break_if(condition) leaves a traced loop"
     assert.equal(text:format "cute.when", message(function(o, n)
       for _ in cute.when(n:lt(3)) do
         o[0] = 1
@@ -384,8 +385,8 @@ describe("branches as the body of a for", function()
     local function told(what, f)
       local line = debug.getinfo(f, "S").linedefined + 1
       local text = said(f)
-      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is the iterator of "
-        .. "a `for`, and none takes it"):format(line, what), 1, true), text)
+      assert.is_truthy(text:find(("branch_spec.lua:%d: %s is an iterator that "
+        .. "no `for` loop uses"):format(line, what), 1, true), text)
     end
     told("cute.when(c)", function(o)
       cute.when(true)

@@ -103,9 +103,9 @@ describe("a launch of no blocks", function()
       raises("kernel k: a grid of 0 x 1 x 1 has no blocks to time [bad-launch]",
         function() k(x)[f](k(x), {grid = 0, block = 32}) end)
     end
-    raises("block of 0: one to three integers of at least 1",
+    raises("block = 0; one to three integers of at least 1 are needed",
       function() k(x):launch {grid = 0, block = 0, device = "sim"} end)
-    raises("grid of -1: one to three integers of at least 0",
+    raises("grid = -1; one to three integers of at least 0 are needed",
       function() k(x):launch {grid = -1, block = 32, device = "sim"} end)
   end)
 end)

@@ -98,12 +98,12 @@ describe("cute.break_if", function()
   end)
 
   it("must be inside a loop of the kernel", function()
-    local message = "): there is no loop of the kernel here (cute.range, "
-      .. "cute.loop) [loop-exit]"
+    local message = "): it is not inside a traced loop (cute.range, cute.loop) "
+      .. "[loop-exit]"
     raises(message, run, 1, function(o) cute.break_if(o[0]:eq(0)) end)
     raises("cute.break_if(true" .. message, cute.break_if, true)
-    raises("cute.return_if is only meaningful inside a kernel, or in a "
-      .. "function of cute.func [not-tracing]", cute.return_if, true)
+    raises("cute.return_if works only inside a kernel or a function created by "
+      .. "cute.func [not-tracing]", cute.return_if, true)
     raises(message, run, 1, function(o)
       for _ in cute.range(3) do
         cute.func(function() cute.break_if(o[0]:eq(0)) end)()
@@ -113,7 +113,7 @@ describe("cute.break_if", function()
       for k in cute.range(3) do cute.break_if(k) end
       o[0] = 1
     end)
-    raises("cute.break_if in a coroutine that began in the loop", run, 1,
+    raises("cute.break_if in a coroutine that started in the loop", run, 1,
       function(o)
       for k in cute.range(3) do
         coroutine.wrap(function() cute.break_if(k:eq(o[0])) end)()
@@ -218,7 +218,7 @@ describe("cute.func", function()
 
   it("reports how its returns differ", function()
     local function fails(message, f) raises(message, run, 1, f) end
-    fails("a function returns 2 values here and 1 there", function(o)
+    fails("2 values here, but the function's other return has 1", function(o)
       cute.func(function(x)
         cute.return_if(x:gt(3), 1, 2)
         return x
@@ -236,7 +236,7 @@ describe("cute.func", function()
         return x
       end)(o[0])
     end)
-    fails("cute.return_if: a kernel returns nothing", function(o)
+    fails("cute.return_if: a kernel cannot return values", function(o)
       cute.return_if(o[0]:eq(1), 3)
     end)
   end)

@@ -325,14 +325,15 @@ end)(cute.zeros({1}, cute.i32), 4):trace {block = 1}
       "s.lua:4: this loop",
       "s.lua:7: cute.when",
       "  pass 1: upvalue 'sum' ends as 7 or 0: carried as i32 0 to 7",
-      "  pass 2: no more",
+      "  pass 2: nothing new",
       "  pass 1: local 'sum' changes from 0 to traced i32 'sum' (line 7): "
         .. "carried as i32 0 to 7",
       "  pass 1: field 'o.at' changes from 0 to 1: carried as i32 0 to 1",
       "s.lua:7: cute.when",
-      "  pass 1: no more",
-    }, support.lines(said:match ".-pass 1: no more\n"))
-    assert.truthy(said:find("field 'o.at' may be more: i32 0 to any", 1, true))
+      "  pass 1: nothing new",
+    }, support.lines(said:match ".-pass 1: nothing new\n"))
+    assert.truthy(said:find("field 'o.at' may hold more values: i32 0 to "
+      .. "any", 1, true))
     assert.equal("", (select(2, support.run_lua({script}))))
   end)
 end)
@@ -353,36 +354,35 @@ describe("a table that a loop changes is rejected", function()
                   function() state.phase = n end)
       end, 4)
     refused("which string 'o.mode' is cannot change in a traced loop "
-      .. "[loop-type-changed]\n  unroll the loop with Lua's for, or choose "
-      .. "with Lua's if by what is known while tracing", function(_, n)
+      .. "[loop-type-changed]\n  unroll the loop with Lua's for, or select "
+      .. "with Lua's if, by a condition known while tracing", function(_, n)
         local o = {mode = "a"}
         for _ in cute.range(n) do o.mode = o.mode .. "b" end
       end, 4)
   end)
 
   it("when it grows or shrinks", function()
-    local new = " is new at the end of %s: fields that it changes must hold "
-      .. "something before [loop-table-changed]\n  give it a value before, or "
-      .. "keep it in a local"
-    local gone = " is gone at the end of this loop: fields that it changes "
-      .. "must hold something then [loop-table-changed]\n  let it keep a value "
-      .. "of its type"
-    refused("'list[3]'" .. new:format "this loop", function(_, n)
+    local new = " is nil before %s and has a value after it "
+      .. "[loop-table-changed]\n  give it a value before, or keep it in a local"
+    local gone = " has a value before this loop and is nil after it "
+      .. "[loop-table-changed]\n  assign a value of the same type instead of "
+      .. "nil"
+    refused("field 'list[3]'" .. new:format "this loop", function(_, n)
       local list = {1, 2}
       for k in cute.range(n) do list[#list + 1] = k end
     end, 4)
-    refused("'o.list[3]'" .. new:format "this loop", function(_, n)
+    refused("field 'o.list[3]'" .. new:format "this loop", function(_, n)
       local o = {list = {"a", "b"}}
       for _ in cute.range(n) do table.insert(o.list, {}) end
     end, 4)
-    refused("'shared.extra'" .. new:format "cute.when", function(_, n)
+    refused("field 'shared.extra'" .. new:format "cute.when", function(_, n)
       cute.when(n:lt(3), function() shared.extra = n + 1 end)
     end, 4)
-    refused("'list[2]'" .. gone, function(_, n)
+    refused("field 'list[2]'" .. gone, function(_, n)
       local list = {1, 2}
       for _ in cute.range(n) do table.remove(list) end
     end, 4)
-    refused("'o.x'" .. gone:gsub("this loop", "cute.when"), function(_, n)
+    refused("field 'o.x'" .. gone:gsub("this loop", "cute.when"), function(_, n)
       local o = {x = 1}
       cute.when(n:lt(3), function() o.x = nil end)
     end, 4)
@@ -390,21 +390,21 @@ describe("a table that a loop changes is rejected", function()
   end)
 
   it("when it is exchanged for another", function()
-    refused("local 'a' holds another table at the end of this loop than at its "
-      .. "start [loop-type-changed]\n  change the fields of one table: they "
-      .. "are carried", function(_, n)
+    refused("local 'a' holds a different table at the end of this loop than at "
+      .. "its start [loop-type-changed]\n  keep one table and change its "
+      .. "fields", function(_, n)
         local a, b = State.new(2), State.new(3)
         for _ in cute.range(n) do a, b = b, a end
       end, 4)
-    refused("field 'o.first' holds another table at the end of this loop than "
-      .. "at its start [loop-type-changed]\n  change the fields of one table: "
-      .. "they are carried", function(_, n)
+    refused("field 'o.first' holds a different table at the end of this loop "
+      .. "than at its start [loop-type-changed]\n  keep one table and change "
+      .. "its fields", function(_, n)
         local o = {first = State.new(2), second = State.new(3)}
         for _ in cute.range(n) do o.first, o.second = o.second, o.first end
       end, 4)
-    local both = "'at' is another table at the end of this loop, and 'at[1]' "
-      .. "of the first one changed [loop-table-changed]\n  either change the "
-      .. "fields of one table, or make a new one each time"
+    local both = "'at' is a different table at the end of this loop, and "
+      .. "'at[1]' of the original table changed [loop-table-changed]\n  either "
+      .. "change the fields of one table, or create a new one each time"
     refused(both, function(_, n)
       local at = {1, 2}
       for _ in cute.range(n) do

@@ -398,8 +398,8 @@ describe("loops and branches carry", function()
         p = setmetatable({p[1] + 1}, {})
       end
     end, 3)
-    assert.equal("local 'p' holds another table at the end of this loop than "
-      .. "at its start [loop-type-changed]", text)
+    assert.equal("local 'p' holds a different table at the end of this loop "
+      .. "than at its start [loop-type-changed]", text)
     assert.equal(2, line)
     assert.equal("local 'p' changes from {a Lua integer} to {a Lua integer, "
       .. "a Lua integer} in this loop [loop-type-changed]",
@@ -498,8 +498,8 @@ describe("a coroutine of a kernel", function()
     local function goes_on(f)
       return refused(f, 5):match "a coroutine that [^\n]*"
     end
-    local left = "a coroutine that began in %s has not come to its end with "
-      .. "it [loop-exit]"
+    local left = "a coroutine that started in %s is still suspended at its end "
+      .. "[loop-exit]"
     local before = "a coroutine that started outside of this traced loop or "
       .. "branch continues inside it [loop-exit]"
     assert.equal(left:format "this loop", goes_on(function(out, n)
@@ -617,7 +617,7 @@ end)
 describe("x, y and z passed to a call that needs x", function()
   local arch = cute.arch
   local function report(to, from)
-    return ("%s is given x, y and z of cute.arch.%s [bad-argument]"):format(to,
+    return ("%s gets x, y and z of cute.arch.%s [bad-argument]"):format(to,
                                                                           from)
   end
   local function found(to, from, f)

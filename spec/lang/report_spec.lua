@@ -77,7 +77,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
         assert.truthy(text:find(("\n    k.lua:%d: fault %d [race], the other: "
           .. "k.lua:%d\n"):format(i, i, i + 100), 1, true), text)
       end
-      local rest = "    ... %s--traceback shows all that is known of each"
+      local rest = "    ... %s--traceback shows all details of each fault"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
       assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
       text = faults(7)  -- a report about every faulty element
@@ -205,7 +205,8 @@ describe("an error of our own files", function()
   end
 
   it("is the caller's, but for Ctrl-C", function()
-    assert.matches("an argument does not fit [bad-argument]", told "odd", 1,
+    assert.matches("an argument has the wrong type or value "
+      .. "[bad-argument]", told "odd", 1,
                    true)
     assert.equal("[cute.x]:1: interrupted", told "interrupted")
   end)

@@ -375,7 +375,7 @@ describe("a structure of arguments", function()
 
   it("suggests cute.constexpr if a number must be static", function()
     local x = cute.zeros({8}, cute.f32)
-    local advice = "\n  an argument that Lua has to know is given as "
+    local advice = "\n  pass an argument that Lua must know as "
       .. "cute.constexpr(n)"
     for want, f in pairs {
       ["bad 'for' limit (number expected, got cute.value) [traced-in-lua]\n"

@@ -54,8 +54,8 @@ describe("suggestions for mistakes", function()
 
   it("is a call of a call", function()
     local k = cute.kernel("k", function() end)
-    raises("a call of kernel k was called, with {grid = 1} [bad-argument]\n"
-      .. "  write k(...):launch {grid = g, block = b}",
+    raises("a call of kernel k was called with {grid = 1} [bad-argument]\n  "
+      .. "write k(...):launch {grid = g, block = b}",
       function() k() {grid = 1} end)
   end)
 

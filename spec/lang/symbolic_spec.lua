@@ -133,11 +133,11 @@ describe("a kernel compiled for symbolic tensors", function()
     local Y = cute.symbolic {dtype = cute.f32, shape = {"m", "n"}}
     local run = assert(cute.compile(k, X, Y, 1.0, {block = 32,
                                                    device = "sim"}))
-    assert.equal("kernel scale was compiled for symbolic arguments: launch it "
-      .. "with others, run(X, ...) [bad-launch]",
+    assert.equal("kernel scale was compiled for symbolic arguments: pass "
+      .. "tensors to launch it, run(X, ...) [bad-launch]",
       (message(function() run:launch() end)))
-    assert.equal("kernel scale was compiled without a grid: launch it with "
-      .. "one, run(X, ..., {grid = n}) [bad-launch]",
+    assert.equal("kernel scale was compiled without a grid: pass one to launch "
+      .. "it, run(X, ..., {grid = n}) [bad-launch]",
       (message(function() run(matrix(1, 1), matrix(1, 1), 1.0) end)))
     assert.equal("cute.size: an integer is needed here, not _ [bad-argument]",
                  (message(function() return cute.size(X) end)))
@@ -213,16 +213,17 @@ end)
 describe("a kernel compiled for symbolic tensors", function()
   it("is declared with care", function()
     for want, f in pairs {
-      ["cute.symbolic: symbolic tensor: \"m?\" in its shape: an integer, "
-        .. "cute.sym_int(), or a name such as \"m\" or \"m%8\" [bad-argument]"]
+      ["cute.symbolic: symbolic tensor: \"m?\" in its shape; an integer, "
+        .. "cute.sym_int(), or a name such as \"m\" or \"m%8\" is needed "
+        .. "[bad-argument]"]
         = function() cute.symbolic {dtype = cute.f32, shape = {"m?"}} end,
       ["cute.symbolic: symbolic tensor: -1 in its shape [bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {4, -1}} end,
-      ["cute.symbolic: divisibility = 0: an integer of at least 1 is needed "
+      ["cute.symbolic: divisibility = 0; an integer of at least 1 is needed "
         .. "[bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {"m%0"}} end,
-      ["cute.symbolic: an alignment of 3 bytes: a power of two, 4 to 256 "
-        .. "[bad-argument]"] =
+      ["cute.symbolic: an alignment of 3 bytes; a power of two from 4 to 256 "
+        .. "is needed [bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {4}, align = 3} end,
       ["cute.symbolic: no option 'alig' (did you mean align?): there are "
         .. "align dtype shape stride [unknown-name]"] =
@@ -230,38 +231,38 @@ describe("a kernel compiled for symbolic tensors", function()
       ["cute.symbolic: symbolic tensor: no element type \"f33\" "
         .. "[bad-argument]"] =
         function() cute.symbolic {dtype = "f33", shape = {4}} end,
-      ["cute.make_fake_compact_tensor: stride_order = {0, 0}: 0 to 1, one for "
-        .. "each mode [bad-argument]"] = function()
+      ["cute.make_fake_compact_tensor: stride_order = {0, 0}; 0 to 1, once "
+        .. "each, is needed [bad-argument]"] = function()
         cute.make_fake_compact_tensor(cute.f32, {4, 4}, {stride_order = {0, 0}})
       end,
-      ["cute.make_fake_tensor: memspace = \"smem\": tensors that are arguments "
-        .. "lie in gmem [bad-argument]"] = function()
+      ["cute.make_fake_tensor: memspace = \"smem\"; argument tensors must be "
+        .. "in gmem [bad-argument]"] = function()
         cute.make_fake_tensor(cute.f32, {4}, {1}, {memspace = "smem"})
       end,
       ["cute.make_fake_compact_tensor: stride_order = {" .. tostring(NAN)
-        .. ", 0}: 0 to 1, one "
-        .. "for each mode [bad-argument]"] = function()
+        .. ", 0}; 0 to 1, once "
+        .. "each, is needed [bad-argument]"] = function()
         cute.make_fake_compact_tensor(cute.f32, {4, 4},
                                       {stride_order = {NAN, 0}})
       end,
       ["cute.symbolic: a shape is needed, got nil [bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32} end,
-      ["cute.symbolic: {nil, 4} is no tuple: a list is needed, of integers and "
-        .. "names [bad-argument]"] =
+      ["cute.symbolic: {nil, 4} is not a tuple: a list of integers and names "
+        .. "is needed [bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {nil, 4}} end,
-      ["cute.make_fake_tensor: {m = 4} is no tuple: a list is needed, of "
-        .. "integers and names [bad-argument]"] =
+      ["cute.make_fake_tensor: {m = 4} is not a tuple: a list of integers and "
+        .. "names is needed [bad-argument]"] =
         function() cute.make_fake_tensor(cute.f32, {4}, {m = 4}) end,
       ["cute.symbolic: tuples nest at most 32 deep [limit]"] = function()
         local shape = {4}
         shape[2] = shape
         cute.symbolic {dtype = cute.f32, shape = shape}
       end,
-      ["cute.symbolic: divisibility = \"99999999999999999999\": an integer of "
+      ["cute.symbolic: divisibility = \"99999999999999999999\"; an integer of "
         .. "at least 1 is needed [bad-argument]"] = function()
         cute.symbolic {dtype = cute.f32, shape = {"n%99999999999999999999"}}
       end,
-      ["cute.sym_int of 16 bits: 32 or 64 [bad-argument]"] =
+      ["cute.sym_int of 16 bits; 32 or 64 is needed [bad-argument]"] =
         function() cute.sym_int(16) end} do
       assert.equal(want, (message(f)))
     end

@@ -173,7 +173,7 @@ describe("cute.range", function()
   it("rejects break, and return", function()
     local expected = "break, return or goto out of a traced loop: its body is "
       .. "traced once for all iterations [loop-exit]\n  "
-      .. "cute.break_if(condition) leaves it where the condition holds"
+      .. "cute.break_if(condition) leaves the loop"
     assert.equal(expected, (message(function()
       for k in cute.range(4) do
         if k then break end
@@ -252,16 +252,17 @@ describe("cute.when", function()
   it("rejects empty functions, and results of one branch only",
     function()
     local out = cute.zeros({1}, cute.i32)
-    local skips = "a function with nothing but `return` leaves only itself, "
-      .. "not the kernel [bad-argument]\n  cute.return_if(condition) leaves "
-      .. "the kernel, cute.break_if(condition) a loop"
-    local given = "the function returned a value, which nothing takes "
-      .. "[bad-argument]\n  assign it to a local of the kernel: locals come "
-      .. "out of it"
+    local skips = "the function contains only `return`, which does not leave "
+      .. "the kernel [bad-argument]\n  write cute.return_if(condition) to "
+      .. "leave the kernel, cute.break_if(condition) to leave a loop"
+    local given = "the function returned a value, which is not used "
+      .. "[bad-argument]\n  assign it to a local of the kernel, which keeps "
+      .. "its value after the loop"
     local function counts(first, second)
-      return ("cute.when: the first function returns %s, %s [bad-argument]\n"
-        .. "  return as many from both, or assign to a local of the kernel: "
-        .. "locals come out of it"):format(first, second)
+      return ("cute.when: the first function returns %s, %s [bad-argument]\n  "
+        .. "return the same number of values from both, or assign to a local "
+        .. "of the kernel, which keeps its value after the "
+        .. "branch"):format(first, second)
     end
     local function set(o) o[0] = 1 end
     refused({
@@ -276,7 +277,7 @@ describe("cute.when", function()
       ["cute.when: " .. skips] = function(o, _)
         cute.when(true, function() return end, function() set(o) end)
       end,
-      [counts("1 value", "and there is no second one")] = function(o, n)
+      [counts("1 value", "but there is no second function")] = function(o, n)
         cute.when(n:lt(3), function() set(o) return 5 end)
       end,
       ["cute.loop: " .. skips] = function(_, n)
@@ -288,7 +289,7 @@ describe("cute.when", function()
           return nil
         end)
       end,
-      ["cute.when: the function is empty: nothing depends on the condition "
+      ["cute.when: the function is empty, so the condition has no effect "
         .. "[bad-argument]"] = function(_, n)
         cute.when(n:lt(3), function() end)
       end}, out, 5)
@@ -299,7 +300,7 @@ describe("cute.when", function()
       [counts("no values", "the second 1 value")] = function(o, n)
         cute.when(n:lt(3), function() set(o) end, function() return n end)
       end,
-      [counts("1 value", "and there is no second one")] = function(_, _)
+      [counts("1 value", "but there is no second function")] = function(_, _)
         cute.when(true, function() return 1 end)
       end}, out, 5)
     assert.same({3}, run(1, function(o, n)
@@ -344,8 +345,8 @@ describe("cute.loop and cute.var", function()
   end)
 
   it("is no number itself", function()
-    local text = "a cute.var was used like a number [type-mismatch]\n"
-      .. "  v.value is the number that it holds now"
+    local text = "a cute.var was used as a number [type-mismatch]\n  write "
+      .. "v.value for its current value"
     for _, f in ipairs {
       function(v) return v + 1 end, function(v) return 2 * v end,
       function(v) return cute.arch.lane_idx() - v end,
@@ -526,7 +527,8 @@ describe("traced values in Lua's own operators", function()
     text = message(function(n)
       return setmetatable({}, {})[n] + 1
     end, 5)
-    assert.matches("%[traced%-in%-lua%]\n  a traced value is no key", text)
+    assert.matches("%[traced%-in%-lua%]\n  a traced value cannot be the "
+      .. "key", text)
     text = message(function(n) return "n = " .. n end, 5)
     assert.matches("^'%.%.' on a traced value", text)
   end)
@@ -709,14 +711,17 @@ describe("a kernel", function()
         .. "[unknown-name]"] = {sed = 1},
       ['seed of "x": an integer is needed [bad-launch]'] = {seed = "x"},
       ["threads of 1.5: an integer is needed [bad-launch]"] = {threads = 1.5},
-      ["no block is given: launch {grid = g, block = b} [bad-launch]"] = {},
-      ["grid of -1: one to three integers of at least 0 [bad-launch]"] =
+      ["the block is missing: write launch {grid = g, block = b} "
+        .. "[bad-launch]"] = {},
+      ["grid = -1; one to three integers of at least 0 are needed "
+        .. "[bad-launch]"] =
         {block = 1, grid = -1},
-      ["grid with [4] = 2: one to three integers of at least 0 [bad-launch]"] =
+      ["grid with [4] = 2; one to three integers of at least 0 are needed "
+        .. "[bad-launch]"] =
         {block = 1, grid = {1, 1, 1, 2}},
-      ["grid of 65536 along y; at most 65535 [bad-launch]"] =
+      ["grid of 65536 along y; the limit is 65535 [bad-launch]"] =
         {block = 1, grid = {1, 65536}},
-      ["block of 65 along z; at most 64 [bad-launch]"] =
+      ["block of 65 along z; the limit is 64 [bad-launch]"] =
         {block = {1, 1, 65}, grid = 1},
       ["threads of -1: 0 (the default) or more is needed [bad-launch]"] =
         {block = 1, grid = 1, threads = -1},
@@ -724,13 +729,14 @@ describe("a kernel", function()
         {block = 1, grid = 1, progress = 3},
       ['output of "x": a userdata or table or boolean is needed [bad-launch]'] =
         {block = 1, grid = 1, output = "x"},
-      ["output of true: a file, what has write, or false is needed "
-        .. "[bad-launch]"] = {block = 1, grid = 1, output = true},
+      ["output of true: a file, an object with a write method, or false is "
+        .. "needed [bad-launch]"] = {block = 1, grid = 1, output = true},
       ['faults of "maybe": "raise" (the default) or "return" is needed '
         .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
       ["stream of a FILE*: a stream is needed [bad-launch]"] =
         {block = 1, grid = 1, stream = closed},
-      ["grid with [x] = 2: one to three integers of at least 0 [bad-launch]"] =
+      ["grid with [x] = 2; one to three integers of at least 0 are needed "
+        .. "[bad-launch]"] =
         {block = 1, grid = {1, x = 2}}} do
       opts.device = "sim"
       assert.equal("call:launch: " .. text,
@@ -748,7 +754,8 @@ describe("a kernel", function()
       assert.equal(text, (support.message(f)))
     end
     local k = cute.kernel("k", function() end)
-    says("call:launch: launch options are a table such as {grid = 8, block = "
+    says("call:launch: launch options must be a table such as {grid = 8, block "
+      .. "= "
       .. '128}, not "sim" [bad-argument]', function() k():launch "sim" end)
     says("call:launch: device of 5: a string or table is needed [bad-launch]",
       function() k():launch {grid = 1, block = 1, device = 5} end)
@@ -756,7 +763,8 @@ describe("a kernel", function()
       .. "are block fastmath fmad min_blocks [unknown-name]", function()
       cute.kernel("k", {blok = 3}, function() end)
     end)
-    says("kernel k: min_blocks = x: 1 to 32 expected [bad-argument]",
+    says("kernel k: min_blocks = x; an integer from 1 to 32 is needed "
+      .. "[bad-argument]",
       function() cute.kernel("k", {min_blocks = "x"}, function() end) end)
   end)
 

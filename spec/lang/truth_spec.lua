@@ -17,8 +17,8 @@ local function refused(f)
   return text, line and line - debug.getinfo(f, "S").linedefined
 end
 
-local ALWAYS = " is always true in Lua's if, and, or, not, while, also where "
-  .. "it is 0 [traced-in-lua]\n  write "
+local ALWAYS = " is always true in Lua's if, and, or, not, while, even when it "
+  .. "is 0 [traced-in-lua]\n  write "
 local NIL = "; '%s ~= nil' asks whether it was given"
 
 local function found(what, f, given)

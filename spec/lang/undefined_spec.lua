@@ -28,8 +28,8 @@ end
 -- Checks that f raises: the second iteration (or another thread) behaves
 -- differently.
 local function differs(name, value, form, f)
-  assert.equal(("'%s' is nil at first and %s later, and then the body of this "
-    .. "%s does something else [out-of-region]"):format(name, value, form),
+  assert.equal(("'%s' is nil at first and %s later, which changes what the "
+    .. "body of this %s does [out-of-region]"):format(name, value, form),
     (message(f):match "^[^\n]*"))
 end
 
@@ -150,7 +150,7 @@ end)
 describe("a variable set only in a branch is undefined after it:", function()
   it("a function that its two ends choose", function()
     assert.equal("'f' is a function in one branch and another one in the "
-      .. "other: which, depends on the thread [out-of-region]",
+      .. "other, depending on the thread [out-of-region]",
       (message(function(x, _, t)
         local f
         cute.when(t:lt(2), function() f = function(a) return a * 10 end end,
@@ -351,7 +351,7 @@ end)
 
 describe("a metatable that a region sets", function()
   it("is an error for a table from outside", function()
-    local text = "'o' gets another metatable in %s [loop-table-changed]"
+    local text = "the metatable of 'o' changes in %s [loop-table-changed]"
     assert.equal(text:format("cute.when"), (message(function(x, _, t)
       local o = {}
       cute.when(t:lt(2), function() setmetatable(o, {__index = {v = 3}}) end)

@@ -304,7 +304,8 @@ describe("repeated calls", function()
     for i, want in ipairs {
       "ops.gemm: no option 'alfa'", "ops.gemm: out shares memory with A",
       "ops.gemm: tf32 = 1: a boolean is needed",
-      "assigns 'k', which is outside of it: it keeps no state",
+      "assigns 'k', which is defined outside of it; such a function cannot "
+        .. "keep state",
       "the device buffer was closed"} do
       assert.truthy(found[i]:find(want, 1, true), found[i])
     end

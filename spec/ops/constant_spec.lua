@@ -82,8 +82,9 @@ describe("constant = \"B\"", function()
                                                       "")), number)
       assert.is_nil(tostring(plain):find("constant:", 1, true))
       assert.truthy(tostring(e):find(c.ahead and "constant: B is read before "
-        .. "the launch in front is done" or "constant: B waits for the launch "
-        .. "in front like the rest", 1, true), number)
+        .. "the previous launch is "
+        .. "complete" or "constant: B waits for the previous launch, like the "
+        .. "other operands", 1, true), number)
     end
   end)
 
@@ -229,14 +230,14 @@ describe("constant = \"B\"", function()
       support.raises(what, cute.ops.gemm, A, B, {constant = constant,
                                                  device = DEVICE})
     end
-    raises("constant = \"A\": what can be constant is \"B\"", "A")
+    raises("constant = \"A\"; only \"B\" is possible", "A")
     raises("constant = true: a string is needed", true)
     for _, name in ipairs {"kernels.gemm_skinny", "kernels.gemm_int4"} do
       support.raises("ahead = true is for dependent launches: pdl = true",
         require(name), {m = 2, n = 64, k = 128, ahead = true})
     end
-    support.raises("ahead = \"b\" is for dependent launches of blocks that "
-      .. "have one tile: pdl = true, persistent = false",
+    support.raises("ahead = \"b\" needs dependent launches of blocks with one "
+      .. "tile: pdl = true, persistent = false",
       require "kernels.gemm_sm90", {ahead = "b", pdl = true})
   end)
 end)

@@ -223,7 +223,7 @@ local CASES = {
   {"8-bit weights", "bf16", "i8", 64, 200, plain},
   {"4-bit weights", "bf16", "i4", 160, 512, function(_, all)
     return {scale_b = all(groups)}
-  end, turned = "gemm_int4 wants rows of A"},
+  end, turned = "gemm_int4 needs contiguous rows of A"},
   {"whole numbers", "i8", "i8", 64, 200, plain},
 }
 
@@ -452,11 +452,11 @@ describe("batch_invariant", function()
       o.device, o.batch_invariant = "sim:sm_90a", true
       support.raises(want, function() ops.gemm(A, B, o) end)
     end
-    raises("batch_invariant is deterministic, and deterministic = false",
+    raises("batch_invariant requires determinism, but deterministic = false",
            {deterministic = false})
-    raises("promises the bits of rows; result 2 is the sum over rows",
+    raises("fixes the bits of each row, but result 2 is the sum over rows",
       {epilogue = function(acc, at) return acc, at:col_reduce("sum", acc) end})
-    raises("promises the bits of rows; result 3 is the rms over rows",
+    raises("fixes the bits of each row, but result 3 is the rms over rows",
       {epilogue = function(acc, at)
         return acc, at:reduce("amax", acc), at:reduce("rms", acc)
       end})
@@ -518,18 +518,20 @@ describe("like = cublas", function()
                   {e.split, e.order, e.promise})
     end
     for _, c in ipairs {
-        {{3, 1, 16, 256}, {2, 8, 256}, "its matrices are not all as far apart"},
-        {{3, 16, 100}, {3, 8, 100}, "no card is here to ask"}} do
+        {{3, 1, 16, 256}, {2, 8, 256}, "the distance between its matrices is "
+          .. "not constant"},
+        {{3, 16, 100}, {3, 8, 100}, "without a GPU, the split of K"}} do
       support.raises(c[3], function() explained_batch(c[1], c[2]) end)
     end
     local far = cute.make_tensor(cute.empty({4096}, cute.bf16).iterator,
       cute.make_layout({3, 16, 64}, {1028, 64, 1}))
-    support.raises("matrices of A are 1028 elements apart, no multiple of 16 "
-      .. "bytes", function()
+    support.raises("matrices of A are 1028 elements apart, which is not a "
+      .. "multiple of 16 bytes", function()
         ops.explain(far, cute.empty({3, 8, 64}, cute.bf16),
                     {like = "cublas", device = "sim:sm_90a"})
       end)
-    support.raises("of batches it is of 16-bit floats, not of e4m3", function()
+    support.raises("batches are supported only for 16-bit floats, not "
+      .. "e4m3", function()
       ops.explain(cute.empty({3, 16, 64}, cute.e4m3),
                   cute.empty({3, 16, 64}, cute.e4m3),
                   {like = "cublas", device = "sim:sm_90a"})
@@ -613,17 +615,20 @@ describe("like = cublas", function()
         explained(m, n, k, t, o)
       end)
     end
-    raises("no card is here to ask how it divides K for 3 x 72 x 64, and "
-      .. "nobody wrote it down", 3, 72, 64, "bf16")
-    raises("no card is here to ask how it divides K for 129 x 4096 x 4096",
+    raises("without a GPU, the split of K for 3 x 72 x 64 is unknown: no "
+      .. "measurement was recorded", 3, 72, 64, "bf16")
+    raises("without a GPU, the split of K for 129 x 4096 x 4096 is unknown",
            129, 4096, 4096, "bf16")
-    raises("no card is here to ask, and what is known is of 16-bit floats "
-      .. "with K contiguous", 16, 4096, 4096, "e4m3")
-    raises("known are products of bf16, f16 and e4m3, not of f32 by f32", 16,
+    raises("without a GPU, the order is known only for 16-bit floats with K "
+      .. "contiguous", 16, 4096, 4096, "e4m3")
+    raises("only products of bf16, f16 and e4m3 are supported, not f32 by "
+      .. "f32", 16,
            4096, 4096, "f32")
-    raises("it is of D = alpha A B^T + beta C, without scales", 16, 4096,
+    raises("only D = alpha A B^T + beta C is supported, without "
+      .. "scales", 16, 4096,
            4096, "bf16", {scale_a = 2})
-    raises("of epilogues it is of a bias by columns, and relu behind it", 16,
+    raises("the only epilogue supported is a bias for each column, optionally "
+      .. "followed by relu", 16,
            4096, 4096, "bf16", {epilogue = function(acc) return acc end})
     local narrow = cute.empty({4096}, cute.bf16)
     local wide = cute.empty({4096}, cute.f32)
@@ -632,26 +637,27 @@ describe("like = cublas", function()
     end
     assert.equal(explained(16, 4096, 4096, "bf16").order,
       explained(16, 4096, 4096, "bf16", {epilogue = biased(narrow)}).order)
-    raises("no card is here to ask", 16, 4096, 4104, "bf16",
+    raises("without a GPU, the split of K", 16, 4096, 4104, "bf16",
            {epilogue = biased(narrow)})
     local half = cute.empty({8192}, cute.f16)
     for _, f in ipairs {{nil, 3}, {biased(half), 2}} do
       assert.equal(f[2], explained(104, 8192, 28672, "f16",
                                    {epilogue = f[1]}).split)
     end
-    raises("bias of f32 with D of bf16, of products of bf16: all are of one "
-      .. "type of 16 bits", 16, 4096, 4096, "bf16", {epilogue = biased(wide)})
-    raises("with a bias there is no alpha, no C, no batch, and D's rows are "
-      .. "dense", 16, 4096, 4096, "bf16", {alpha = 2,
+    raises("the bias has type f32, D bf16, the operands bf16; all need the "
+      .. "same 16-bit type", 16, 4096, 4096, "bf16", {epilogue = biased(wide)})
+    raises("a bias cannot be combined with alpha, C or batches, and D's rows "
+      .. "must be dense", 16, 4096, 4096, "bf16", {alpha = 2,
                                            epilogue = biased(narrow)})
-    support.raises("like = \"cublas\": beta = 1: where K is in one piece "
-      .. "cuBLAS does not add C to its sums", function()
+    support.raises("like = \"cublas\": beta = 1: without a split of K, cuBLAS "
+      .. "does not add C to its accumulators", function()
         local A, B = cute.empty({16, 4096}, cute.bf16),
           cute.empty({6144, 4096}, cute.bf16)
         ops.explain(A, B, cute.empty({16, 6144}, cute.bf16),
                     {like = "cublas", device = "sim:sm_90a"})
       end)
-    raises("its order of sums is known on sm_90a, and the device is sm_80", 16,
+    raises("the order of additions is known only on sm_90a, but the device is "
+      .. "sm_80", 16,
            4096, 4096, "bf16", {device = "sim:sm_80"})
     local A = cute.empty({16, 4104}, cute.bf16)
     local part = cute.make_tensor(A.iterator, cute.make_layout({16, 4096},
@@ -661,13 +667,15 @@ describe("like = cublas", function()
       o.device = "sim:sm_90a"
       return function() ops.gemm(A_, B, o) end
     end
-    support.raises("A is (16,4096):(4104,1), with elements between its own",
+    support.raises("A is (16,4096):(4104,1), which has gaps between its "
+      .. "elements",
                    of(part, {like = "cublas"}))
-    support.raises("like = \"cudnn\": what there is to be like is \"cublas\"",
+    support.raises("like = \"cudnn\"; only \"cublas\" is possible",
                    of(part, {like = "cudnn"}))
-    support.raises("batch_invariant and like: cuBLAS's sums depend on M",
+    support.raises("batch_invariant cannot be combined with like: cuBLAS's "
+      .. "sums depend on M",
                    of(part, {like = "cublas", batch_invariant = true}))
-    support.raises("like is deterministic, and deterministic = false",
+    support.raises("like requires determinism, but deterministic = false",
                    of(part, {like = "cublas", deterministic = false}))
   end)
 

@@ -227,9 +227,10 @@ describe("cute.ops.elementwise", function()
     local sum, list = 0, {}
     for _, c in ipairs {
       {"ops.elementwise: operand 1 is (20,30):(30,1) and operand 2 is "
-       .. "(30,20):(20,1): modes of 20 and of 30 do not broadcast", add, X, Y},
-      {"ops.elementwise: operand 1 is 1.0; a tensor among the operands is "
-       .. "needed", add, 1.0, 2.0},
+       .. "(30,20):(20,1): modes of extents 20 and 30 do not "
+       .. "broadcast", add, X, Y},
+      {"ops.elementwise: operand 1 is 1.0; at least one operand must be a "
+       .. "tensor", add, 1.0, 2.0},
       {"ops.elementwise: operand 2 is \"x\"; a tensor is needed", add, X, "x"},
       {"ops.elementwise: operand 2 is nil; a tensor or a number is needed", add,
        X, nil, {device = "sim"}},
@@ -239,9 +240,9 @@ describe("cute.ops.elementwise", function()
        {ot = X}},
       {"ops.elementwise: dtype = 3: a dtype or string is needed", add, X, X,
        {dtype = 3}},
-      {"ops.elementwise: dtype = \"bf17\": there is no such type", add, X, X,
+      {"ops.elementwise: dtype = \"bf17\"; this type does not exist", add, X, X,
        {dtype = "bf17"}},
-      {"ops.elementwise: out is of f32, dtype is f16", add, X, X,
+      {"ops.elementwise: out has type f32, but dtype is f16", add, X, X,
        {out = X, dtype = "f16"}},
       {"ops.elementwise: out is (30,20):(20,1); the result of extents (20,30) "
        .. "is needed", add, X, X, {out = Y}},
@@ -249,12 +250,13 @@ describe("cute.ops.elementwise", function()
        cute.make_tensor(Y.iterator + 1, cute.make_layout({5, 6}, {6, 1})),
        cute.zeros({6}, cute.f32),
        {out = cute.make_tensor(Y.iterator, cute.make_layout({5, 6}, {6, 1}))}},
-      {"out is (20,30):(0,1): several of its elements lie in one place", add,
+      {"out is (20,30):(0,1): several of its elements have the same "
+        .. "address", add,
        X, X, {out = cute.make_tensor(Y.iterator, cute.make_layout({20, 30},
                                                                   {0, 1}))}},
-      {"dtype = i4: elements of 8 bits or more are needed", add, X, X,
+      {"dtype = i4; elements of 8 bits or more are needed", add, X, X,
        {dtype = "i4"}},
-      {"takes 4, and there are 2 operands: `at` is one more",
+      {"takes 4, but there are 2 operands; `at` is one more",
        function(x, y, z, k) return x + y + z + k end, X, X},
       {"the result of an integer division by zero is used [division-by-zero]",
        function(x) return x // (x - 1) end, cute.ones({20}, cute.i32),
@@ -262,11 +264,13 @@ describe("cute.ops.elementwise", function()
       {"returns nothing", function() end, X},
       {"returns 3 as result 1; a vector is needed",
        function() return 3 end, X},
-      {"assigns 'sum', which is outside of it: it keeps no state",
+      {"assigns 'sum', which is defined outside of it; such a function cannot "
+        .. "keep state",
        function(x) sum = x return x end, X},
-      {"stores in a tensor, which is outside of it: it keeps no state",
+      {"stores in a tensor, which is defined outside of it; such a function "
+        .. "cannot keep state",
        function(x) Y[0] = 1.0 return x end, X},
-      {"out 2 is given, and there are 1 results", add, X, X,
+      {"out 2 is given, but there are 1 results", add, X, X,
        {out = {matrix {20, 30}, matrix {20, 30}}}},
     } do
       local message = support.message(elementwise, table.unpack(c, 2))
@@ -278,7 +282,8 @@ describe("cute.ops.elementwise", function()
       return x
     end, X)
     assert.is_false(ok)
-    assert.matches("changes what is outside of it: it keeps no state", why, 1,
+    assert.matches("changes values outside of it; such a function cannot keep "
+      .. "state", why, 1,
                    true)
     local text = [[
       local cute = require "cute"
@@ -692,13 +697,14 @@ describe("cute.ops.copy, convert, transpose", function()
     local X = cute.zeros({4, 5}, cute.f32)
     local o = cute.ops
     for _, c in ipairs {
-      {"x is (4,5):(5,1), and {0, 2} is no order of its modes 0 to 1",
+      {"x is (4,5):(5,1), but {0, 2} is not a permutation of its modes 0 to 1",
        o.transpose, X, {0, 2}},
-      {"x is (4,5):(5,1), and {0, 0} is no order", o.transpose, X, {0, 0}},
-      {"two modes to exchange are needed", o.transpose,
+      {"x is (4,5):(5,1), but {0, 0} is not a "
+        .. "permutation", o.transpose, X, {0, 0}},
+      {"ops.transpose needs at least two modes", o.transpose,
        cute.zeros({4}, cute.f32)},
-      {"ops.copy: src is (4,5):(5,1) and dst is (5,4):(4,1): modes of 4 and "
-       .. "of 5 do not broadcast", o.copy, X, cute.zeros({5, 4}, cute.f32)},
+      {"ops.copy: src is (4,5):(5,1) and dst is (5,4):(4,1): modes of extents "
+       .. "4 and 5 do not broadcast", o.copy, X, cute.zeros({5, 4}, cute.f32)},
       {"ops.copy: dst is (5):(1); the result of extents (4,5) is needed",
        o.copy, X, cute.zeros({5}, cute.f32)},
       {"ops.copy: dst shares memory with src", o.copy,

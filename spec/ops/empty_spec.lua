@@ -49,7 +49,7 @@ describe("elementwise operations on empty tensors", function()
         return a, at:dropout(a + at:coords(), 0.5, 7):to(cute.f16)
       end, x, SIM))
     fails("ops.elementwise: operand 1 is (0,8):(8,1) and operand 2 is "
-      .. "(3,8):(8,1): modes of 0 and of 3 do not broadcast",
+      .. "(3,8):(8,1): modes of extents 0 and 3 do not broadcast",
       ops.elementwise, add, x, cute.ones({3, 8}, cute.f32), SIM)
   end)
 
@@ -98,12 +98,12 @@ describe("reductions of empty tensors", function()
     -- identity
     for _, op in ipairs {"max", "min", "amax", "argmax", "argmin"} do
       local x = cute.zeros({0, 3}, cute.f32)
-      local why = "ops.reduce: x is (0,3):(3,1): " .. op .. " of no elements "
-        .. "is not defined"
+      local why = "ops.reduce: x is (0,3):(3,1): " .. op .. " over no elements "
+        .. "is undefined"
       fails(why, ops.reduce, x, op, SIM)
       fails(why, ops.reduce, x, op, with {by = "column"})
-      fails("ops.reduce: x is (0,0):(1,1): " .. op .. " of no elements is not "
-        .. "defined", ops.reduce, cute.zeros({0, 0}, cute.f32), op,
+      fails("ops.reduce: x is (0,0):(1,1): " .. op .. " over no elements is "
+        .. "undefined", ops.reduce, cute.zeros({0, 0}, cute.f32), op,
         with {by = {0}})
       local dtype = op:find "arg" and "i32" or "f32"
       check(dtype .. " (0):(1) ", ops.reduce(x, op, with {by = "row"}))
@@ -179,7 +179,7 @@ describe("ops.gemm of empty tensors", function()
         return acc, at:row_reduce("max", acc), at:col_reduce("sum", acc),
           at:reduce("prod", acc), acc:to(cute.f16)
       end}))
-    fails("ops.gemm: D is (0,3): max of no elements is not defined", ops.gemm,
+    fails("ops.gemm: D is (0,3): max over no elements is undefined", ops.gemm,
       T(0, 8), T(3, 8), with {epilogue = function(acc, at)
         return acc, at:col_reduce("max", acc)
       end})
@@ -188,10 +188,10 @@ describe("ops.gemm of empty tensors", function()
   end)
 
   it("has operands that agree all the same", function()
-    fails("ops.gemm: A is (4,0):(1,1) and B is (3,8):(8,1): K of 0 and of 8 do "
-      .. "not agree", ops.gemm, T(4, 0), T(3, 8), SIM)
-    fails("ops.gemm: A is (0,5):(5,1) and B is (3,8):(8,1): K of 5 and of 8 do "
-      .. "not agree", ops.gemm, T(0, 5), T(3, 8), SIM)
+    fails("ops.gemm: A is (4,0):(1,1) and B is (3,8):(8,1): K is 0 in one and "
+      .. "8 in the other", ops.gemm, T(4, 0), T(3, 8), SIM)
+    fails("ops.gemm: A is (0,5):(5,1) and B is (3,8):(8,1): K is 5 in one and "
+      .. "8 in the other", ops.gemm, T(0, 5), T(3, 8), SIM)
     fails("ops.explain: D is (0,3): it has no elements, and nothing is "
       .. "launched", ops.explain, T(0, 8), T(3, 8), SIM)
   end)

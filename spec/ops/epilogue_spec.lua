@@ -491,12 +491,13 @@ describe("gates", function()
       assert.is_truthy(why:find(text, 1, true), why)
     end
     local f = function(gate, up) return gate * up end
-    refuses("B is (9,16):(16,1): with gates it has 2 N rows", {epilogue = f})
+    refuses("B is (9,16):(16,1); with gated = true it needs 2 N "
+      .. "rows", {epilogue = f})
     B = matrix {16, 16}
-    refuses("gated wants an epilogue of (gate, up, at)", {})
-    refuses("with gates the epilogue does what factors and C would",
+    refuses("gated = true needs an epilogue function of (gate, up, at)", {})
+    refuses("with gated = true, apply the factors and C in the epilogue",
             {epilogue = f, alpha = 2})
-    refuses("with gates B has 2 N rows, 32 and not 16",
+    refuses("with gated = true B needs 2 N rows, 32 and not 16",
             {epilogue = f, out = matrix {8, 16}})
   end)
 end)
@@ -572,27 +573,32 @@ end
 describe("an epilogue that is wrong", function()
   it("keeps state", function()
     local calls = 0
-    refuses("assigns 'calls', which is outside of it: it keeps no state",
+    refuses("assigns 'calls', which is defined outside of it; such a function "
+      .. "cannot keep state",
       function(acc)
         calls = calls + 1
         return acc
       end)
     local stats = {n = 0}  -- luacheck: ignore
-    refuses("assigns 'n' of 'stats': it keeps no state", function(acc)
+    refuses("assigns 'n' of 'stats'; such a function cannot keep "
+      .. "state", function(acc)
       stats.n = 1
       return acc
     end)
     local list, sums = {deep = {n = 0}}, cute.zeros({1}, cute.f32)
-    refuses("changes what is outside of it: it keeps no state", function(acc)
+    refuses("changes values outside of it; such a function cannot keep "
+      .. "state", function(acc)
       local deep = list.deep
       deep.n = deep.n + 1
       return acc
     end)
-    refuses("changes what is outside of it: it keeps no state", function(acc)
+    refuses("changes values outside of it; such a function cannot keep "
+      .. "state", function(acc)
       table.insert(list, 1)
       return acc
     end)
-    refuses("stores in a tensor, which is outside of it: it keeps no state",
+    refuses("stores in a tensor, which is defined outside of it; such a "
+      .. "function cannot keep state",
       function(acc)
         sums[0] = 1.0
         return acc
@@ -613,7 +619,8 @@ describe("an epilogue that is wrong", function()
   end)
 
   it("returns something else", function()
-    refuses("returns 1 as result 1; a vector like the sums is needed",
+    refuses("returns 1 as result 1; a vector of the accumulators' length is "
+      .. "needed",
             function() return 1 end)
     refuses("returns nothing", function() end)
     refuses("values for each", function(acc)
@@ -629,15 +636,16 @@ describe("an epilogue that is wrong", function()
   it("returns another shape", function()
     local v, w = matrix({40}, "f32"), matrix({25}, "f32")
     local line = debug.getinfo(1, "l").currentline
-    local why = refuses("at:col takes a value for each of 24 columns, and this "
-      .. "is (40):(1): at:row takes one for each row", function(acc, at)
+    local why = refuses("at:col needs a value for each of 24 columns, but this "
+      .. "is (40):(1); at:row takes one for each row", function(acc, at)
       return acc + at:col(v)
     end)
     assert.is_truthy(why:find(("epilogue_spec.lua:%d:"):format(line + 3), 1,
                               true), why)
-    refuses("at:row takes a value for each of 40 rows, and this is (25):(1)",
+    refuses("at:row needs a value for each of 40 rows, but this is (25):(1)",
       function(acc, at) return acc + at:row(w) end)
-    refuses("at:tile takes a tensor like D, (40,24), and this is (40):(1)",
+    refuses("at:tile needs a tensor of D's shape, (40,24), but this is "
+      .. "(40):(1)",
       function(acc, at) return acc + at:tile(v) end)
   end)
 
@@ -660,8 +668,8 @@ describe("an epilogue that is wrong", function()
   end)
 
   it("is no function of the script's", function()
-    refuses("a function of Lua's own; one of the script's, or of cute's, is "
-      .. "needed", math.abs)
+    refuses("this is a built-in Lua function; a function of the script or of "
+      .. "cute is needed", math.abs)
   end)
 end)
 
@@ -673,16 +681,16 @@ describe("an epilogue that is wrong", function()
       function(acc, at) return acc + at:column(v) end)
     refuses("an at has no 'cols' (did you mean col?)",
       function(acc, at) return acc + at:cols(v) end)
-    refuses("at:dropout: the probability is a number, not nil",
+    refuses("at:dropout: the probability must be a number, not nil",
       function(acc, at) return at:dropout(acc) end)
-    refuses("at:dropout: the seed is a whole number, not nil",
+    refuses("at:dropout: the seed must be an integer, not nil",
       function(acc, at) return at:dropout(acc, 0.5) end)
     refuses("got at:row_reduce, which is known behind the kernel",
       function(acc, at) return acc / at:row_reduce("sum", acc) end)
-    refuses('no operation "product": there are sum mean prod max min amax '
+    refuses('no operation "product"; possible are sum mean prod max min amax '
             .. 'norm rms',
       function(acc, at) return acc, at:row_reduce("product", acc) end)
-    refuses("dropout of 1.5", function(acc, at)
+    refuses("dropout probability 1.5", function(acc, at)
       return at:dropout(acc, cute.constexpr and 3 / 2, 7)
     end)
   end)

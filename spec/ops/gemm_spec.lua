@@ -210,7 +210,8 @@ describe("ops.gemm", function()
     local e = cute.ops.explain(A, B, {device = "sim:sm_90a", group = 128,
       scale_b = cute.zeros({3, 1}, cute.f32)})
     assert.equal("gemm_skinny", e.kernel)
-    assert.truthy(e.text:find("not gemm_sm90: none of its tiles suits that", 1,
+    assert.truthy(e.text:find("not gemm_sm90: none of its tiles has that order "
+      .. "of additions", 1,
                               true), e.text)
   end)
 
@@ -543,16 +544,16 @@ describe("ops.explain", function()
       .. "  gemm_sm90, tile %d+x%d+x%d+, %d stages", tostring(e))
     e = explain(matrix {64, 1001}, matrix {128, 1001})
     assert.equal("gemm_splitk", e.kernel)
-    assert.equal("TMA wants rows at multiples of 16 bytes: A's are 1001 "
-      .. "elements (2002 bytes) apart", e.refused[1][2])
-    assert.matches("  not gemm_sm90: TMA wants rows", tostring(e), 1, true)
+    assert.equal("TMA needs rows at multiples of 16 bytes, but those of A are "
+      .. "1001 elements (2002 bytes) apart", e.refused[1][2])
+    assert.matches("  not gemm_sm90: TMA needs rows", tostring(e), 1, true)
   end)
 
   for _, c in ipairs {
-    {"sim:sm_80", "bf16", "gemm_sm90", "wgmma wants sm_90a, the device is "
+    {"sim:sm_80", "bf16", "gemm_sm90", "wgmma needs sm_90a, but the device is "
       .. "sm_80"},
-    {"sim:sm_90a", "f32", "gemm_sm80", "tensor cores have no f32: tf32 = true "
-      .. "lets them round it"},
+    {"sim:sm_90a", "f32", "gemm_sm80", "tensor cores do not support f32: tf32 "
+      .. "= true rounds it to tf32"},
     {"sim:sm_90a", "f64", "gemm_sm90", "wgmma does not multiply f64 by f64"},
   } do
     it(("says of %s on %s why not %s"):format(c[2], c[1], c[3]), function()
@@ -776,17 +777,17 @@ describe("ops.gemm rejects", function()
   local SIM = {device = "sim"}
 
   it("extents that do not agree", function()
-    refuses("ops.gemm: A is (32,64):(64,1) and B is (16,48):(48,1): K of 64 "
-      .. "and of 48 do not agree", A, matrix {16, 48}, SIM)
-    refuses("A is (32,64):(64,1) and C is (31,16):(16,1): M of 32 and of 31 "
-      .. "do not agree", A, B, matrix {31, 16}, SIM)
-    refuses("B is (16,64):(64,1) and out is (32,17):(17,1): N of 16 and of 17 "
-      .. "do not agree", A, B, {device = "sim", out = matrix {32, 17}})
-    refuses("B is (16,64):(64,1) and C is (32):(1): N of 16 and of 32 do not "
-      .. "agree", A, B, cute.zeros({32}, cute.f32), SIM)
-    refuses("their batches do not agree", matrix {2, 32, 64},
+    refuses("ops.gemm: A is (32,64):(64,1) and B is (16,48):(48,1): K is 64 in "
+      .. "one and 48 in the other", A, matrix {16, 48}, SIM)
+    refuses("A is (32,64):(64,1) and C is (31,16):(16,1): M is 32 in one and "
+      .. "31 in the other", A, B, matrix {31, 16}, SIM)
+    refuses("B is (16,64):(64,1) and out is (32,17):(17,1): N is 16 in one and "
+      .. "17 in the other", A, B, {device = "sim", out = matrix {32, 17}})
+    refuses("B is (16,64):(64,1) and C is (32):(1): N is 16 in one and 32 in "
+      .. "the other", A, B, cute.zeros({32}, cute.f32), SIM)
+    refuses("their batch modes do not match", matrix {2, 32, 64},
       matrix {3, 16, 64}, SIM)
-    refuses("it lacks the batch of the others", matrix {2, 32, 64}, B,
+    refuses("it lacks the batch modes of the operands", matrix {2, 32, 64}, B,
       {device = "sim", out = matrix {32, 16}})
     refuses("modes (..., rows, columns) are needed", cute.zeros({8}, cute.f32),
       B, SIM)
@@ -802,21 +803,24 @@ describe("ops.gemm rejects", function()
     refuses("a layout of strides is needed", cute.make_tensor(t.iterator,
       cute.composition(cute.make_swizzle(3, 3, 3), of({32, 64}, {64, 1})
         .layout)), B, SIM)
-    refuses("out is (32,16):(0,1), with elements that lie in one place", A, B,
+    refuses("out is (32,16):(0,1): several of its elements have the same "
+      .. "address", A, B,
       {device = "sim", out = of({32, 16}, {0, 1})})
-    refuses("out is (32,16):(8,1), with elements that lie in one place", A, B,
+    refuses("out is (32,16):(8,1): several of its elements have the same "
+      .. "address", A, B,
       {device = "sim", out = of({32, 16}, {8, 1})})
     refuses("out is (32,16):(-16,1); strides of 0 and more are needed", A, B,
       {device = "sim", out = cute.make_tensor(t.iterator + 31 * 16,
         cute.make_layout({32, 16}, {-16, 1}))})
-    refuses("out 2 is (32,16):(8,1), with elements that lie in one place", A, B,
+    refuses("out 2 is (32,16):(8,1): several of its elements have the same "
+      .. "address", A, B,
       {device = "sim", out = {matrix {32, 16}, of({32, 16}, {8, 1})},
        epilogue = function(acc) return acc, acc end})
   end)
 
   it("devices without cp.async, where FMA units do not help", function()
     local old, small = {device = "sim:sm_75"}, cute.full({5, 32}, 1, cute.i8)
-    refuses("cp.async wants sm_80, the device is sm_75", small, small, old)
+    refuses("cp.async needs sm_80, but the device is sm_75", small, small, old)
     assert.is_nil(ops.differs(A, B, cute.ops.gemm(A, B, old),
                               function(_, _, _, sum) return sum end))
   end)
@@ -832,12 +836,12 @@ describe("ops.gemm rejects", function()
     refuses("ops.gemm: no option 'alhpa' (did you mean alpha?)", A, B,
       {alhpa = 2})
     refuses("alpha = \"x\": a number is needed", A, B, {alpha = "x"})
-    refuses("beta without C", A, B, {beta = 2})
-    refuses("accumulate wants out", A, B, {accumulate = true})
-    refuses("dtype = \"f99\": there is no such type", A, B, {dtype = "f99"})
-    refuses("dtype = f32, and out is of bf16", A, B, {dtype = cute.f32,
+    refuses("beta is given, but C is not", A, B, {beta = 2})
+    refuses("accumulate needs out", A, B, {accumulate = true})
+    refuses("dtype = \"f99\"; this type does not exist", A, B, {dtype = "f99"})
+    refuses("dtype = f32, but out has type bf16", A, B, {dtype = cute.f32,
       device = "sim", out = matrix {32, 16}})
-    refuses("out has 2 tensors, and this product 1 result", A, B,
+    refuses("out has 2 tensors, but this product has 1 result", A, B,
       {device = "sim", out = {matrix {32, 16}, matrix {32, 16}}})
   end)
 

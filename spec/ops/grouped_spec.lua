@@ -110,8 +110,8 @@ describe("products of groups", function()
       o.out = c[2]
       local e = cute.ops.explain_grouped(c[1], B, ends, o)
       assert.equal("gemm_grouped", e.kernel)
-      assert.matches("columns of " .. c[3] .. " are contiguous", tostring(e), 1,
-                     true)
+      assert.matches("columns of " .. c[3] .. " must not be contiguous",
+                     tostring(e), 1, true)
       local out = grouped_gemm(c[1], B, ends, o)
       for row = 0, 17 do assert.equal(64, out(row, 15)) end
     end
@@ -142,11 +142,11 @@ describe("errors of groups", function()
   it("report operands", function()
     refuses("(8,16):(16,1); (E,N,K) is needed", A,
       cute.full({8, 16}, 1, cute.bf16), ends(0, 5, 10), {device = "sim"})
-    refuses("A is (10,16):(16,1) and B is (2,8,24):(192,24,1): K of 16 and of "
-      .. "24 do not agree", A, cute.full({2, 8, 24}, 1, cute.bf16),
+    refuses("A is (10,16):(16,1) and B is (2,8,24):(192,24,1): K is 16 in one "
+      .. "and 24 in the other", A, cute.full({2, 8, 24}, 1, cute.bf16),
       ends(0, 5, 10), {device = "sim"})
-    refuses("A is (2,10,16):(160,16,1) and B is (3,8,16):(128,16,1): E of 2 "
-      .. "and of 3 do not agree", M, cute.full({3, 8, 16}, 1, cute.bf16),
+    refuses("A is (2,10,16):(160,16,1) and B is (3,8,16):(128,16,1): E is 2 in "
+      .. "one and 3 in the other", M, cute.full({3, 8, 16}, 1, cute.bf16),
       ends(1, 2, 3), {device = "sim"})
     refuses("out is (9,8):(8,1); (10,8) is needed", A, B, ends(0, 5, 10),
       {device = "sim", out = cute.zeros({9, 8}, cute.bf16)})
@@ -156,19 +156,21 @@ describe("errors of groups", function()
 
   it("report offsets and counts", function()
     refuses("offsets are 2:1 and B is (2,8,16):(128,16,1): 3 numbers are "
-      .. "needed for 2 groups: where each begins, and the last one's end", A, B,
+      .. "needed for 2 groups: the start of each, and the end of the "
+      .. "last", A, B,
       ends(5, 10), {device = "sim"})
     refuses("counts are 3:1 and B is (2,8,16):(128,16,1): 2 numbers are "
       .. "needed for 2 groups", M, B, ends(1, 2, 3), {device = "sim"})
-    refuses("offsets are of f32; i32 or i64 is needed", A, B,
+    refuses("offsets have type f32; i32 or i64 is needed", A, B,
       cute.zeros({3}, cute.f32), {device = "sim"})
     refuses("offsets is nil; a tensor is needed", A, B)
     for _ = 1, 2 do  -- also on a repeated call
-      refuses("offsets[2] is 11: 0 to 10 rows are possible", A, B,
+      refuses("offsets[2] is 11; 0 to 10 rows are possible", A, B,
               ends(0, 5, 11), {device = "sim"})
-      refuses("offsets[2] is 4, behind 5: groups follow each other", A, B,
+      refuses("offsets[2] is 4, less than the offset before, 5: offsets must "
+        .. "not decrease", A, B,
               ends(0, 5, 4), {device = "sim"})
-      refuses("counts[1] is -1: 0 to 10 rows are possible", M, B, ends(3, -1),
+      refuses("counts[1] is -1; 0 to 10 rows are possible", M, B, ends(3, -1),
               {device = "sim"})
       grouped_gemm(A, B, ends(0, 5, 10), {device = "sim"})
     end
@@ -182,15 +184,15 @@ describe("errors of groups", function()
     refuses("scale_b is (8):(1): (1), (2,8), (2,8,1) or (2,1,1) is needed for "
       .. "2 x 8 rows and 16 elements of K", A, B, ends(0, 5, 10),
       {device = "sim", scale_b = cute.zeros({8}, cute.f32)})
-    refuses("products of groups have no reductions", A, B, ends(0, 5, 10),
+    refuses("grouped products do not support reductions", A, B, ends(0, 5, 10),
       {device = "sim", epilogue = function(acc, at)
         return acc, at:row_reduce("sum", acc)
       end})
-    refuses("gated wants an epilogue", A, B, ends(0, 5, 10),
+    refuses("gated = true needs an epilogue function", A, B, ends(0, 5, 10),
             {device = "sim", gated = true})
-    refuses('dtype = "f99": there is no such type', A, B, ends(0, 5, 10),
+    refuses('dtype = "f99"; this type does not exist', A, B, ends(0, 5, 10),
             {device = "sim", dtype = "f99"})
-    refuses("dtype = f32, and out is of bf16", A, B, ends(0, 5, 10),
+    refuses("dtype = f32, but out has type bf16", A, B, ends(0, 5, 10),
       {device = "sim", dtype = "f32", out = cute.zeros({10, 8}, cute.bf16)})
   end)
 
@@ -294,9 +296,10 @@ describe("lists of products", function()
       end
       grouped_gemm(halves, o)
       assert.equal(16.0, D(7, 15))
-      raises("gated wants an epilogue", grouped_gemm, {{D, X}, {D, X}},
+      raises("gated = true needs an epilogue "
+        .. "function", grouped_gemm, {{D, X}, {D, X}},
              {device = device, gated = true})
-      raises("group is of scale_a or scale_b", grouped_gemm, {{D, X}, {D, X}},
+      raises("group needs scale_a or scale_b", grouped_gemm, {{D, X}, {D, X}},
              {device = device, group = 64})
       raises("deterministic = false", grouped_gemm, {{D, X}, {D, X}},
              {device = device, batch_invariant = true, deterministic = false})
@@ -307,16 +310,16 @@ describe("lists of products", function()
     raises("A of problem 1 is nil; a tensor is needed", grouped_gemm, {{}},
            {device = "sim"})
     local function full(...) return cute.full({...}, 1, cute.bf16) end
-    raises("A of problem 2 is (5,8):(8,1) and B of problem 2 is (4,9):(9,1): "
-      .. "K of 8 and of 9 do not agree", grouped_gemm,
+    raises("A of problem 2 is (5,8):(8,1) and B of problem 2 is (4,9):(9,1): K "
+      .. "is 8 in one and 9 in the other", grouped_gemm,
       {{full(5, 8), full(5, 8)}, {full(5, 8), full(4, 9)}}, {device = "sim"})
-    raises("N of 4 and of 5 do not agree", grouped_gemm,
+    raises("N is 4 in one and 5 in the other", grouped_gemm,
       {{full(5, 8), full(4, 8), full(5, 5)}}, {device = "sim"})
-    raises("gives one result, which is a problem's D", grouped_gemm,
+    raises("the epilogue must return one result, a problem's D", grouped_gemm,
       {{full(5, 8), full(5, 8)}}, {device = "sim", epilogue = function(acc)
         return acc, acc
       end})
-    raises("out is none of a list's", grouped_gemm, {},
+    raises("out cannot be combined with a list of problems", grouped_gemm, {},
            {device = "sim", out = cute.zeros({1}, cute.f32)})
     raises("problem 2 is 7; {A, B} or {A, B, D} is needed", grouped_gemm,
       {{cute.full({5, 8}, 1, cute.bf16), cute.full({5, 8}, 1, cute.bf16)}, 7},

@@ -227,12 +227,12 @@ describe("repacking matrices", function()
   it("is chosen and reported if it is faster", function()
     local e = cute.ops.explain(square(4095), square(4095), {device = SIM})
     assert.same({"gemm_sm90", "A, B, D"}, {e.kernel, e.moved})
-    assert.matches("\n  gemm_sm90 with A, B, D moved %([%d.]+ us%), tile %d+x",
+    assert.matches("\n  gemm_sm90 with A, B, D repacked %([%d.]+ us%), tile %d",
                    e.text)
-    assert.matches("\n  why: tensor cores of Hopper, once they have what TMA "
-      .. "and wgmma take; by rule\n", e.text, 1, true)
-    assert.matches("\n  not gemm_sm90: TMA wants rows at multiples of 16 "
-      .. "bytes: A's are 4095 elements", e.text, 1, true)
+    assert.matches("\n  why: Hopper tensor cores, after operands are repacked "
+      .. "for TMA and wgmma; by rule\n", e.text, 1, true)
+    assert.matches("\n  not gemm_sm90: TMA needs rows at multiples of 16 "
+      .. "bytes, but those of A are 4095 elements", e.text, 1, true)
     e = cute.ops.explain(square(255), square(255), {device = SIM})
     assert.is_nil(e.moved)
   end)

@@ -280,15 +280,16 @@ describe("factors and mixed types", function()
       {scale_a = matrix({21}, "f32")})
     refuses("scale_b is (24,3):(3,1): (1), (24), (24,2)",
             {scale_b = matrix({24, 3}, "f32")})
-    refuses("group is of scale_a or scale_b", {group = 64})
-    refuses("group = 0: elements of K that have a factor, 1 or more",
+    refuses("group needs scale_a or scale_b", {group = 64})
+    refuses("group = 0; 1 or more elements of K for each factor are needed",
             {group = 0, scale_b = matrix({24, 1}, "f32")})
     refuses('scale_a = "x": a number or tensor is needed', {scale_a = "x"})
     local X = matrix({8, 192}, "f64")
     local ok, why = pcall(gemm, X, X, {device = "sim",
                                        scale_a = matrix({8, 2}, "f32")})
     assert.is_false(ok)
-    assert.is_truthy(why:find("factors for blocks of K are of f32 sums", 1,
+    assert.is_truthy(why:find("factors for blocks of K need f32 "
+      .. "accumulators", 1,
                               true), why)
   end)
 end)
@@ -311,9 +312,10 @@ describe("8-bit weights with many rows", function()
         assert.equal(c[2], best.base == "moved" and best.base or best.family)
         if best.base == "moved" then
           assert.matches("^" .. c[1] .. " x 4096 x 4096, .*\n  gemm_sm90 with "
-            .. "B as " .. types[1] .. " moved %([%d.]+ us%).*\n  why: tensor "
-            .. "cores of Hopper, once they have what TMA and wgmma take; by "
-            .. "rule",
+            .. "B as " .. types[1] .. " repacked %([%d.]+ us%).*\n  why: "
+            .. "Hopper "
+            .. "tensor cores, after operands are repacked for TMA and wgmma; "
+            .. "by rule",
             tostring(cute.ops.explain(A, B, {device = "sim:sm_90a",
               scale_b = stand_in({4096}, "f32")})))
         end
@@ -514,20 +516,25 @@ describe("int4 weights", function()
       assert.is_false(ok)
       assert.is_truthy(why:find(text, 1, true), why)
     end
-    refuses("gemm_int4 wants scale_b, one of each column, or of groups of K",
+    refuses("gemm_int4 needs scale_b, with one factor for each column or for "
+      .. "each group of K",
             {})
-    refuses("gemm_int4 has A of bf16 or f16, not of f32", {scale_b = s},
+    refuses("gemm_int4 needs A of bf16 or f16, not f32", {scale_b = s},
             matrix({4, 64}, "f32"))
-    refuses("gates of gemm_int4 come in groups of 16, N is 8", {scale_b = s,
+    refuses("with gated = true gemm_int4 needs N to be a multiple of 16, but "
+      .. "it is 8", {scale_b = s,
       gated = true, epilogue = function(gate, up) return gate * up end})
-    refuses("K of 128 and of 64 do not agree", {scale_b = s}, matrix {4, 128})
-    refuses("zeros are of int4 weights", {zeros = s}, nil, matrix {16, 64})
-    refuses("they want the same layout", {scale_b = s,
+    refuses("K is 128 in one and 64 in the "
+      .. "other", {scale_b = s}, matrix {4, 128})
+    refuses("zeros work only with int4 "
+      .. "weights", {zeros = s}, nil, matrix {16, 64})
+    refuses("both need the same layout", {scale_b = s,
                                           zeros = matrix({8}, "u8")})
-    refuses("lie with N contiguous, not (16,1):(2,1)", {group = 64,
+    refuses("need N contiguous, not (16,1):(2,1)", {group = 64,
       scale_b = cute.make_tensor(matrix({32}, "bf16").iterator,
                                  cute.make_layout({16, 1}, {2, 1}))})
-    refuses("B is {}; a tensor is needed, or what ops.int4 gives", {}, nil, {})
+    refuses("B is {}; a tensor or the result of ops.int4 is "
+      .. "needed", {}, nil, {})
     assert.is_false(pcall(cute.ops.int4, matrix({15, 64}, "u8")))
   end)
 end)

@@ -179,7 +179,8 @@ describe("gemm_skinny", function()
     local ok, why = pcall(gemm_skinny, {n = 16, k = 16, splits = 9,
                                         cluster = true})
     assert.is_false(ok)
-    assert.matches("a cluster of 9 blocks; there are 8 at most", why, 1, true)
+    assert.matches("a cluster of 9 blocks; at most 8 are "
+      .. "possible", why, 1, true)
   end)
 end)
 
@@ -219,9 +220,9 @@ describe("gemm_skinny", function()
             {n = 16, k = 24, b_dtype = cute.i8})
     refuses("gemm_skinny: B of f16 beside bf16; the same or 8 bits are needed",
             {n = 16, k = 16, b_dtype = cute.f16})
-    refuses("gemm_skinny: groups of 96 with side = \"a\"; multiples of 64",
+    refuses("gemm_skinny: group = 96 with side = \"a\"; a multiple of 64",
             {n = 16, k = 96, b_dtype = cute.i8, group = 96})
-    refuses('gates with side = "b" and count = 1',
+    refuses('gated = true with side = "b" and count = 1',
             {n = 16, k = 16, side = "b", gated = true})
     refuses("gemm_skinny: f32; bf16 or f16 is needed",
             {n = 16, k = 16, dtype = cute.f32})
@@ -371,19 +372,23 @@ describe("ops.gemm of few rows", function()
       end
       error "it was not refused"
     end
-    why("gemm_skinny wants K in pieces of 8, not 68",
+    why("gemm_skinny needs K to be a multiple of 8, but it is 68",
         matrix({3, 68}, "bf16", 1, 4), matrix({16, 68}, "bf16", 2, 4))
-    why("gemm_skinny wants rows at multiples of 16 bytes, B is (16,64):(68,1)",
+    why("gemm_skinny needs rows at multiples of 16 bytes, but B is "
+      .. "(16,64):(68,1)",
         matrix({3, 64}, "bf16", 1), matrix({16, 64}, "bf16", 2, 4))
-    why("gemm_skinny wants rows at multiples of 16 bytes, A is (3,64):(1,3)",
+    why("gemm_skinny needs rows at multiples of 16 bytes, but A is "
+      .. "(3,64):(1,3)",
         cute.make_tensor(core.buffer("bf16", 192):fill(1),
                          cute.make_layout({3, 64}, {1, 3})),
         matrix({16, 64}, "bf16", 2))
     local q = matrix({16, 256}, "i8", 2)
-    why("gemm_skinny has factors for multiples of 64 elements of K, not 32",
+    why("gemm_skinny supports factors for multiples of 64 elements of K, not "
+      .. "32",
         matrix({3, 256}, "bf16", 1), q, {group = 32,
           scale_b = matrix({16, 8}, "f32", 3)})
-    why("gemm_skinny has no factors for blocks of A", matrix({3, 256}, "bf16"),
+    why("gemm_skinny does not support factors for blocks of "
+      .. "A", matrix({3, 256}, "bf16"),
         q, {scale_a = matrix({3, 2}, "f32", 3)})
     -- families whose absence needs no explanation
     for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do

@@ -583,7 +583,7 @@ describe("calls", function()
     local Y = cute.ops.reduce(X, "sum", {by = "row", device = "sim"})
     assert.equal(9.0, Y(3))
     assert.equal(0, cute.ops.reduce(X, "argmax", {device = "sim"})(0))
-    assert.matches("ops.reduce: out 2 is given, and there is one result",
+    assert.matches("ops.reduce: out 2 is given, but there is only one result",
       support.message(cute.ops.reduce, X, "sum", {out = {cute.zeros({1}, "f32"),
         cute.zeros({1}, "f32")}, device = "sim"}), 1, true)
   end)

@@ -73,9 +73,9 @@ describe("conflicts", function()
     assert.equal(table.concat(head, "\n"),
                  text:sub(1, #table.concat(head, "\n")))
     assert.is_truthy(text:find("  pass 16 15" .. (" ."):rep(31)
-      .. "\n  ... and 16 more passes\n  bank 0 is asked for 32 words at once: "
-      .. "by lanes 0 (0,0), 1 (1,0), 2 (2,0), 3 (3,0), 4 (4,0), 5 (5,0), "
-      .. "6 (6,0), 7 (7,0), ...", 1, true))
+      .. "\n  ... and 16 more passes\n  bank 0 receives requests for 32 words "
+      .. "at once, from lanes 0 (0,0), 1 (1,0), 2 (2,0), 3 (3,0), 4 (4,0), 5 "
+      .. "(5,0), 6 (6,0), 7 (7,0), ...", 1, true))
   end)
 
   it("share a word if lanes read the same one", function()
@@ -114,8 +114,8 @@ describe("conflicts", function()
     local text = tostring(wide)
     assert.is_truthy(text:find("pass 8   7======" .. (" ."):rep(28), 1, true))
     assert.is_truthy(text:find("... and 24 more passes", 1, true))
-    assert.is_truthy(text:find("bank 0 is asked for 8 words at once: by lanes "
-      .. "0 (0,0), 1 (1,0)", 1, true))
+    assert.is_truthy(text:find("bank 0 receives requests for 8 words at once, "
+      .. "from lanes 0 (0,0), 1 (1,0)", 1, true))
   end)
 
   it("of cp.async past L1 are lines that do not go along", function()
@@ -217,8 +217,8 @@ describe("conflicts", function()
       assert.is_false(ok)
       assert.is_truthy(why:find(text, 1, true), why)
     end
-    refused('tensor = "sY": there are sX', {tensor = "sY"})
-    refused("line = 11: there are 10 12", {line = 11})
+    refused('tensor = "sY"; possible are sX', {tensor = "sY"})
+    refused("line = 11; possible are 10 12", {line = 11})
     refused("by = \"thread\": this has none lane pass offset bank",
             {by = "thread"})
     refused("cells are too many, at most 100 are drawn", {limit = 100})
@@ -242,7 +242,7 @@ describe("conflicts", function()
                                               device = "sim"}
     local said, why = pcall(r.conflicts, r)
     assert.is_false(said)
-    assert.is_truthy(why:find("this report has no requests", 1, true))
+    assert.is_truthy(why:find("this report has no recorded accesses", 1, true))
     said, why = pcall(r.find_swizzle, r)
     assert.is_truthy(not said and why:find("record = true", 1, true))
     local again = columns(cute.f32, ROWS):launch {grid = 1, block = 32,

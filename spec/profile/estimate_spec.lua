@@ -168,8 +168,8 @@ describe("an estimate", function()
     assert.is_nil(tostring(of(copy(false), 4)):find("note:", 1, true))
     local ok, why = pcall(of, copy(false), 5)
     assert.is_false(ok)
-    assert.matches("nothing is estimated of a launch at fault.*read outside "
-      .. "global tensor 'x'", why)
+    assert.matches("the launch has a fault .*read outside global tensor "
+      .. "'x'", why)
   end)
 
   it("runs a launch twice, with the second one not dependent", function()
@@ -316,7 +316,7 @@ describe("an estimate rejects", function()
   end
 
   it("cards that it does not know", function()
-    refused('no card "h20": there are a100 h100 h200 l40s', {card = "h20"})
+    refused('no card "h20"; known cards: a100 h100 h200 l40s', {card = "h20"})
   end)
 
   it("options that are none", function()
@@ -325,16 +325,16 @@ describe("an estimate rejects", function()
   end)
 
   it("clusters that are not there", function()
-    refused("at of 1: the grid has 1 clusters, from 0 on", {at = 1})
+    refused("at = 1: the grid has 1 clusters, counted from 0", {at = 1})
   end)
 
   it("kernels at fault", function()
-    refused("nothing is estimated of a launch at fault", {block = 64,
+    refused("the launch has a fault", {block = 64,
       registers = 32})
   end)
 
   it("blocks that fit no SM", function()
-    refused("no block of 1024 threads, 128 registers each", {block = 1024,
+    refused("a block of 1024 threads, 128 registers each", {block = 1024,
       registers = 128}, zeros(1024))
   end)
 

@@ -139,7 +139,7 @@ describe("preflight", function()
     local r = plain():preflight("sm_90a", {block = 128})
     local c = by(r, "registers")
     if not r.registers then
-      assert.is_truthy(c.needs:find "^not known: ")
+      assert.is_truthy(c.needs:find "^unknown: ")
       assert.is_nil(c.ok)
       return
     end
@@ -165,7 +165,7 @@ describe("preflight", function()
       local x = plain():preflight("sm_80", {blok = 3})
       return x
     end)
-    raises("registers of 3: true or false", function()
+    raises("registers = 3; true or false is needed", function()
       local x = plain():preflight("sm_80", {block = 32, registers = 3})
       return x
     end)

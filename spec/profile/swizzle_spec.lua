@@ -274,16 +274,16 @@ describe("find_swizzle", function()
 
   it("rejects invalid accesses", function()
     local l = cute.make_layout {32}
-    raises('access 1 has copy = a tiled copy, side = "S" or "D"',
+    raises('access 1 needs copy = a tiled copy, side = "S" or "D"',
            cute.find_swizzle, l, {{copy = 3, side = "S"}})
-    raises("there are no accesses", cute.find_swizzle, l, {})
-    raises("access 1 is a table with op = one of cp.async cp.async.cg ld "
+    raises("the list of accesses is empty", cute.find_swizzle, l, {})
+    raises("access 1 must be a table with op = one of cp.async cp.async.cg ld "
       .. 'ldmatrix st stmatrix, not "move"', cute.find_swizzle, l,
       {{op = "move"}})
-    raises("access 1 has no at", cute.find_swizzle, l, {{op = "ld"}})
-    raises("access 1 of 3 bytes", cute.find_swizzle, l,
+    raises("access 1 needs at", cute.find_swizzle, l, {{op = "ld"}})
+    raises("access 1 has 3 bytes", cute.find_swizzle, l,
       {{op = "ld", width = 3, at = function(t) return t end}})
-    raises("access 1 has 0 where 1 or more", cute.find_swizzle, l,
+    raises("access 1 has 0; 1 or more", cute.find_swizzle, l,
       {{op = "ld", count = 0, at = function(t) return t end}})
   end)
 end)
@@ -398,8 +398,8 @@ describe("for a kernel, find_swizzle", function()
       for i = 0, 31 do x[tid] = a[{tid, i}] end
     end)(cute.zeros({32}, cute.f32)):find_swizzle {grid = 1, block = 32}
     assert.equal(1, #list)
-    assert.is_truthy(tostring(list):find("not searched: it is seen through "
-      .. "layouts of several swizzles", 1, true))
+    assert.is_truthy(tostring(list):find("not searched: it is accessed through "
+      .. "layouts with different swizzles", 1, true))
   end)
 
   it("takes less than a second for a tile of 128 x 64", function()

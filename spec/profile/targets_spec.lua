@@ -165,7 +165,8 @@ describe("the occupancy of an SM", function()
     local ok, err = pcall(cards.card, "b300")
     assert.is_false(ok)
     assert.is_truthy(tostring(err):find(
-      'no card "b300": there are a100 h100 h200 l40s', 1, true), tostring(err))
+      'no card "b300"; known cards: a100 h100 h200 '
+        .. 'l40s', 1, true), tostring(err))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -279,7 +279,7 @@ describe("a timeline is written", function()
     assert.is_truthy(text:find "\n *warp 0 |")
     local ok, why = pcall(cute.draw, t, {limit = 3})
     assert.is_truthy(not ok and why:find(("draw: %d spans of 2 blocks are too "
-      .. "many, at most 3 are drawn"):format(#t.spans), 1, true), why)
+      .. "many; the limit is 3"):format(#t.spans), 1, true), why)
   end)
 
   it("into files, by their names", function()

@@ -79,7 +79,7 @@ describe("cute.diff", function()
   it("shows changes of text, counters and time", function()
     local d = cute.diff(launched(once), launched(twice))
     local text = tostring(d)
-    for _, part in ipairs {"kernel k, before and now\n",
+    for _, part in ipairs {"kernel k, before and after\n",
         "\n  +   m[i + 256] = m[i + 128];\n", "\n  bytes of memory: 128 -> 384",
         "\n  sectors: 4 -> 12\n", "\n  requests: 1 -> 3\n"} do
       assert.truthy(text:find(part, 1, true), text)
@@ -137,7 +137,7 @@ describe("cute.diff", function()
       {"\4", ""}},
       {TERM = "dumb", XDG_STATE_HOME = dir})
     support.remove(dir)
-    local _, times = out:gsub("kernel k, before and now", "")
+    local _, times = out:gsub("kernel k, before and after", "")
     assert.equal(1, times, out)
     assert.truthy(out:find("] = 1;\n  +   m[", 1, true), out)
     assert.falsy(out:find "\27%[%d*m")

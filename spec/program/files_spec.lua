@@ -166,7 +166,8 @@ describe("a file that is written", function()
       local path = dir .. "/" .. name
       local ok, why = cli.write_private(path, "x")
       assert.is_nil(ok)
-      assert.equal("cannot write " .. path .. ": it is no plain file [io]", why)
+      assert.equal("cannot write " .. path .. ": it is not a regular file "
+        .. "[io]", why)
     end
     assert.equal("pipe", core.file_kind(dir .. "/p"))
   end)
@@ -251,7 +252,8 @@ x.y = 1' | ]] .. support.program .. " /dev/stdin"}
 
   it("has an end", function()
     local _, err, code = support.run {"/dev/zero"}
-    assert.equal("cutelua: cannot read /dev/zero: it has over 64 MiB [io]\n",
+    assert.equal("cutelua: cannot read /dev/zero: it is larger than 64 MiB "
+      .. "[io]\n",
       err)
     assert.equal(1, code)
   end)

@@ -232,7 +232,8 @@ describe("cutelua learn", function()
         ["99"] = "no lesson '99'; there are layouts",
         ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",
         ["1 --check nowhere"] = "cannot read nowhere: No such file",
-        ["1 --check /dev/zero"] = "cannot read /dev/zero: it has over 64 MiB",
+        ["1 --check /dev/zero"] = "cannot read /dev/zero: it is larger than 64 "
+          .. "MiB",
         ["1 --exercise zzz"] = "no exercise 'zzz' in lesson layouts: there",
         ["1 --exercise \27[2J --check x"] = "no exercise '\\x1b[2J' in",
         ["1 --check x --print"] = "--check and --print are two things",

@@ -68,8 +68,8 @@ describe("a script", function()
       ["local k = cute.kernel('k', function(...)\nlocal xs = {...}\n"
         .. "xs[2][0] = 1 end)\n" .. LAUNCH] = "'xs[2]' is nil: a list counts "
         .. "from 1, and xs has 1",
-      ["for i in 4 do end"] = "write for i, v in ipairs(list) do, for i = 0,",
-      ["for v in t do end"] = "write for i, v in ipairs(list) do, for i = 0,",
+      ["for i in 4 do end"] = "write for i, v in ipairs(list) do; for",
+      ["for v in t do end"] = "write for i, v in ipairs(list) do; for",
       ["print(unpack {1})"] = "(did you mean table.unpack?)",
       ["local k = cute.kernel('k', function(x)\nx[threadIdx.x] = 1 end)\n"
         .. LAUNCH] = "(did you mean local x, y, z = cute.arch.thread_idx()?)",
@@ -96,8 +96,8 @@ describe("a script", function()
     for text, want in pairs {
       ["print(#t)"] = "write cute.size(x)",
       ["for i, v in pairs(t) do end"] = "for i = 0, cute.size(t) - 1 do",
-      ["for i, v in ipairs(t) do end"] = "for i = 0, cute.size(t) - 1 do of a "
-        .. "tensor's t[i]",
+      ["for i, v in ipairs(t) do end"] = "for a tensor's t[i], for i = 0, "
+        .. "cute.size(t) - 1 do",
       ["cute:make_layout {8}"] = "cute.make_layout was called with ':', which "
         .. "passes its table as the first argument",
       ["cute:kernel('k', print)"] = "write cute.kernel(...)",
@@ -107,13 +107,13 @@ describe("a script", function()
         "call it: local x, y, z = cute.arch.thread_idx()",
       [kernel "cute.copy(x, x)"] = "write cute.copy(atom, src, dst), or "
         .. "cute.autovec_copy(src, dst), which needs none",
-      [kernel("x[0] = 1", "grid = 1")] = "no block is given",
-      [kernel("x[0] = 1", "block = 1")] = "no grid is given",
+      [kernel("x[0] = 1", "grid = 1")] = "the block is missing",
+      [kernel("x[0] = 1", "block = 1")] = "the grid is missing",
       [kernel("total = x[0]", "grid = 1, block = 1, device = 'sim'")
         .. "print(total + 1)"] = "write it to a tensor that is an argument, "
         .. "and read that after the launch",
       [kernel("x[0] = x[0] + 1", "grid = 1, block = 64, device = 'sim'")] =
-        "many add to one element by an atomic (cute.arch.atomic_add)",
+        "from many threads, use an atomic (cute.arch.atomic_add)",
       ["local k = cute.kernel('k', function(x) end)\nk.launch {grid = 1}"] =
         "write k(arguments...):launch {grid = g, block = b}",
     } do
@@ -165,8 +165,7 @@ describe("a script", function()
       ["cutlass"] = 'it is a field: local cute = require "cute", then cute',
       ["nvgpu.warp"] = "nearest: cute.arch.warp "
         .. "cute.nvgpu.sm80.warp",
-      ["mine.own"] = "no file of package.path or package.cpath has it: "
-        .. "mine/own.lua",
+      ["mine.own"] = "package.path and package.cpath have no file mine/own.lua",
     } do
       local err = said(("require %q"):format(name))
       assert.equal(("cutelua: module '%s' not found [lua]"):format(name),
@@ -208,12 +207,13 @@ describe("a script", function()
         .. "do ... end",
       ["if t then elif t then end"] = "write elseif condition then",
       ["local x = a ? 1 : 2"] = "write cute.where(condition, x, y)",
-      ["if a && b then end"] = "write and, of traced values &",
-      ["local x = 0\nx += 1"] = "Lua has no += and its kin: write x = x + y",
-      ["if x != 1 then end"] = "write ~=, of traced values x:ne(y)",
+      ["if a && b then end"] = "write and, for traced values &",
+      ["local x = 0\nx += 1"] = "Lua has no += or similar operators: write x = "
+        .. "x + y",
+      ["if x != 1 then end"] = "write ~=, for traced values x:ne(y)",
       ["int x = 4"] = "write local x = ...",
       ["local l = [1, 2]"] = "a list is {1, 2, 3}",
-      ["t(0) = 1"] = "a call is no place to write to: t[i] = x",
+      ["t(0) = 1"] = "a call cannot be assigned to: write t[i] = x",
       ["if 1 == 1\nprint(1) end"] = "write if condition then ... end",
       ["cute.make_layout(shape = {8})"] = "named arguments are a table: f "
         .. "{name = value}",

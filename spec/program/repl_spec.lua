@@ -118,8 +118,8 @@ fact(5)
     local out, err = say(deep .. "\nprint(1)")
     assert.equal("1\n", out)
     assert.matches("nested too deep", err, 1, true)
-    assert.equal("cutelua: (command line): what is in it is nested too "
-                 .. "deep [lua]\n",
+    assert.equal("cutelua: (command line): its contents are nested too deep "
+                 .. "[lua]\n",
                  select(2, support.run {"-e", deep}))
     local folder = support.folder()
     support.write(folder .. "/answer.lua", deep)
@@ -258,7 +258,7 @@ n
     assert.equal("", err)
     assert.equal(0, code)
     local number = "[%d.]+ [num]?s"
-    local median = "median " .. number .. ", half of them " .. number .. " to "
+    local median = "median " .. number .. ", middle half " .. number .. " to "
       .. number .. "\n"
     local times = "%d+ times[^\n]*; the first took " .. number .. "\n"
     assert.matches("^host  " .. median .. times .. "true\nhost  " .. median
@@ -295,7 +295,8 @@ r
     assert.equal("3\n3\n", out)
     assert.equal(1, code)
     for _, want in ipairs {"%time CODE: the code is missing [bad-argument]\n",
-        "no %tim: there is %time CODE, which says how long code takes "
+        "no %tim; the prompt has %time CODE, which measures how long code "
+        .. "takes "
         .. "[unknown-name]\n", "unexpected symbol near '='", "mine [lua]\n",
         "third [lua]\n"} do
       assert.truthy(err:find(want, 1, true), want .. err)

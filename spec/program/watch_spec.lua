@@ -70,7 +70,7 @@ echo 'return {by = 5, threads = 64}' > part.lua; run 7
     assert.truthy(out:find("> 11 |", 1, true) or out:find("oops(", 1, true))
     assert.truthy(out:find("at run time", 1, true))
     assert.truthy(out:find "\n%-%- run 6 of[^\n]*; exit code 1\n", out)
-    assert.truthy(out:find "\n%-%- run 7 of[^\n]*, was [^\n;]*\n", out)
+    assert.truthy(out:find "\n%-%- run 7 of[^\n]*, before: [^\n;]*\n", out)
     assert.falsy(out:find("run 8", 1, true), out)
     assert.falsy(out:find("did not come", 1, true), out)
     assert.falsy(out:find "\27")
@@ -87,7 +87,7 @@ echo 'return "is there"' > other.lua; run 3
 echo 'print "left" os.exit(3)' > s.lua; run 4
 rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
 ]])
-    assert.truthy(out:find("on\n-- saved: that run was stopped\n", 1, true))
+    assert.truthy(out:find("on\n-- file saved: the run was stopped\n", 1, true))
     assert.truthy(out:find("module 'other' not found", 1, true))
     assert.truthy(out:find("is there\n-- run 3", 1, true), out)
     assert.truthy(out:find "left\n%-%- run 4 of[^\n]*; exit code 3\n", out)
@@ -98,7 +98,8 @@ rm s.lua; sleep 0.2; echo 'print "back"' > s.lua; run 5
   it("ends silently if nothing reads, rejects files that are no script",
      function()
     local _, err, code = support.run({"--watch"}, {stdin = ""})
-    assert.equal("cutelua: --watch needs a script, and no prompt behind it\n",
+    assert.equal("cutelua: --watch needs a script and cannot be combined with "
+      .. "a prompt\n",
       err)
     assert.equal(2, code)
     local out = support.exec {"bash", "-c",

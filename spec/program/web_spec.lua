@@ -96,18 +96,18 @@ describe("a server's answers", function()
       [get "//etc/passwd"] = "404 there is no such file here",
       [get "/index.html%00.js"] = "404 there is no such file here",
       [get "/gone.js"] = "500 the file cannot be read",
-      [get "/%zz"] = "400 this names no file",
-      [get "/a%2"] = "400 this names no file",
-      [get "/a%"] = "400 this names no file",
-      [get "http://other/"] = "400 this names no file",
-      [get "index.html"] = "400 this names no file",
-      ["GET /a b HTTP/1.1\r\n\r\n"] = "400 this is no request of HTTP",
-      ["\22\3\1\0\r\n\r\n"] = "400 this is no request of HTTP",
-      ["get / HTTP/1.1\r\n\r\n"] = "400 this is no request of HTTP",
-      ["GET /\r\n\r\n"] = "400 this is no request of HTTP",
-      ["GET / HTTP/2.0\r\n\r\n"] = "505 HTTP/2.0 is not spoken here",
+      [get "/%zz"] = "400 this path names no file",
+      [get "/a%2"] = "400 this path names no file",
+      [get "/a%"] = "400 this path names no file",
+      [get "http://other/"] = "400 this path names no file",
+      [get "index.html"] = "400 this path names no file",
+      ["GET /a b HTTP/1.1\r\n\r\n"] = "400 this is not an HTTP request",
+      ["\22\3\1\0\r\n\r\n"] = "400 this is not an HTTP request",
+      ["get / HTTP/1.1\r\n\r\n"] = "400 this is not an HTTP request",
+      ["GET /\r\n\r\n"] = "400 this is not an HTTP request",
+      ["GET / HTTP/2.0\r\n\r\n"] = "505 HTTP/2.0 is not supported",
       ["POST / HTTP/1.1\r\nHost: [::1]\r\n\r\n"] =
-        "405 files are read by GET and HEAD alone",
+        "405 only GET and HEAD are supported",
     } do
       local code, body = answer(request)
       assert.equal(want .. "\n", code .. " " .. body)
@@ -133,7 +133,7 @@ describe("a request's host", function()
     for _, request in ipairs {"GET / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\nHost: localhost\r\n\r\n",
         "GET / HTTP/1.1\r\nX-Host: localhost\r\n\r\n"} do
-      assert.equal("a request says once at which Host it is\n",
+      assert.equal("a request needs exactly one Host header\n",
                    (select(2, http.answer(request, {}))))
     end
   end)
@@ -163,7 +163,7 @@ describe("cutelua web", function()
     local found = json.decode(out)
     local answers = found.answers
     assert.truthy(answers[1]:find "^HTTP/1.1 200 OK\r\n.*\r\n\r\nthe page$")
-    assert.truthy(answers[2]:find "^HTTP/1.1 431 .*at most 8192 bytes here\n$")
+    assert.truthy(answers[2]:find "^HTTP/1.1 431 .*longer than 8192 bytes\n$")
     assert.equal(1e6, #answers[3]:match "\r\n\r\n(.*)$")
     assert.truthy(answers[4]:find "^HTTP/1.1 404 ")
     for i = 5, 11 do assert.truthy(answers[i]:find "^HTTP/1.1 404 ", i) end
@@ -173,7 +173,7 @@ describe("cutelua web", function()
     assert.truthy(found.late:find "^HTTP/1.1 200 OK\r\n")
     assert.equal(1, found.busycode)
     assert.equal(("cutelua web: port %d: Address already in use; --port 0 "
-      .. "takes one that is free [io]\n"):format(found.port), found.busy)
+      .. "chooses a free one [io]\n"):format(found.port), found.busy)
     assert.is_nil(found.other)
     assert.equal(130, found.code)
     assert.truthy(found.err:find "interrupted", found.err)
@@ -183,8 +183,8 @@ describe("cutelua web", function()
     local _, err, code = support.exec {support.program, "web", "--folder",
       dir .. "/no"}
     assert.equal(1, code)
-    assert.equal(("cutelua web: the page is not in %s/no: make web builds it, "
-      .. "--folder says where it is [io]\n"):format(dir), err)
+    assert.equal(("cutelua web: the page is not in %s/no: build it with make "
+      .. "web, or pass its location with --folder [io]\n"):format(dir), err)
     os.execute(("cp %s %s/cutelua"):format(support.program, dir))
     _, err, code = support.exec {dir .. "/cutelua", "web"}
     assert.equal(1, code)

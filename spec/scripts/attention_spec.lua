@@ -120,7 +120,8 @@ describe("attention", function()
         :launch {grid = k.grid(40, 1, 1), block = k.block, device = "sim:sm_80",
                  faults = "return"})
       assert.equal("assertion", r.reports[1].kind)
-      assert.matches("the scale of attention is above 0", r.reports[1].message)
+      assert.matches("the scale of attention must be above "
+        .. "0", r.reports[1].message)
     end
   end)
 

@@ -140,7 +140,7 @@ describe("gemm_int4", function()
             function(n, k) return n == 3 and k == 5 and 16 or 0 end, 16, 64)
     refused("n = 72 and k = 128 must be multiples of 16 and 64", gemm_int4,
             {n = 72, k = 128})
-    refused("groups of 96 of K = 192", gemm_int4,
+    refused("groups of 96 elements with K = 192", gemm_int4,
             {n = 64, k = 192, group = 96})
   end)
 

@@ -170,9 +170,10 @@ describe("gemm_sm90 on the simulator", function()
       .. "16 or 32 bits and \"n\" or \"m\" are needed"
     support.raises(why, gemm_sm90, {sources = {{dtype = cute.u8,
                                                 major = "n"}}})
-    support.raises('split = "stream" goes without sources', gemm_sm90,
+    support.raises('split = "stream" cannot be combined with '
+      .. 'sources', gemm_sm90,
       {split = "stream", sources = {{dtype = cute.f32, major = "n"}}})
-    support.raises('groups = "rows" goes without sources', gemm_sm90,
+    support.raises('groups = "rows" cannot be combined with sources', gemm_sm90,
       {groups = "rows", sources = {{dtype = cute.f32, major = "n"}}})
     local g = gemm_sm90 {sources = {{dtype = cute.f32, major = "n"}},
                          epilogue = function(acc) return acc end}
@@ -262,10 +263,10 @@ describe("gemm_sm90 on the simulator", function()
 
   it("rejects unsupported options", function()
     support.raises("no option 'stage'", gemm_sm90, {stage = 3})
-    support.raises("persistent = false has one tile a block", gemm_sm90,
+    support.raises("persistent = false gives one tile", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
     local g = gemm_sm90 {split = 2}
-    support.raises("K of 64 is one tile of 64, which cannot be split",
+    support.raises("K = 64 is a single tile of 64, which cannot be split",
       function()
         g.prepare(matrix(8, 64, 1), matrix(8, 64, 1), matrix(8, 8),
                   {device = DEVICE})
@@ -343,17 +344,17 @@ describe("stream-K in gemm_sm90", function()
   end)
 
   it("reports incompatible options", function()
-    local why = 'split = "stream" is for consumers that share a tile, and '
+    local why = 'split = "stream" needs consumers that share a tile, and '
       .. "clusters along one mode"
     support.raises(why, gemm_sm90, {split = "stream", schedule = "pingpong"})
     support.raises(why, gemm_sm90, {split = "stream", cluster = {2, 2}})
     local g = gemm_sm90(choices)
     local args = g.arguments(A, B, matrix(m, n))
     support.raises('with split = "stream" or scheduler = "dynamic" the last '
-      .. "argument is a workspace", function()
+      .. "argument must be a workspace", function()
         g.kernel(table.unpack(args, 1, args.n)):trace {block = g.block}
       end)
-    why = 'scheduler = "dynamic" gives whole tiles to blocks that stay'
+    why = 'scheduler = "dynamic" needs persistent blocks and whole tiles'
     support.raises(why, gemm_sm90, {split = "stream", scheduler = "dynamic"})
     support.raises(why, gemm_sm90, {split = 2, scheduler = "dynamic"})
     support.raises('scheduler = "static "; "static" or "dynamic" is needed',
@@ -598,9 +599,9 @@ describe("the Hopper scripts", function()
         .. "bytes apart, TMA takes multiples of 16")
     end
     says("gemm_hopper", {"--m", "40", "--n", "30", "--k", "24"}, "rows of D "
-      .. "are 60 bytes apart: TMA takes multiples of 16")
+      .. "are 60 bytes apart; TMA needs multiples of 16")
     says("gemm_hopper", {"--m", "40", "--n", "32", "--k", "20", "--dtype",
-      "i8"}, "rows of A are 20 bytes apart: TMA takes multiples of 16")
+      "i8"}, "rows of A are 20 bytes apart; TMA needs multiples of 16")
     says("gemm_wgmma", {"--m", "40", "--n", "30", "--k", "20"},
       "its tiles are whole ones, of 128 x 128 x 64")
     says("gemm_ws", {"--layout", "nt", "--m", "40", "--n", "32", "--k", "64"},

@@ -34,7 +34,7 @@ end
 ]]
 
 local function dense(i, layout, n)
-  return ("operand %s is %s, and %d elements side by side are needed")
+  return ("operand %s is %s; %d contiguous elements are needed")
     :format(i, layout, n)
 end
 
@@ -116,7 +116,7 @@ describe("a kernel of the library", function()
       {"of 'softmax' {n = 9, dtype = bf16, width = 2}",
        "rows: width = 2; a power of two from 1 to 1 is needed"},
       {"of 'argmax' {n = 9, dtype = cute.f64}",
-       "argmax: elements are floats of at most 32 bits, not f64"},
+       "argmax: the element type must be a float of at most 32 bits, not f64"},
       {"of 'topk' {n = 9, k = 3, dtype = f32, warps = 3}",
        "topk: warps = 3; a power of two from 1 to 32 is needed"},
       {"of 'topk' {n = 9, k = 3, dtype = f32, block = 100}",
@@ -131,8 +131,8 @@ describe("a kernel of the library", function()
        "attention: tile = {128, 64}; multiples of 48 (16 for each warp) and "
        .. "16 are needed"},
       {"of 'attention_bwd' {head = 32, tile = {16, 64}, warps = 1}",
-       "attention_bwd: tiles of 64 columns; at most a thread each, 32, are "
-       .. "possible"},
+       "attention_bwd: tiles of 64 columns; at most 32, one for each thread, "
+       .. "are possible"},
       {"of 'selective_scan' {dtype = f32, time = 20}",
        "selective_scan: time = 20; a power of two from 4 to 256 is needed"},
       {"of 'selective_scan' {dtype = f32, channels = 4, lanes = 1}",
@@ -164,13 +164,13 @@ local q = Z({1, 5, 3, 32}, bf16)
 ]]
     lines_refused(made, {
       {"go(soft, view({3, 64}, {65, 1}, bf16), Z({3, 64}, bf16))",
-       "softmax: operand 1 is (3,64):(65,1), and rows a multiple of 8 "
-       .. "elements apart are needed"},
+       "softmax: operand 1 is (3,64):(65,1); rows at multiples of 8 elements "
+       .. "are needed"},
       {"go(soft, Z({3, 64}, bf16))",
        "softmax: X, Y are needed, not 1 operands"},
       {"go(rms, Z({3, 64}, f32), Z({8}, f32), Z({3, 64}, f32), 1e-5)",
-       "rmsnorm: operand 2 is (8):(1), and rows of 64 elements side by side "
-       .. "are needed"},
+       "rmsnorm: operand 2 is (8):(1); rows of 64 contiguous elements are "
+       .. "needed"},
       {"go(rms, Z({3, 64}, f32), x, Z({3, 64}, f32))",
        "rmsnorm: X, W, Y, eps are needed, not 3 operands"},
       {"go(all, view({64}, {2}), y, y, Z({1}, cute.u32))",
@@ -194,10 +194,10 @@ local q = Z({1, 5, 3, 32}, bf16)
       {"go(of 'gemm_sm80' {epilogue = function(acc, part, v) return acc + "
        .. "part.load(v) end}, a, b, Z({3, 5}, f32), Z({4}, f32))",
        "gemm_sm80: N is 5, and an epilogue loads of 4"},
-      {"go(same, x, x)", "elementwise: f gave 0 results, not 1"},
+      {"go(same, x, x)", "elementwise: f returned 0 results, not 1"},
       {"go(att, q, Z({1, 5, 2, 32}, bf16), Z({1, 5, 2, 32}, bf16), q, "
        .. "Z({1, 3, 5}, f32), 1.0)",
-       "attention: 3 heads of Q share 2 of K; a multiple is needed"},
+       "attention: Q has 3 heads and K has 2; a multiple is needed"},
       {"local w = Z({1, 5, 3, 64}, bf16) go(att, w, w, w, w, "
        .. "Z({1, 3, 5}, f32), 1.0)",
        "attention: a head is 32, and a row of Q 64"},
@@ -223,58 +223,59 @@ describe("a kernel of the library", function()
         "tile = {128, 128}; 3 integers of 1 or more are needed",
       ["{tile = {-128, 128, 64}}"] =
         "tile = {-128, 128, 64}; 3 integers of 1 or more are needed",
-      ["{tile = {100, 128, 64}}"] = "tile = {100, 128, 64}; rows are a "
+      ["{tile = {100, 128, 64}}"] = "tile = {100, 128, 64}; rows must be a "
         .. "multiple of 128: 64 for each consumer that shares the tile",
       ["{tile = {100, 128, 64}, schedule = 'pingpong'}"] = "tile = {100, 128, "
-        .. "64}; rows are a multiple of 64: 64 for each consumer that shares "
-        .. "the tile",
-      ["{tile = {128, 100, 64}}"] = "tile = {128, 100, 64}; columns are a "
+        .. "64}; rows must be a multiple of 64: 64 for each consumer that "
+        .. "shares the tile",
+      ["{tile = {128, 100, 64}}"] = "tile = {128, 100, 64}; columns must be a "
         .. "multiple of 8, at most 256",
-      ["{tile = {128, 264, 64}}"] = "tile = {128, 264, 64}; columns are a "
+      ["{tile = {128, 264, 64}}"] = "tile = {128, 264, 64}; columns must be a "
         .. "multiple of 8, at most 256",
-      ["{tile = {128, 128, 48}}"] = "tile = {128, 128, 48}; K of a tile is a "
-        .. "multiple of 32, 64 bytes of bf16",
+      ["{tile = {128, 128, 48}}"] = "tile = {128, 128, 48}; K of a tile must "
+        .. "be a multiple of 32, 64 bytes of bf16",
       ["{cluster = 2}"] = "cluster = 2; 2 integers of 1 or more are needed",
       ["{cluster = {0, 1}}"] =
         "cluster = {0, 1}; 2 integers of 1 or more are needed",
-      ["{cluster = {8, 4}}"] = "cluster = {8, 4}; at most 8 blocks, or 16 "
-        .. "where the card grants them, are possible",
+      ["{cluster = {8, 4}}"] = "cluster = {8, 4}; at most 8 blocks, or 16 if "
+        .. "the GPU supports them, are possible",
       ["{cluster = {3, 1}}"] = "cluster = {3, 1} with tile[2] = 128: 3 blocks "
-        .. "load the tile of B together, and a multiple of 24 rows can be "
-        .. "shared out",
+        .. "load the tile of B together, so its extent must be a multiple of "
+        .. "24 rows",
       ["{cluster = {1, 3}}"] = "cluster = {1, 3} with tile[1] = 128: 3 blocks "
-        .. "load the tile of A together, and a multiple of 24 rows can be "
-        .. "shared out",
+        .. "load the tile of A together, so its extent must be a multiple of "
+        .. "24 rows",
       ["{schedule = 'pong'}"] =
         'schedule = "pong"; "cooperative" or "pingpong" is needed',
       ["{schedule = 'pingpong', consumers = 1}"] = 'schedule = "pingpong" with '
-        .. "1 consumer; those that take turns are two or more",
-      ["{schedule = 'pingpong', persistent = false}"] = "warpgroups take turns "
-        .. "in blocks that stay: persistent = false has one tile a block",
+        .. "1 consumer; at least two consumers are needed",
+      ["{schedule = 'pingpong', persistent = false}"] = 'schedule = "pingpong" '
+        .. "needs persistent blocks, but persistent = false gives one tile to "
+        .. "each block",
       ["{split = 3}"] = 'split = 3; 1 or 2 or "stream" is needed',
       ["{scheduler = 'x'}"] =
         'scheduler = "x"; "static" or "dynamic" is needed',
       ["{split = 2, cluster = {2, 1}}"] =
-        "split is 1 or, without clusters and turns, 2",
+        'split must be 1 or, without clusters and schedule = "pingpong", 2',
       ["{dtype = cute.f64}"] = "dtype = f64; bf16, f16, f32 (cut to tf32), "
         .. "e4m3, e5m2, i8 or u8 is needed",
       ["{b_dtype = cute.i32}"] = "b_dtype = i32; bf16, f16, f32 (cut to tf32), "
         .. "e4m3, e5m2, i8 or u8 is needed",
       ["{dtype = 'bf16'}"] =
         'dtype = "bf16"; a type is needed, such as cute.bf16',
-      ["{b_dtype = cute.f16}"] = "A of bf16 and B of f16; tensor cores "
-        .. "multiply one type, 8-bit floats or bytes of two",
-      ["{a_dtype = cute.i8, b_dtype = cute.e4m3}"] = "A of i8 and B of e4m3; "
-        .. "tensor cores multiply one type, 8-bit floats or bytes of two",
-      ["{promote = 2}"] = "promote = 2 with A of bf16: only sums of 8-bit "
-        .. "floats (e4m3, e5m2) have fewer bits than f32",
+      ["{b_dtype = cute.f16}"] = "A has type bf16, B f16; tensor cores need "
+        .. "the same type, except 8-bit floats or bytes",
+      ["{a_dtype = cute.i8, b_dtype = cute.e4m3}"] = "A has type i8, B e4m3; "
+        .. "tensor cores need the same type, except 8-bit floats or bytes",
+      ["{promote = 2}"] = "promote = 2 with A of bf16; only 8-bit floats "
+        .. "(e4m3, e5m2) accumulate with fewer bits than f32",
       ["{d_major = 'x'}"] = 'd_major = "x"; "n" or "m" is needed',
-      ["{epi = {32, 32}}"] = "epi = {32, 32}; 64 rows, and columns of whole 16 "
-        .. "bytes that cut 128 without a rest, are needed",
-      ["{epi = {64, 48}}"] = "epi = {64, 48}; 64 rows, and columns of whole 16 "
-        .. "bytes that cut 128 without a rest, are needed",
-      ["{epi = {64, 4}}"] = "epi = {64, 4}; 64 rows, and columns of whole 16 "
-        .. "bytes that cut 128 without a rest, are needed",
+      ["{epi = {32, 32}}"] = "epi = {32, 32}; 64 rows, and columns that are a "
+        .. "multiple of 16 bytes and divide 128, are needed",
+      ["{epi = {64, 48}}"] = "epi = {64, 48}; 64 rows, and columns that are a "
+        .. "multiple of 16 bytes and divide 128, are needed",
+      ["{epi = {64, 4}}"] = "epi = {64, 4}; 64 rows, and columns that are a "
+        .. "multiple of 16 bytes and divide 128, are needed",
       ["{pdl = 3}"] = "pdl = 3; true or false is needed",
       ["{a_hint = 'soon'}"] =
         'a_hint = "soon"; a policy is needed, such as those of '
@@ -305,10 +306,11 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
       case("Z({128, 64}, bf16), b, d", "M of A is 128, and of D 64"),
       case("a, b, Z({64, 64}, bf16)", "N of B is 72, and of D 64"),
       case("Z({64, 64}, cute.f16), b, d",
-           "A is of f16, and this kernel takes bf16"),
-      case("a, b, Z({64, 72}, f32)", "D is of f32, and this kernel takes bf16"),
+           "A has type f16, but this kernel needs bf16"),
+      case("a, b, Z({64, 72}, f32)", "D has type f32, but this kernel needs "
+        .. "bf16"),
       case("Z({64, 9}, bf16), Z({72, 9}, bf16), d", "rows of A are 18 bytes "
-        .. "apart: TMA takes multiples of 16 (gemm_sm80 takes any)"),
+        .. "apart; TMA needs multiples of 16 (gemm_sm80 takes any)"),
       case("a, b, view({64, 72}, {1, 64}, bf16)", "N of D is not contiguous: "
         .. "it is (64,72):(1,64) (gemm_sm80 takes any)"),
       case("view({64, 64}, {1, 64}, bf16), b, d", "K of A is not contiguous: "

@@ -268,7 +268,7 @@ describe("kernels along rows", function()
     for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
                         {blocks = 2, n = 1 << 20}} do
       o.n, o.dtype, o.weight = o.n or 1024, cute.bf16, true
-      refused(("rows of %d elements of bf16 cannot be shared by 2 blocks")
+      refused(("rows of %d elements of bf16 cannot be divided among 2 blocks")
         :format(o.n), norm.rms_backward, o)
     end
     refused("blocks = 33; an integer from 1 to 32", norm.rms_backward,
@@ -276,7 +276,8 @@ describe("kernels along rows", function()
     local k = require "kernels.softmax" {n = 1024, dtype = cute.f32, blocks = 2,
       staged = true, persistent = true, threads = 64}
     local x = cute.zeros({4, 1024}, cute.f32)
-    refused("blocks = 2: blocks do not share the rows of this kernel",
+    refused("blocks = 2, but this kernel does not support rows divided among "
+      .. "blocks",
       function()
         k.kernel(x, x):launch {grid = 2, block = k.block, device = "sim"}
       end)
@@ -286,7 +287,7 @@ describe("kernels along rows", function()
     local k = require "kernels.softmax" {n = 64, dtype = cute.f32}
     for _, x in ipairs {cute.zeros({4, 32}, cute.f32),
         cute.zeros(cute.make_layout({4, 64}, {1, 4}), cute.f32)} do
-      refused("rows of 64 elements side by side", function()
+      refused("rows of 64 contiguous elements", function()
         k.kernel(x, x):launch {grid = 4, block = k.block, device = "sim"}
       end)
     end
@@ -493,7 +494,7 @@ describe("elementwise", function()
     local x = cute.zeros({3, 4}, cute.f32)
     for _, y in ipairs {cute.zeros({4, 4}, cute.f32),
         cute.zeros(cute.make_layout({3, 4}, {1, 3}), cute.f32)} do
-      refused("12 elements side by side", function()
+      refused("12 contiguous elements", function()
         k.kernel(x, y):launch {grid = 1, block = k.block, device = "sim"}
       end)
     end

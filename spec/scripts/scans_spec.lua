@@ -243,14 +243,14 @@ describe("running sums", function()
 
   it("reject unsupported options", function()
     local scan = require "kernels.scan"
-    refused("op is add, mul, max or min, not sub", scan,
+    refused("op must be add, mul, max or min, not sub", scan,
             {dtype = cute.f32, n = 8, op = "sub"})
     refused("block = 32; a power of two from 64 to 1024 is needed", scan,
             {dtype = cute.f32, n = 8, one_pass = true, block = 32})
-    refused("one pass is for sums of 32 bits, not of f64", scan,
+    refused("one_pass needs 32-bit sums, not f64", scan,
             {dtype = cute.f64, n = 8, one_pass = true})
     local k = scan {dtype = cute.f32, n = 64}
-    refused("rows of 64 elements side by side are needed", function()
+    refused("rows of 64 contiguous elements are needed", function()
       local x = cute.zeros({4, 32}, cute.f32)
       k.kernel(x, x):launch {grid = 4, block = k.block, device = "sim"}
     end)
@@ -288,13 +288,14 @@ describe("topk", function()
 
   it("rejects unsupported options", function()
     local topk = require "kernels.topk"
-    refused("k is from 1 to 64, and at most n = 100, not 65", topk,
+    refused("k must be from 1 to 64 and at most n = 100, not 65", topk,
             {dtype = cute.f32, n = 100, k = 65})
-    refused("k is from 1 to 64, and at most n = 4, not 5", topk,
+    refused("k must be from 1 to 64 and at most n = 4, not 5", topk,
             {dtype = cute.f32, n = 4, k = 5})
-    refused("elements are bf16, f16 or f32, not i32", topk,
+    refused("the element type must be bf16, f16 or f32, not i32", topk,
             {dtype = cute.i32, n = 9, k = 5})
-    refused("rows of 16-bit elements have at most 65535, not 65536", topk,
+    refused("rows of 16-bit elements can have at most 65535 elements, not "
+      .. "65536", topk,
             {dtype = cute.f16, n = 65536, k = 5})
   end)
 end)
@@ -314,10 +315,10 @@ describe("histograms", function()
   it("reject unsupported bins", function()
     local k = require "kernels.histogram" {dtype = cute.u8, n = 64, bins = 9}
     local x, h = cute.zeros({64}, cute.u8), cute.zeros({9}, cute.i32)
-    refused("64 elements side by side", function()
+    refused("64 contiguous elements", function()
       k.kernel(cute.zeros({32}, cute.u8), h):launch {grid = 1, block = k.block}
     end)
-    refused("9 elements side by side", function()
+    refused("9 contiguous elements", function()
       k.kernel(x, cute.zeros({8}, cute.i32)):launch {grid = 1, block = k.block}
     end)
   end)
@@ -385,9 +386,9 @@ describe("the selective scan", function()
 
   it("rejects lanes that do not divide the states, and short tiles", function()
     local selective_scan = require "kernels.selective_scan"
-    refused("1, 2 or 4 lanes that divide the 6 states are needed, not 4",
+    refused("the lanes must be 1, 2 or 4 and divide the 6 states; 4 do not",
             selective_scan, {dtype = cute.f32, states = 6})
-    refused("tiles of 8 steps for 4 lanes; at least 16 are needed",
+    refused("tiles of 8 steps for 4 lanes; at least 16 steps steps are needed",
             selective_scan, {dtype = cute.f32, states = 8, time = 8})
   end)
 end)

@@ -210,7 +210,7 @@ describe("blocks that share memory without order", function()
     assert.are.same({1, 1, 0}, f.block)
     assert.are.same({5, 0, 0}, f.thread)
     assert.equal("(3,2)", f.coord)
-    assert.truthy(tostring(r):find("a release and an acquire for the gpu", 1,
+    assert.truthy(tostring(r):find("a release and an acquire of gpu scope", 1,
                                    true))
   end)
 end)

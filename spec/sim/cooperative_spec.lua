@@ -52,8 +52,8 @@ describe("a cooperative launch", function()
   it("rejects more blocks than run at once", function()
     local function rejected(name, grid, threads, shared, sm, rest)
       return ("kernel %s: a cooperative grid of %d blocks, of %d threads with "
-        .. "%d bytes of shared memory each, is more than sm_%d runs at once "
-        .. "[bad-launch]\n  let each block do more: at most %s")
+        .. "%d bytes of shared memory each, is more than sm_%d can run at once "
+        .. "[bad-launch]\n  let each block do more work: at most %s")
         :format(name, grid, threads, shared, sm, rest)
     end
     assert.equal(rejected("meet", 4225, 32, 0, 90,

@@ -159,7 +159,7 @@ describe("destinations of bulk stores", function()
         .. ("flight %%(%s%%): element %%d+ of global tensor 'y'$"):format(wait
         and "the wait covered only its reads" or "wait missing"),
         r.reports[1].message)
-      assert.matches("not read alone", tostring(r))
+      assert.matches("without `read`", tostring(r))
       r = run(wait, write)
       assert.equal("race", r.reports[1].kind)
     end

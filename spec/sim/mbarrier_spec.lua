@@ -100,7 +100,8 @@ describe("a ring that counts", function()
     end
     local r = launch(readers(32, 3, 2, {}), {block = 160},
                      cute.zeros({128}, cute.i32))
-    assert.matches("mbarrier_init counts all that arrive in a phase",
+    assert.matches("initialize the mbarrier with the number of all arrivals in "
+      .. "a phase",
                    tostring(r))
   end)
 
@@ -195,7 +196,8 @@ describe("an mbarrier's memory", function()
       assert.equal(("mbarrier 's'[2] is in use in the memory where this %s "
         .. "data")
         :format(c[1]), r.reports[1].message)
-      assert.truthy(tostring(r):find("holds no data before mbarrier_inval", 1,
+      assert.truthy(tostring(r):find("cannot hold data before "
+        .. "mbarrier_inval", 1,
         true))
       r = launch(kernel(true, function(s, y)
         if name == "that is read" or name:find "atomic" then s[2] = 0 end

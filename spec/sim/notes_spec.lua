@@ -53,7 +53,7 @@ describe("a note tells of a shared tensor that", function()
       local r, said = filled(how)
       local line = debug.getinfo(fill, "S").linedefined
         + (how == "async" and 6 or 11)
-      local text = ("notes_spec.lua:%d: shared tensor 's' is filled here and "
+      local text = ("notes_spec.lua:%d: shared tensor 's' is written here but "
         .. "never read"):format(line)
       assert.same({"cutelua: note: kernel k: " .. text}, said)
       assert.is_true(r.ok)
@@ -111,9 +111,9 @@ describe("a note tells of a TMA store", function()
     local r, said = store(false, 1)
     assert.is_true(r.ok, tostring(r))
     assert.equal(1, #said)
-    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: no "
-      .. "box that this TMA store writes has an element inside of tensor "
-      .. "'[^']*': nothing is stored$", said[1])
+    assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: all boxes of "
+      .. "this TMA store lie outside tensor '[^']*': nothing is "
+      .. "stored$", said[1])
     r, said = store(true, 1)
     assert.is_true(r.ok, tostring(r))
     assert.same({}, said)
@@ -142,11 +142,12 @@ describe("a note tells of a grid that is too small", function()
 
   it("for a vector or for columns of a matrix", function()
     assert.matches("^cutelua: note: kernel k: notes_spec.lua:%d+: 320 of 640 "
-      .. "elements of global tensor 'b' were never stored to: mode 0 ends at "
-      .. "320 of 640, each block stores 32 there; is the grid too small%?$",
+      .. "elements of global tensor 'b' were never written: the stores along "
+      .. "mode 0 end at 320 of 640, 32 for each block; is the grid too "
+      .. "small%?$",
       run_grid(10, zeros(640), zeros(640), map))
-    assert.matches("160 of 640 elements .* mode 1 ends at 15 of 20, each block "
-      .. "stores 5 there", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
+    assert.matches("160 of 640 elements .* mode 1 end at 15 of 20, 5 for each "
+      .. "block", run_grid({1, 3}, zeros(32, 20), zeros(32, 20),
         function(x, y, _, t)
           local _, by = arch.block_idx()
           for j = 0, 4 do y[{t, by * 5 + j}] = x[{t, by * 5 + j}] end

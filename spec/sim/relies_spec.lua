@@ -40,7 +40,7 @@ local function notes(want, launch)
       assert.truthy(f.message:find(want[1], 1, true), f.message)
       assert.same({want[2], want[3]}, {f.line, f.line2}, f.message)
       local text = r:notes()[1]
-      assert.truthy(text:find("; relies on the card: ", 1, true), text)
+      assert.truthy(text:find("; PTX does not guarantee this: ", 1, true), text)
       assert.truthy(text:find(want[4], 1, true), text)
     end
   end
@@ -194,7 +194,8 @@ describe("a warp's wait_group", function()
       local want = o.told and {("write after a read by wgmma, ordered after "
         .. "one warp's wait_group but not after that of warp %d: element ")
         :format(o.told), at.store or at.write, at.read, "PTX orders only this "
-        .. "warp's reads; wait for the others by a barrier or an mbarrier"}
+        .. "warp's reads; wait for the other warps' reads with a barrier or an "
+        .. "mbarrier"}
       notes(want, launch)
       checks(want, call, {grid = 1, block = 128 + 32 * (o.more or 0)})
     end)
@@ -306,7 +307,7 @@ describe("a buffer that threads read and a copy refills", function()
       local want = o.told and {"write by a bulk copy after a thread's read, "
         .. "with no fence_proxy(\"async\") in between: element ", at.write,
         at.read, "fence_view_async_shared() in the threads that read, before "
-        .. "they arrive, or in the one that copies, behind its wait"}
+        .. "they arrive, or in the thread that copies, after its wait"}
       notes(want, launch)
       checks(want, call, {grid = 1, block = 160})
     end)
@@ -484,9 +485,9 @@ describe("a tensor map changes", function()
       assert.equal(1, #v.notes, tostring(v))
       assert.equal(("relies_spec.lua:%d: %s, and its mbarrier was not waited "
         .. "for (commit_group and wait_group do not wait for bulk loads): "
-        .. "element 0 of global tensor 'map'; relies on the card: by PTX a "
-        .. "bulk load ends at its mbarrier alone: wait there before the map "
-        .. "changes"):format(at.copy, CHANGED), v.notes[1])
+        .. "element 0 of global tensor 'map'; PTX does not guarantee this: in "
+        .. "PTX only its mbarrier signals the end of a bulk load: wait there "
+        .. "before the map changes"):format(at.copy, CHANGED), v.notes[1])
       v = call:check {grid = 1, block = 32, device = DEVICE, gpu = false,
                       strict = true}
       assert.equal("bug", v.verdict)
@@ -505,7 +506,7 @@ end)
 it("kernels of this repository rely only on PTX #long", function()
   local said, tell = {}, words.tell
   words.tell = function(text)
-    if text:find "relies on the card" then said[#said + 1] = text end
+    if text:find "PTX does not guarantee" then said[#said + 1] = text end
   end
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do

@@ -579,7 +579,7 @@ simulator: kernel k: 1 fault
 sim_spec.lua:%d: write outside global tensor 'a': element 32 of 32 [%s]
     coordinate (32) of (32):(1)
     first in block (0,0,0), thread (31,0,0)
-    predicate the access, or see whether the tile and the tensor's shape fit]])
+    predicate the access, or check that the tile divides the tensor's shape]])
       :format(base + 1, "out-of-bounds"), tostring(r))
   end)
 

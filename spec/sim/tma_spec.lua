@@ -108,10 +108,10 @@ local MISTAKES = {
    "tx_bytes of its atom"},
   {"expects too few bytes", LOAD, load(1024), "deadlock",
    "which lacks nothing; 1024 bytes arrived that no expect_tx announced",
-   "arch.mbarrier_wait(x.bar, 0)", nil, "expect all that come"},
+   "arch.mbarrier_wait(x.bar, 0)", nil, "expect all of these bytes"},
   {"expects of a ragged tile what lies inside", LOAD, load(8 * 16 * 4, 1),
    "deadlock", "1536 bytes arrived that no expect_tx announced",
-   "arch.mbarrier_wait(x.bar, 0)", nil, "whatever of them lies outside"},
+   "arch.mbarrier_wait(x.bar, 0)", nil, "including elements outside"},
   {"reads before the copy is there", LOAD, load(nil, 0, false),
    "async-in-flight", "read of shared memory while a bulk copy to it is in "
    .. "flight (wait missing: mbarrier 'bar'[0])", "x.out[x.tid] = x.s(x.tid",
@@ -222,7 +222,7 @@ describe("TMA in the simulator", function()
        "fence_tma_desc_acquire() in the thread"},
       {{early = true}, "this tensor map is changed while a copy that uses it "
        .. "is in flight: element 0 of global tensor 'maps'",
-       "wait for the copies by it"}} do
+       "wait for the copies that use the map"}} do
       local text = says(case[1])
       assert.truthy(text:find(case[2], 1, true), text)
       assert.truthy(text:find(case[3], 1, true), text)

@@ -249,16 +249,16 @@ describe("tokens of mbarriers", function()
         end)():trace {block = 1}
       end))
     end
-    assert.equal("cute.arch.mbarrier_arrive: the barrier of another block "
-      .. "gives no token [bad-argument]", refused(function(bar)
+    assert.equal("cute.arch.mbarrier_arrive: an arrival at another block's "
+      .. "barrier returns no token [bad-argument]", refused(function(bar)
         arch.mbarrier_arrive(bar, 1, 1, {token = true})
       end))
-    assert.equal("cute.arch.mbarrier_arrive: token = 3: a boolean is needed "
+    assert.equal("cute.arch.mbarrier_arrive: token = 3; a boolean is needed "
       .. "[bad-argument]", refused(function(bar)
         arch.mbarrier_arrive(bar, nil, 1, {token = 3})
       end))
-    assert.equal("cute.arch.mbarrier_try_wait: time_limit = -1: nanoseconds, "
-      .. "0 to 2147483647, are needed [bad-argument]", refused(function(bar)
+    assert.equal("cute.arch.mbarrier_try_wait: time_limit = -1; nanoseconds, 0 "
+      .. "to 2147483647, are needed [bad-argument]", refused(function(bar)
         arch.mbarrier_try_wait(bar, 0, {time_limit = -1})
       end))
   end)

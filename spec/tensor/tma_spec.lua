@@ -78,19 +78,20 @@ describe("a TMA atom", function()
 
   it("says what a layout would have to be", function()
     local A, make = matrix(512, 256), cpasync.make_tiled_tma_atom
-    raises("make_tiled_tma_atom: the tiler {128, 64} has 8192 elements, the "
-      .. "layout in shared memory 24576 (((8,16),(64,1),(1,3)):((64,512),(1,0),"
-      .. "(0,8192))) [shape-mismatch]\n  give that of one stage", function()
+    raises("make_tiled_tma_atom: the tiler {128, 64} has 8192 elements, but "
+      .. "the layout in shared memory has 24576 "
+      .. "(((8,16),(64,1),(1,3)):((64,512),(1,0),(0,8192))) "
+      .. "[shape-mismatch]\n  pass the layout of one stage", function()
         make(LOAD, A, sw128(128, 64, 3), {128, 64})
       end)
-    raises("make_tiled_tma_atom: shared memory runs along mode 0 of the "
-      .. "tensor, whose stride is 256: TMA copies runs that are contiguous on "
-      .. "both sides [inadmissible]\n  a layout of shared memory that runs "
-      .. "along mode 1 would fit", function()
+    raises("make_tiled_tma_atom: shared memory is contiguous along mode 0 of "
+      .. "the tensor, whose stride is 256: TMA needs the same contiguous mode "
+      .. "on both sides [inadmissible]\n  use a shared-memory layout that is "
+      .. "contiguous along mode 1", function()
         make(LOAD, A, cute.make_layout {128, 64}, {128, 64})
       end)
-    raises("make_tiled_tma_atom: Sw<2,4,3> of bf16 is no swizzle of TMA's: "
-      .. "there are Sw<1,3,3>, Sw<2,3,3>, Sw<3,3,3> (32, 64, 128 bytes) "
+    raises("make_tiled_tma_atom: Sw<2,4,3> of bf16 is not a TMA swizzle; "
+      .. "possible are Sw<1,3,3>, Sw<2,3,3>, Sw<3,3,3> (32, 64, 128 bytes) "
       .. "[inadmissible]", function()
         make(LOAD, A, cute.make_composed_layout(cute.make_swizzle(2, 4, 3), 0,
           cute.make_layout({128, 64}, {64, 1})), {128, 64})
@@ -100,8 +101,8 @@ describe("a TMA atom", function()
         make(LOAD, A, cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
           cute.make_layout({64, 128}, {128, 1})), {64, 128})
       end)
-    raises("make_tiled_tma_atom: (128,64):(65,1) leaves gaps: TMA fills "
-      .. "shared memory without any [inadmissible]", function()
+    raises("make_tiled_tma_atom: (128,64):(65,1) has gaps: TMA fills shared "
+      .. "memory without gaps [inadmissible]", function()
         make(LOAD, A, cute.make_layout({128, 64}, {65, 1}), {128, 64})
       end)
     raises("tensor map: the stride of mode 1, 510 bytes, is not a multiple of "

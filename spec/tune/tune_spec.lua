@@ -373,7 +373,7 @@ describe("cutelua tune", function()
     os.execute("mkdir " .. path)
     local _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
     assert.equal(1, code)
-    assert.matches("h200.lua is not used: it is no file", err, 1, true)
+    assert.matches("h200.lua is not used: it is not a file", err, 1, true)
     os.execute("rmdir " .. path)
     _, err, code = tune(dir, {"64,1024,512", "--most", "3"})
     assert.equal("", err)
@@ -561,15 +561,16 @@ describe("tuned tables", function()
     local at = support.folder()
     os.execute("truncate -s 17M " .. at .. "/big; ln -s /dev/zero " .. at
       .. "/zero; mkfifo " .. at .. "/pipe")
-    for name, want in pairs {big = "it has over 16 MiB", zero = "it is no file",
-        pipe = "it is no file"} do
+    for name, want in pairs {big = "it is larger than 16 "
+      .. "MiB", zero = "it is not a file",
+        pipe = "it is not a file"} do
       local path = at .. "/" .. name
       assert.same({nil, path .. " is not used: " .. want}, {tuned.read(path)})
     end
     local out, err, code = support.run {"tune", "gemm", "--shapes",
                                         "/dev/zero"}
     assert.same({"", 2}, {out, code})
-    assert.matches("over 4 MiB", err)
+    assert.matches("larger than 4 MiB", err)
     support.remove(at)
   end)
 
@@ -580,18 +581,20 @@ describe("tuned tables", function()
          .. "quotes is needed, got its end"},
         {"return os.exit(3)", "got 'os'"},
         {"return {('x'):rep(1 << 40)}", "got '('"},
-        {"goto x ::x::", "got 'goto'"}, {"return 3", "it gives no table"},
+        {"goto x ::x::", "got 'goto'"}, {"return 3", "it does not return a "
+          .. "table"},
         {'return {"--", (function() repeat until nil end)()\n}', "got '('"},
         {'return {[[ " ]], (function() repeat until nil end)(), [[ " ]]}',
          "got '['"}, {[[return {'"', ("x"):rep(1 << 40), '"'}]], "got '('"},
         {'local a = "x" a = a .. a a = a .. a return {}', "got 'local'"},
         {"return {" .. ("a"):rep(1 << 20) .. "}", "got 'aaaa"},
         {"return " .. ("{"):rep(300) .. ("}"):rep(300), "too many levels"},
-        {"--[[\nreturn {}]] while true do end", "a comment of one line"},
-        {"--[==[\nreturn {}]==] while true do end", "a comment of one line"},
+        {"--[[\nreturn {}]] while true do end", "a one-line comment"},
+        {"--[==[\nreturn {}]==] while true do end", "a one-line comment"},
         {"return {} --[[\n]] , (function() while true do end end)()",
-         "a comment of one line"},
-        {"return {}\n\nreturn {}", "line 3: the end is needed, got 'return'"},
+         "a one-line comment"},
+        {"return {}\n\nreturn {}", "line 3: the end of the file is needed, got "
+          .. "'return'"},
         {"return {[(function() end)()] = 1}", "got '('"},
         {"return {f = function() end}", "got 'function'"},
         {"return {a.b}", "got 'a'"}, {"return {a == 1}", "got 'a'"},
@@ -599,8 +602,8 @@ describe("tuned tables", function()
         {"return {1, 2, 1..2}", "got '1'"}, {"return {'x' 'y'}", "got '''"},
         {"return {{} {}}", "got '{'"}, {"return {-{}}", "got '-'"},
         {"return {#'x'}", "got '#'"}, {"return {'\\q'}", "an escape"},
-        {"return {'a\nb'}", "a string without an end"},
-        {"return {'a", "a string without an end"}, {"return", "got its end"},
+        {"return {'a\nb'}", "an unfinished string"},
+        {"return {'a", "an unfinished string"}, {"return", "got its end"},
         {"return {[0/0] = 1}", "']' is needed"}, {"return {[{}] = 1}", "a key"},
         {"return {format = 1}", "card, arch, sms or gemm is missing"},
         {"\27Lua", "'return' and a table"},
@@ -698,14 +701,16 @@ describe("tuned tables", function()
     local rows = {{256, 1024, 512, 1.0, 1.0, name},
                   {512, 1024, 512, 1.0, 1.0, name}}
     for _, case in ipairs {
-        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua is of NVIDIA H2; "
-          .. "it is used on NVIDIA H1, which has as many multiprocessors"},
+        {of(rows, {card = "NVIDIA H2"}), "measured", "h1.lua was measured on "
+          .. "NVIDIA H2; it is used on NVIDIA H1, which has the same number of "
+          .. "multiprocessors"},
         {of(rows, {card = "NVIDIA H2", sms = 114}), "by rule",
-         "with 114 multiprocessors and not used on NVIDIA H1 with 144"},
-        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and not used on"},
+         "with 114 multiprocessors and is not used on NVIDIA H1 with 144"},
+        {of(rows, {arch = "sm_100a"}), "by rule", "(sm_100a) and is not used "
+          .. "on"},
         {of {{256, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"},
              {512, 1024, 512, 1.0, 1.0, "gemm_sm90 1x1x1"}}, "by rule",
-         "has choices that are no longer made, such as 'gemm_sm90 1x1x1'"},
+         "has configurations that no longer exist, such as 'gemm_sm90 1x1x1'"},
         {"return {", "by rule", "h1.lua is not used: "}} do
       local out, err = explained(case[1], "256, 512")
       assert.equal(2, select(2, out:gsub("\t" .. case[2] .. "\n", "")), out)

@@ -139,21 +139,21 @@ describe("the workshop under node", function()
   it("makes tensors of .npy files, and reports wrong ones", function()
     local HUGE = "(100000, 100000, 1000)"
     local lies = {
-      {"x is no .npy file (it does not start with \\x93NUMPY)", "hello"},
-      {"x is empty", ""}, {"x is cut off in its header", file():sub(1, 30)},
-      {"x is cut off: 24 bytes of elements expected for shape (2,3) of f32, "
+      {"x is not a .npy file (it does not start with \\x93NUMPY)", "hello"},
+      {"x is empty", ""}, {"x ends within its header", file():sub(1, 30)},
+      {"x is too short: 24 bytes of elements expected for shape (2,3) of f32, "
         .. "got 20", file():sub(1, -5)},
-      {"x is cut off: 40000000000000 bytes of elements expected for shape "
+      {"x is too short: 40000000000000 bytes of elements expected for shape "
         .. "(100000,100000,1000) of f32, got 24", file {["(2, 3)"] = HUGE}},
       {"x element type '|O' is not supported", file {["<f4"] = "|O"}},
       {"x big-endian elements ('>f4') are not supported: in Python, "
-        .. "a.astype('<f4') are little-endian",
+        .. "a.astype('<f4') converts them",
         file {["<f4"] = ">f4"}},
       {"x structured element types are not supported",
         file {["'<f4'"] = "[('a', '<f4')]"}},
       {"x: npy.tensor: buffers do not hold complex_f64",
         file({["<f4"] = "<c16"}, ("\0"):rep(96))},
-      {"x has .npy version 9.0, of which nothing is known",
+      {"x has the unknown .npy version 9.0",
         (file():gsub("^(.......)", "%1", 1):gsub("^(......).", "%1\9", 1))}}
     local asks = {{engine = {}}, put("my data-1.npy", file()),
       put("end.npy", file {False = "True"}), put("9.npy", file()),

@@ -88,7 +88,7 @@ describe("cutelua.text.json", function()
         ["[1,]"] = "byte 4: a value expected",
         ["[1"] = "byte 3: ',' or ']' expected",
         ['{"a" 1}'] = "byte 5: ':' expected", ["{1:2}"] = "byte 2: a name "
-          .. "expected", ['"x'] = "byte 3: a string without an end",
+          .. "expected", ['"x'] = "byte 3: an unfinished string",
         ['"\\x"'] = "byte 2: no such escape", ["01"] = "byte 1: a value "
           .. "expected", ["1 2"] = "byte 3: more behind its end",
         nul = "byte 1: a value expected", null1 = "byte 5: more behind its "
@@ -103,7 +103,7 @@ describe("cutelua.text.json", function()
         ["1\0"] = "byte 2: more behind its end",
         ["\u{feff}1"] = "byte 1: a value expected",
         ['"\\u12"'] = "byte 2: no such escape", ['"\\u+123"'] = "byte 2: no "
-          .. "such escape", ['"\\"'] = "byte 4: a string without an end",
+          .. "such escape", ['"\\"'] = "byte 4: an unfinished string",
         ['{"a":1,}'] = "byte 8: a name expected", ["{a:1}"] = "byte 2: a name "
           .. "expected", ["[1;2]"] = "byte 3: ',' or ']' expected",
         [("["):rep(200)] = "byte 101: too many levels"} do

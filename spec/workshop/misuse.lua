@@ -119,7 +119,7 @@ misuse.list = {
     kind = "runaway-trace", says = RUNAWAY}),
   run(kernel "while x[0] do x[0] = x[0] + 1 end", {line = 3,
     kind = "traced-in-lua", says = "the traced value 'x[0]' is always true in "
-      .. "Lua's if, and, or, not, while, also where it is 0"}),
+      .. "Lua's if, and, or, not, while, even when it is 0"}),
   run(kernel "x[cute.arch.thread_idx() + 8] = 1", {kind = "kernel-fault",
     line = 5, says = "simulator: kernel k: 1 fault"}),
   run(kernel "x[8] = 1", {kind = "bad-argument", line = 3,

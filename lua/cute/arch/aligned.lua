@@ -9,7 +9,7 @@ local core = require "cute.core"
 return function(what, opts)
   local value = opts and opts.aligned
   if value ~= nil and type(value) ~= "boolean" then
-    core.fail("bad-argument", ("%s: aligned = %s: a boolean is needed"):format(
+    core.fail("bad-argument", ("%s: aligned = %s; a boolean is needed"):format(
       what, core.show(value)))
   end
   return value == false and "_unaligned" or ""

@@ -73,8 +73,8 @@ function bits.prmt(a, b, selector) return intrin("prmt", a, b, selector) end
 ---@param lut integer 0 to 255, known at trace time
 function bits.lop3(a, b, c, lut)
   if math.type(lut) ~= "integer" or lut < 0 or lut > 255 then
-    core.fail("needs-static", "lop3: the table is a Lua integer of 0 to 255, "
-      .. "not " .. tostring(lut))
+    core.fail("needs-static", "lop3: the table must be a Lua integer from 0 to "
+      .. "255, not " .. tostring(lut))
   end
   return core.intrin("lop3", lut, a, b, c)
 end
@@ -156,7 +156,7 @@ end
 
 local function flag(name, borrow, t)
   if not carry or carry.borrow ~= borrow then
-    core.fail("bad-argument", ("%s: no %s before it set the carry flag")
+    core.fail("bad-argument", ("%s: no previous %s sets the carry flag")
       :format(name, borrow and "sub_cc" or "add_cc or mad_cc"))
   end
   return carry.value:to(t)
@@ -300,7 +300,7 @@ function bits.approx(instruction, x)
   local two = instruction:match "(b?f16)x2$"
   local want = two and core[two] or core.f32
   if x.dtype ~= want and not (two and x.dtype == core.u32) then
-    core.fail("type-mismatch", ("%s of a vector of %s: its elements have to be "
+    core.fail("type-mismatch", ("%s of a vector of %s: its elements must be "
       .. "%s"):format(instruction, x.dtype, want))
   end
   return each(f, x)
@@ -335,7 +335,7 @@ function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 ---@param ns any integer
 function bits.nanosleep(ns)
   if math.type(ns) and (ns < 0 or ns > 1000000) then
-    core.fail("bad-argument", ("nanosleep of %s ns: 0 to 1000000 are possible")
+    core.fail("bad-argument", ("nanosleep of %s ns; 0 to 1000000 are possible")
       :format(ns))
   end
   intrin("nanosleep", ns)

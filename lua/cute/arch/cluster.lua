@@ -77,7 +77,7 @@ end
 
 local function registers(what, n)
   if n < 24 or n > 256 or n % 8 ~= 0 then
-    core.fail("bad-argument", ("%s: %d registers: a multiple of 8 from 24 to "
+    core.fail("bad-argument", ("%s: %d registers; a multiple of 8 from 24 to "
       .. "256 is needed"):format(what, n))
   end
   return n

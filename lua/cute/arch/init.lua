@@ -97,7 +97,7 @@ function arch.barrier_arrive(id, threads, opts)
   id, threads, opts = named(id, threads, opts)
   if not threads then
     core.fail("bad-argument", ("barrier_arrive needs the number of threads, "
-      .. "got %s alone"):format(core.show(what)))
+      .. "got only %s"):format(core.show(what)))
   end
   local number, traced = check_id("barrier_arrive", id)
   core.effect("bar_arrive" .. aligned("barrier_arrive", opts), number, threads,
@@ -115,7 +115,7 @@ function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
   if math.type(n) ~= "integer" or n < 0 then
-    core.fail("needs-static", ("%s: the number of pending groups is a Lua "
+    core.fail("needs-static", ("%s: the number of pending groups must be a Lua "
       .. "integer of 0 or more, not %s"):format(what, core.show(n)))
   end
 end
@@ -173,8 +173,8 @@ function arch.fence_proxy(kind, space)
   end
   if space and (kind ~= "async.shared" or space ~= "cta"
                 and space ~= "cluster") then
-    core.fail("bad-argument", ("fence_proxy: space '%s' (cta, cluster) of "
-      .. "'%s': only async.shared has one"):format(space, kind))
+    core.fail("bad-argument", ("fence_proxy: space '%s' (cta, cluster) with "
+      .. "'%s'; only async.shared takes a space"):format(space, kind))
   end
   core.fence(kind == "async.shared" and kind .. "::" .. (space or "cta")
              or kind)

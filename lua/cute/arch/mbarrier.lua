@@ -41,7 +41,7 @@ local HINTS = core.hints()
 local function order(what, opts)
   local relaxed, scope = opts and opts.relaxed, opts and opts.scope
   if relaxed ~= nil and type(relaxed) ~= "boolean" then
-    core.fail("bad-argument", ("%s: relaxed = %s: a boolean is needed"):format(
+    core.fail("bad-argument", ("%s: relaxed = %s; a boolean is needed"):format(
       what, core.show(relaxed)))
   elseif scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
     core.fail("unknown-name", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
@@ -56,7 +56,7 @@ local MOST = (1 << 20) - 1
 
 local function counted(what, thing, n, least)
   if math.type(n) and (math.type(n) ~= "integer" or n < least or n > MOST) then
-    core.fail("bad-argument", ("%s: %s of %s: %d to %d is needed")
+    core.fail("bad-argument", ("%s: %s of %s; %d to %d is needed")
       :format(what, thing, tostring(n), least, MOST))
   end
   return n
@@ -100,11 +100,11 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
     core.mbarrier("arrive", mbar_ptr, flags, n, peer_cta_rank_in_cluster)
     return
   elseif token ~= true then
-    core.fail("bad-argument", ("%s: token = %s: a boolean is needed"):format(
+    core.fail("bad-argument", ("%s: token = %s; a boolean is needed"):format(
       what, core.show(token)))
   elseif peer_cta_rank_in_cluster then
-    core.fail("bad-argument", what .. ": the barrier of another block gives no "
-      .. "token")
+    core.fail("bad-argument", what .. ": an arrival at another block's barrier "
+      .. "returns no token")
   end
   return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
@@ -135,7 +135,7 @@ end
 
 local function parity(what, phase)
   if math.type(phase) and phase ~= 0 and phase ~= 1 then
-    core.fail("bad-argument", ("%s: parity %s of a phase: 0 or 1 is needed")
+    core.fail("bad-argument", ("%s: parity %s of a phase; 0 or 1 is needed")
       :format(what, tostring(phase)))
   end
   return phase
@@ -162,7 +162,7 @@ function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
   local limit = opts and opts.time_limit
   if limit ~= nil and core.typename(limit) ~= "value"
     and (math.type(limit) ~= "integer" or limit < 0 or limit > 0x7fffffff) then
-    core.fail("bad-argument", ("%s: time_limit = %s: nanoseconds, 0 to %d, are "
+    core.fail("bad-argument", ("%s: time_limit = %s; nanoseconds, 0 to %d, are "
       .. "needed"):format(what, core.show(limit), 0x7fffffff))
   end
   return core.mbarrier("try_wait", mbar_ptr, order(what, opts),

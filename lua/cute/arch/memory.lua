@@ -58,7 +58,7 @@ local function hints(what, opts)
     flags = flags | bits
   end
   if opts and opts.cop and opts.sem then
-    core.fail("bad-argument", what .. ": either cop or sem, not both")
+    core.fail("bad-argument", what .. ": pass either cop or sem, not both")
   end
   return flags
 end
@@ -221,8 +221,8 @@ local function check_sums(text)
   for op in text:gmatch "[%a][%w_:%.]*" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
         and op:find("shared::cluster", 1, true) then
-      core.fail("type-mismatch", ("inline_ptx: %s: ptxas makes an integer add "
-        .. "of it that is not atomic\n  use two atomics of 16 bits: "
+      core.fail("type-mismatch", ("inline_ptx: %s: ptxas compiles it to an "
+        .. "integer add that is not atomic\n  use two 16-bit atomics: "
         .. "cute.arch.atomic_add(pointer, value)"):format(op))
     end
   end
@@ -274,7 +274,7 @@ function memory.target_version(opts)
   local function number(v)
     local major, minor = tostring(v):match "^(%d+)%.?(%d*)"
     if not major then
-      core.fail("bad-argument", ("target_version: '%s' is no version")
+      core.fail("bad-argument", ("target_version: '%s' is not a version")
         :format(tostring(v)))
     end
     return tonumber(major) * 1000 + (tonumber(minor) or 0)

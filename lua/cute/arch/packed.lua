@@ -216,7 +216,8 @@ local function check_zero(zero)
   if math.type(zero) == "integer" and zero >= 0 and zero < 16 then
     return zero
   end
-  core.fail("bad-argument", "the zero point is a Lua integer of 0 to 15, not "
+  core.fail("bad-argument", "the zero point must be a Lua integer from 0 to "
+    .. "15, not "
     .. tostring(zero) .. "\n  subtract a traced one with sub_packed_bf16x2")
 end
 

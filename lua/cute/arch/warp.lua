@@ -128,7 +128,7 @@ function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
   end
   local c = mask_and_clamp or 31
   if math.type(c) ~= "integer" or c & ~0x1f1f ~= 0 then
-    core.fail("needs-static", "shuffle_sync_op: mask_and_clamp is a Lua "
+    core.fail("needs-static", "shuffle_sync_op: mask_and_clamp must be a Lua "
       .. "integer of two 5-bit fields, not " .. tostring(c))
   end
   local lane = core.cvt(offset, core.i32)
@@ -140,14 +140,14 @@ end
 local function check_width(what, width, least, advice)
   if math.type(width) ~= "integer" or width < least or width > 32
     or width & (width - 1) ~= 0 then
-    core.fail("bad-argument", ("%s: a width of %s lanes: a power of two from "
+    core.fail("bad-argument", ("%s: a width of %s lanes; a power of two from "
       .. "%d to 32 is needed%s"):format(what, core.show(width), least,
       advice or ""))
   end
 end
 
-local ORDER = "\n  the mask comes behind the width; shuffle_sync_op(value, "
-  .. "offset, mask, mask_and_clamp, kind) has the Python DSL's order"
+local ORDER = "\n  the mask follows the width; shuffle_sync_op(value, offset, "
+  .. "mask, mask_and_clamp, kind) has the Python DSL's order"
 
 local function shuffle(kind)
   return function(value, lane, width, mask)
@@ -250,8 +250,8 @@ local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then
-    core.fail("type-mismatch", ("warp_redux_sync: '%s' of a float (there are "
-      .. "max and min)"):format(kind))
+    core.fail("type-mismatch", ("warp_redux_sync: '%s' of a float; only max "
+      .. "and min are possible"):format(kind))
   end
   local t = core.dtype_of(value)
   if t.bits > 32 then

@@ -245,12 +245,13 @@ function branch.check_idle(what, f, g)
   local idle, other = bytecode.idle(f), "empty"
   if g then other = bytecode.idle(g) end
   if idle == "return" or other == "return" then
-    core.fail("bad-argument", ("%s: a function with nothing but `return` "
-      .. "leaves only itself, not the kernel\n  cute.return_if(condition) "
-      .. "leaves the kernel, cute.break_if(condition) a loop"):format(what))
+    core.fail("bad-argument", ("%s: the function contains only `return`, which "
+      .. "does not leave the kernel\n  write cute.return_if(condition) to "
+      .. "leave the kernel, cute.break_if(condition) to leave a "
+      .. "loop"):format(what))
   elseif idle and other and what == "cute.when" then
-    core.fail("bad-argument", "cute.when: the function is empty: nothing "
-      .. "depends on the condition")
+    core.fail("bad-argument", "cute.when: the function is empty, so the "
+      .. "condition has no effect")
   end
 end
 
@@ -262,9 +263,10 @@ end
 local function check_count(n, m, has_g)
   if n == m then return end
   core.fail("bad-argument", ("cute.when: the first function returns %s, %s\n  "
-    .. "return as many from both, or assign to a local of the kernel: locals "
-    .. "come out of it"):format(values(n), has_g and "the second " .. values(m)
-    or "and there is no second one"))
+    .. "return the same number of values from both, or assign to a local of "
+    .. "the kernel, which keeps its value after the "
+    .. "branch"):format(values(n), has_g and "the second " .. values(m)
+    or "but there is no second function"))
 end
 
 -- Adds a slot for a result: the upvalue of a function.
@@ -364,7 +366,7 @@ function Flat:__close(err)
   if err == nil then
     core.fail("loop-exit", ("break, return or goto out of a branch of %s: its "
       .. "body is traced for all threads\n  cute.return_if(condition) leaves "
-      .. "the kernel, cute.break_if(condition) a traced loop")
+      .. "the kernel, cute.break_if(condition) leaves a traced loop")
       :format(self.what))
   end
 end

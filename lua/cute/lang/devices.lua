@@ -69,7 +69,7 @@ function devices.device(name, arch)
   if ordinal and type(devices.simulates) == "string" then
     return nil, devices.simulates .. " [no-gpu]"
   elseif ordinal and devices.simulates then
-    core.fail("bad-launch", ("device %s: this is for the simulator alone")
+    core.fail("bad-launch", ("device %s: only the simulator supports this")
       :format(name))
   end
   if ordinal then return gpu_device(math.tointeger(ordinal)) end
@@ -82,8 +82,8 @@ function devices.device(name, arch)
   end
   local target = text:match "^sim:(.+)$"
   if not target then
-    core.fail("bad-argument", ("no device %s: sim, sim:sm_80, gpu, gpu:1 or "
-      .. "auto"):format(type(name) == "string" and "'" .. name .. "'"
+    core.fail("bad-argument", ("no device %s: use sim, sim:sm_80, gpu, gpu:1 "
+      .. "or auto"):format(type(name) == "string" and "'" .. name .. "'"
       or core.show(name)))
   end
   return simulator(target)
@@ -95,7 +95,7 @@ local function place_of(v)
   return kind == "buffer" and "host" or kind == "devbuf" and v[1].device or nil
 end
 
-local MOVE = "\n  t:to \"%s\" is a copy of a tensor there"
+local MOVE = "\n  t:to \"%s\" copies a tensor there"
 
 local function said(place) return place == "host" and "the host" or place end
 
@@ -106,11 +106,12 @@ function devices.check_places(name, values, device)
   for i, v in ipairs(values) do
     local place, n, text = place_of(v), v.argument or i, nil
     if place and place ~= "host" and place ~= device then
-      text = ("kernel %s runs on %s, its argument %d is on %s"):format(name,
+      text = ("kernel %s runs on %s, but its argument %d is on %s"):format(name,
         device == "host" and "the simulator" or device, n, place)
     elseif place and first and place ~= first then
-      text = ("kernel %s: argument %d is on %s, argument %d on %s: a launch "
-        .. "takes memory of one device"):format(name, at, said(first), n,
+      text = ("kernel %s: argument %d is on %s, argument %d on %s: all "
+        .. "arguments of a launch must be on one "
+        .. "device"):format(name, at, said(first), n,
         said(place))
     elseif place and not first then
       first, at = place, n
@@ -123,7 +124,8 @@ end
 function devices.check_stream(stream, device)
   local here = device.kind == "sim" and "sim" or device.place
   if stream and stream.device ~= here then
-    core.fail("bad-launch", ("the stream is one of %s, the launch is on %s")
+    core.fail("bad-launch", ("the stream belongs to %s, but the launch is on "
+      .. "%s")
       :format(stream.device, here))
   end
 end

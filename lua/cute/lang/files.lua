@@ -24,7 +24,7 @@ function files.rest(f, most)
     pieces[#pieces + 1] = piece
     size = size + #(piece or "")
     if size > most then
-      return nil, ("it has over %d MiB"):format(most // MIB)
+      return nil, ("it is larger than %d MiB"):format(most // MIB)
     end
   until not piece
   return table.concat(pieces)
@@ -100,7 +100,7 @@ function files.read_plain(path, most)
   local kind, why = core.file_kind(path)
   if not kind then return no("open", why) end
   if kind ~= "file" then
-    return no("read", ("it is a %s, not a plain file"):format(kind))
+    return no("read", ("it is a %s, not a regular file"):format(kind))
   end
   local text, wrong = files.read(path, most, "plain")
   if not text then return no("read", wrong) end
@@ -152,7 +152,7 @@ end
 ---@param ... string
 ---@return boolean? ok, string? message
 function files.write_private(path, ...)
-  if is_stream(path) then return refuse(path, "it is no plain file") end
+  if is_stream(path) then return refuse(path, "it is not a regular file") end
   return write_aside(path, true, ...)
 end
 

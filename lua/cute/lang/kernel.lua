@@ -115,33 +115,35 @@ local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 ---@param v integer|integer[]
 function kernel.extents(what, v)
   if v == nil then
-    core.fail("bad-launch", ("no %s is given: launch {grid = g, "
-      .. "block = b}"):format(what))
+    core.fail("bad-launch", ("the %s is missing: write launch {grid = g, block "
+      .. "= b}"):format(what))
   end
   local list = type(v) == "table"
   local least = what == "grid" and 0 or 1  -- no blocks: nothing runs
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
-      core.fail("bad-launch", ("%s with [%s] = %s: one to three integers of at "
-        .. "least %d"):format(what, tostring(k), tostring(n), least))
+      core.fail("bad-launch", ("%s with [%s] = %s; one to three integers of at "
+        .. "least %d are needed"):format(what, tostring(k), tostring(n), least))
     end
   end
   for i = 1, 3 do
     if math.type(out[i]) ~= "integer" or out[i] < least then
-      core.fail("bad-launch", ("%s of %s: one to three integers of at least %d")
+      core.fail("bad-launch", ("%s = %s; one to three integers of at least %d "
+        .. "are needed")
         :format(what, tostring(out[i]), least))
     end
   end
   for i = 1, 3 do
     if out[i] > MOST[what][i] then
-      core.fail("bad-launch", ("%s of %d along %s; at most %d"):format(what,
+      core.fail("bad-launch", ("%s of %d along %s; the limit is "
+        .. "%d"):format(what,
         out[i], ("xyz"):sub(i, i), MOST[what][i]))
     end
   end
   local all, most = 1.0 * out[1] * out[2] * out[3], ALL[what]
   if most and all > most[1] then
-    core.fail("bad-launch", ("a %s of %.0f %s; at most %d")
+    core.fail("bad-launch", ("a %s of %.0f %s; the limit is %d")
       :format(what, all, most[2], most[1]))
   end
   return out
@@ -157,7 +159,8 @@ function kernel.empty(grid) return grid[1] * grid[2] * grid[3] == 0 end
 ---@param n integer
 function kernel.times(n)
   if n < 0 or n > MOST.grid[1] then
-    core.fail("bad-launch", ("%d launches: 0 to %d are possible"):format(n,
+    core.fail("bad-launch", ("%d launches; the number must be from 0 to "
+      .. "%d"):format(n,
       MOST.grid[1]))
   end
 end
@@ -173,7 +176,7 @@ function kernel.cluster(cluster, grid)
   for i = 1, grid and 3 or 0 do
     if grid[i] % cluster[i] ~= 0 then
       core.fail("bad-launch", ("a grid of %s blocks in clusters of %s: %d is "
-        .. "no multiple of %d along %s"):format(table.concat(grid, " x "),
+        .. "not a multiple of %d along %s"):format(table.concat(grid, " x "),
         table.concat(cluster, " x "), grid[i], cluster[i], ("xyz"):sub(i, i)))
     end
   end
@@ -209,10 +212,10 @@ local function is_odd(name, value)
   elseif name == "output" then
     return value and not (io.type(value) == "file"
       or type(value) == "table" and value.write)
-      and "a file, what has write, or false"
+      and "a file, an object with a write method, or false"
   elseif name == "device" then
     return type(value) == "table" and getmetatable(value) ~= Device
-      and "a name or what cute.device gives"
+      and "a name or the result of cute.device"
   end
 end
 
@@ -222,8 +225,8 @@ end
 function kernel.check_options(opts, known)
   known = known or LAUNCH
   if opts ~= nil and type(opts) ~= "table" then
-    core.fail("bad-argument", "launch options are a table such as {grid = 8, "
-      .. "block = 128}, not " .. core.show(opts))
+    core.fail("bad-argument", "launch options must be a table such as {grid = "
+      .. "8, block = 128}, not " .. core.show(opts))
   end
   for name, value in pairs(opts or {}) do
     local types = known[name]
@@ -340,9 +343,9 @@ function kernel.gpu_values(name, device, values, written)
   end
   if why then return nil, why end
   if next(copies) and dev:capturing() then
-    core.fail("in-graph", ("kernel %s: tensors of the host are copied for each "
-      .. "launch, which a graph cannot\n  t:to \"%s\" is a copy of a tensor "
-      .. "there"):format(name, device.place))
+    core.fail("in-graph", ("kernel %s: tensors on the host are copied at each "
+      .. "launch, which a graph cannot do\n  t:to \"%s\" copies a tensor to "
+      .. "the device"):format(name, device.place))
   end
   return args, copies
 end
@@ -473,7 +476,8 @@ local function check_compiled(p, opts)
     local text = (k == "block" or k == "cluster")
       and table.concat(extents(k, v), " x ") or tostring(v)
     if was and was ~= text then
-      core.fail("bad-launch", ("%s = %s: this launch was compiled with %s = %s")
+      core.fail("bad-launch", ("%s = %s, but this launch was compiled with %s "
+        .. "= %s")
         :format(k, text, k, was))
     end
   end
@@ -497,10 +501,10 @@ local function run(p, opts, values, grid)
   opts, values, grid = opts or {}, values or p.values, grid or p.grid
   if not values then
     core.fail("bad-launch", ("kernel %s was compiled for symbolic arguments: "
-      .. "launch it with others, run(X, ...)"):format(name))
+      .. "pass tensors to launch it, run(X, ...)"):format(name))
   elseif not grid then
-    core.fail("bad-launch", ("kernel %s was compiled without a grid: launch "
-      .. "it with one, run(X, ..., {grid = n})"):format(name))
+    core.fail("bad-launch", ("kernel %s was compiled without a grid: pass one "
+      .. "to launch it, run(X, ..., {grid = n})"):format(name))
   end
   kernel.cluster(p.program.cluster, grid)
   if p.device.kind == "sim" then
@@ -509,8 +513,9 @@ local function run(p, opts, values, grid)
     if stream and stream.closed then
       core.fail("closed", "the stream was closed")
     elseif core.capturing() then
-      core.fail("in-graph", ("kernel %s runs on the simulator, the graph is "
-        .. "captured on a GPU: cute.graph(f, {device = \"sim\"})"):format(name))
+      core.fail("in-graph", ("kernel %s runs on the simulator, but the graph "
+        .. "is captured on a GPU: write cute.graph(f, {device = "
+        .. "\"sim\"})"):format(name))
     elseif core.recorded(run_now, p, opts, values, grid) then
       return true
     end
@@ -598,8 +603,8 @@ local function prepare(program, kind, values, opts, device)
   local grid = (opts.grid or not kind.symbolic) and extents("grid", opts.grid)
   kernel.cluster(program.cluster, grid)
   if opts.pdl and not core.has(device.sm, "griddepcontrol") then
-    core.fail("wrong-arch", ("pdl = true needs sm_90 or newer, the target is "
-      .. "%s"):format(device.arch))
+    core.fail("wrong-arch", ("pdl = true needs sm_90 or newer, but the target "
+      .. "is %s"):format(device.arch))
   end
   local p = setmetatable({program = program, kind = kind, device = device,
                           values = values, block = program.block,
@@ -749,7 +754,8 @@ function Call:block(given)
   if own and given then
     for i, n in ipairs(extents("block", own)) do
       if n ~= block[i] then
-        core.fail("bad-launch", ("kernel %s was made for a block of %s, not %s")
+        core.fail("bad-launch", ("kernel %s was created for a block of %s, not "
+          .. "%s")
           :format(self.kernel.name, table.concat(extents("block", own), " x "),
           table.concat(block, " x ")))
       end
@@ -829,13 +835,14 @@ local function check_kernel_options(name, opts)
   end
   local n = opts and opts.min_blocks
   if n ~= nil and (math.type(n) ~= "integer" or n < 1 or n > 32) then
-    core.fail("bad-argument", ("kernel %s: min_blocks = %s: 1 to 32 expected")
+    core.fail("bad-argument", ("kernel %s: min_blocks = %s; an integer from 1 "
+      .. "to 32 is needed")
       :format(name, tostring(n)))
   end
   for _, k in ipairs(NUMERICS) do
     local v = opts and opts[k]
     if v ~= nil and type(v) ~= "boolean" then
-      core.fail("bad-argument", ("kernel %s: %s = %s: true or false expected")
+      core.fail("bad-argument", ("kernel %s: %s = %s; true or false is needed")
         :format(name, k, tostring(v)))
     end
   end
@@ -856,7 +863,7 @@ function kernel.kernel(name, opts, func)
       .. "%s and %s"):format(core.show(name), core.show(func)))
   end
   if not name:find "^[%a_][%w_]*$" then
-    core.fail("bad-argument", ("cute.kernel: '%s' is no C identifier")
+    core.fail("bad-argument", ("cute.kernel: '%s' is not a C identifier")
       :format(name))
   end
   check_kernel_options(name, opts)

@@ -22,7 +22,7 @@ local function skip(text, at)
     at = text:match("^%s*()", at)
     if text:sub(at, at + 1) ~= "--" then return at end
     if text:find("^%-%-%[=*%[", at) then
-      wrong(text, at, "a comment of one line is needed")
+      wrong(text, at, "a one-line comment is needed")
     end
     at = text:find("\n", at, true) or #text + 1
   end
@@ -38,7 +38,7 @@ local function escaped(text, at)
     return string.char(code), at + 1 + (digits and #digits or 3)
   end
   local c = ESCAPES[text:sub(at + 1, at + 1)]
-  if not c then wrong(text, at + 1, "an escape is needed") end
+  if not c then wrong(text, at + 1, "an escape sequence is needed") end
   return c, at + 2
 end
 
@@ -52,7 +52,7 @@ local function read_string(text, at)
     out[#out + 1] = text:sub(at, stop - 1)
     local c = text:sub(stop, stop)
     if c == quote then return table.concat(out), stop + 1 end
-    if c ~= "\\" then wrong(text, stop, "a string without an end") end
+    if c ~= "\\" then wrong(text, stop, "an unfinished string") end
     out[#out + 1], at = escaped(text, stop)
   end
 end
@@ -131,7 +131,7 @@ function literal.read(text)
     value, at = read_value(text, skip(text, after), 0)
     at = skip(text, at)
     at = skip(text, text:sub(at, at) == ";" and at + 1 or at)
-    if at <= #text then wrong(text, at, "the end is needed") end
+    if at <= #text then wrong(text, at, "the end of the file is needed") end
     return value
   end)
   if not ok then return nil, result end

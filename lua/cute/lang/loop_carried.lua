@@ -87,19 +87,21 @@ local function choice_error(slot, what, from, to)
   if what:find "loop" then
     how, advice = "change in a traced loop", "unroll the loop with Lua's for"
   end
-  local by = which:find "tensor" and "coordinates or elements of one tensor"
-    or "with Lua's if by what is known while tracing"
-  core.fail("loop-type-changed", ("which %s %s %s cannot %s\n  %s, or choose "
+  local by = which:find "tensor" and "between between coordinates or elements "
+    .. "of one tensor"
+    or "with Lua's if, by a condition known while tracing"
+  core.fail("loop-type-changed", ("which %s %s %s cannot %s\n  %s, or select "
     .. "%s"):format(which, name, verb, how, advice, by))
 end
 
 -- Raises the error for two branches that return different kinds of values.
 local function result_error(slot, what, yes, no)
-  local advice = "both branches give one type, of tensors one layout of one "
-    .. "memory; :to(dtype) converts"
+  local advice = "both branches must return the same type, and tensors of the "
+    .. "same layout and memory; :to(dtype) converts"
   if not parts(yes) or not parts(no) then
-    advice = "numbers, booleans, traced values, tensors, vectors and plain "
-      .. "tables of them may differ, of all else both branches give the same"
+    advice = "only numbers, booleans, traced values, tensors, vectors and "
+      .. "plain tables of them may differ; return the same value of any other "
+      .. "kind from both branches"
   end
   core.fail("loop-type-changed", ("%s is %s in one branch of %s and %s in the "
     .. "other\n  %s"):format(slot.name, kind_of(yes), what, kind_of(no),
@@ -113,12 +115,13 @@ local function type_error(slot, what, from, to)
   local advice = "convert it with :to(dtype), or use another " .. kind
   if not parts(from) or not parts(to) then
     if type(from) == "table" and type(to) == "table" then
-      core.fail("loop-type-changed", ("%s '%s' holds another table at the end "
-        .. "of %s than at its start\n  change the fields of one table: they "
-        .. "are carried"):format(kind, slot.name, what))
+      core.fail("loop-type-changed", ("%s '%s' holds a different table at the "
+        .. "end of %s than at its start\n  keep one table and change its "
+        .. "fields"):format(kind, slot.name, what))
     end
-    advice = "numbers, booleans, traced values, tensors, vectors and plain "
-      .. "tables of them are carried: keep what changes in those"
+    advice = "only numbers, booleans, traced values, tensors, vectors and "
+      .. "plain tables of them can change in a traced loop or branch: keep the "
+      .. "changing state in those"
   end
   core.fail("loop-type-changed", ("%s '%s' changes from %s to %s in %s\n  %s")
     :format(kind, slot.name, kind_of(from), kind_of(to), what, advice))

@@ -20,25 +20,25 @@ local EXPECTED = {
 -- and the kind where it is not bad-argument.
 local SENTENCES = {
   {"^attempt to compare two ([%a_.]+) values",
-   "two values (%s) have no order"},
+   "two values (%s) cannot be compared with <"},
   {"^attempt to compare ([%a_.]+) with ([%a_.]+)",
-   "a value (%s) is compared with another (%s), where numbers are expected"},
+   "a %s is compared with a %s, where numbers are expected"},
   {"^attempt to perform 'n[/%%]+0'", "a number is divided by 0"},
   {"has no integer representation",
-   "a number is no integer, where one is expected"},
-  {"^'for' (%a+) .*must be a number", "the %s of a loop is no number"},
+   "a number is not an integer, where one is expected"},
+  {"^'for' (%a+) .*must be a number", "the %s of a loop is not a number"},
   {"^'for' step is zero", "a step is 0"},
   {"^table index is (%a+)", "a key of a table is %s"},
   {"^bad argument #%d+ to '[^']*' %((%a+) expected, got ([%a_. ]+)%)",
    "a %s is expected, got %s"},
   {"^invalid value %(at index %d+%) in table",
-   "a list holds what is neither string nor number"},
+   "a list holds a value that is neither a string nor a number"},
   {"^string slice too long", "a string is too long", "limit"},
   {"too large$", "a string is too long", "limit"},
   {"^too many results to unpack", "a list is too long", "limit"},
-  {"^attempt to yield", "a function that is called back yields, and is not "
-    .. "resumed"},
-  {"^stack overflow", "there are too many values, or tables nested too deep",
+  {"^attempt to yield", "a callback yields, but it cannot be resumed"},
+  {"^stack overflow", "there are too many values, or tables are nested too "
+    .. "deep",
    "limit"},
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
@@ -59,7 +59,7 @@ local function said(sentence)
       return row[2]:format(sentence:gsub("cute%.", ""):match(row[1])), row[3]
     end
   end
-  return "an argument does not fit"
+  return "an argument has the wrong type or value"
 end
 
 -- Reports whether the Lua function at a level belongs to lua/cute or kernels/.

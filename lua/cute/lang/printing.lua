@@ -49,7 +49,7 @@ local function is_at(what, at, index, dims)
     local n = want[i] or 0
     if #want > 3 or math.type(n) ~= "integer"
       and core.typename(n) ~= "value" then
-      core.fail("bad-argument", ("%s = %s: an index, or up to three, are "
+      core.fail("bad-argument", ("%s = %s; one to three indices are "
         .. "needed"):format(what, core.show(at)))
     end
     if n ~= 0 or plain(dims[i]) ~= 1 then
@@ -68,14 +68,14 @@ local function read_options(what, opts, otherwise)
   end
   local limit = opts.limit or otherwise
   if math.type(limit) ~= "integer" or limit < 1 then
-    core.fail("bad-argument", ("%s: limit = %s: 1 or more elements")
+    core.fail("bad-argument", ("%s: limit = %s; 1 or more elements are needed")
       :format(what, core.show(limit)))
   end
   local when, arch = opts.when, require "cute.arch"
   if when == nil then when = true end
   if type(when) ~= "boolean" and (core.typename(when) ~= "value"
     or core.dtype_of(when) ~= core.boolean) then
-    core.fail("bad-argument", ("%s: when = %s: a boolean is needed")
+    core.fail("bad-argument", ("%s: when = %s; a boolean is needed")
       :format(what, core.show(when)))
   end
   local cond = both(
@@ -287,7 +287,7 @@ local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST
       and ("tables nest at most %d deep"):format(DEEPEST)
-      or "a function is nothing to print: print what it returns"))
+      or "a function cannot be printed: print its result"))
   end
   piece(out, x, conversion, limit, depth)
 end
@@ -352,7 +352,8 @@ local function check_count(n, given)
   core.fail("bad-argument", ("printf: the format has %d conversion%s and %d "
     .. "value%s follow%s%s"):format(n, n == 1 and "" or "s", given,
     given == 1 and "" or "s", given == 1 and "s" or "", given > n and
-    "\n  a last thread_idx() gives three values: write (thread_idx())" or ""))
+    "\n  thread_idx() as the last argument returns three values: write "
+      .. "(thread_idx())" or ""))
 end
 
 local function are_options(x)
@@ -403,7 +404,7 @@ end
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then
-    core.fail("shape-mismatch", "print_tensor shows tensors of rank 1 to 4, "
+    core.fail("shape-mismatch", "print_tensor prints tensors of rank 1 to 4, "
       .. "got\n  " .. tostring(t))
   end
   local n = {}
@@ -540,7 +541,7 @@ function printing.print_tensor(tensor, opts)
   if not core.tracing() or tensor.memspace == "host" then
     if opts and next(opts) then
       core.fail("bad-argument", "print_tensor: limit, when, thread and block "
-        .. "are for tensors of a kernel")
+        .. "apply only inside a kernel")
     end
     local there = tensor.device and tensor.device ~= "host"
     return host.print_tensor(there and tensor:to "host" or tensor)

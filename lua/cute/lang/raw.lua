@@ -192,8 +192,8 @@ local function find_kernel(text, name)
     names[i] = k.name
   end
   core.fail("bad-argument", #list == 0
-    and "raw_kernel: no __global__ function stands in the text"
-    or ("raw_kernel: no kernel '%s' stands in the text: there %s %s")
+    and "raw_kernel: the text has no __global__ function"
+    or ("raw_kernel: the text has no kernel '%s': there %s %s")
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
@@ -202,8 +202,9 @@ end
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
-    core.fail("bad-argument", ("kernel %s: argument %d is %s, the parameter "
-      .. "`%s` takes %s"):format(k.name, i, core.show(v), p.text, what))
+    core.fail("bad-argument", ("kernel %s: argument %d is %s, but the "
+      .. "parameter `%s` takes "
+      .. "%s"):format(k.name, i, core.show(v), p.text, what))
   end
   if p.pointer then
     if kind == "tensor" then
@@ -272,8 +273,8 @@ local function gpu_of(call, opts)
   local k = call.kernel
   local device, why = devices.pick(call.values, opts, "gpu")
   if device and device.kind ~= "gpu" then
-    core.fail("bad-launch", ("kernel %s is CUDA C of your own, which only a "
-      .. "GPU can run: the simulator runs traced kernels"):format(k.name))
+    core.fail("bad-launch", ("kernel %s is raw CUDA C, which only a GPU can "
+      .. "run: the simulator runs traced kernels"):format(k.name))
   end
   return device, why
 end
@@ -394,7 +395,7 @@ function raw.raw_kernel(text, opts)
     local t = math.type(v) or type(v)
     if not OPTIONS[k] then sign.unknown("option", k, OPTIONS, "raw_kernel") end
     if not OPTIONS[k]:find(t, 1, true) then
-      core.fail("bad-argument", ("raw_kernel: %s = %s: %s is needed"):format(
+      core.fail("bad-argument", ("raw_kernel: %s = %s; %s is needed"):format(
         k, core.show(v), (OPTIONS[k]:gsub(" ", " or "))))
     end
   end

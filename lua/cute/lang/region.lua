@@ -232,13 +232,13 @@ function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
     if undefined.none(now) or not slot.appends and is_known(now) then return end
-    core.fail("loop-table-changed", ("'%s' is new at the end of %s: fields "
-      .. "that it changes must hold something before\n  give it a value "
-      .. "before, or keep it in a local"):format(slot.name, what))
+    core.fail("loop-table-changed", ("field '%s' is nil before %s and has a "
+      .. "value after it\n  give it a value before, or keep it in a "
+      .. "local"):format(slot.name, what))
   elseif now == nil then
-    core.fail("loop-table-changed", ("'%s' is gone at the end of %s: fields "
-      .. "that it changes must hold something then\n  let it keep a value of "
-      .. "its type"):format(slot.name, what))
+    core.fail("loop-table-changed", ("field '%s' has a value before %s and is "
+      .. "nil after it\n  assign a value of the same type instead of "
+      .. "nil"):format(slot.name, what))
   end
 end
 
@@ -278,7 +278,7 @@ function Region:tell(slot, from, to)
     line = line .. (self.loops and "changes from %s to %s: carried as "
       or "ends as %s or %s: carried as "):format(core.show(from), core.show(to))
   else
-    line = line .. "may be more: "
+    line = line .. "may hold more values: "
   end
   report.tell(line .. variables(slot.carry))
 end
@@ -363,7 +363,7 @@ function Region:rewind(level)
   self.passes = self.passes + 1
   self.more, self.exits, self.doubts, self.inside = false, 0, {}, {}
   if self.passes > MAX_PASSES and not self.given then
-    core.fail("internal", "a loop did not settle in "
+    core.fail("internal", "the types in a loop still change after "
       .. MAX_PASSES .. " passes")
   end
   if self.passes > 1 then
@@ -404,8 +404,8 @@ end
 -- Raises the error for a coroutine that switched to other code of the kernel
 -- inside the region, or out of it: regions would no longer nest.
 function Region:interleaved()
-  core.fail("loop-exit", ("a coroutine switched out of %s before its end\n  "
-    .. "let it yield outside of loops and branches of the kernel")
+  core.fail("loop-exit", ("a coroutine yielded inside %s\n  yield only outside "
+    .. "traced loops and branches")
     :format(self.what))
 end
 
@@ -413,8 +413,9 @@ end
 function Region:check_body()
   if core.region_depth() ~= self.depth then self:interleaved() end
   if fields.suspended() then
-    core.fail("loop-exit", ("a coroutine that began in %s has not come to its "
-      .. "end with it\n  let it end there, or take before what it gives")
+    core.fail("loop-exit", ("a coroutine that started in %s is still suspended "
+      .. "at its end\n  finish the coroutine there, or collect its values "
+      .. "before")
       :format(self.what))
   end
 end
@@ -435,7 +436,8 @@ end
 -- Ends the region.
 function Region:finish()
   self:remember()
-  if telling then report.tell(("  pass %d: no more"):format(self.passes)) end
+  if telling then report.tell(("  pass %d: nothing "
+    .. "new"):format(self.passes)) end
   fields.close(self.writes)
   state.open = self.outer
 end
@@ -500,8 +502,8 @@ function Region:check_metatables()
   if next(wanted) == nil then return end
   local _, place = next(fields.find(self:roots(), wanted))
   if place then
-    core.fail("loop-table-changed", ("'%s' gets another metatable in %s\n  "
-      .. "set it before, or make the table inside"):format(fields.name(place),
+    core.fail("loop-table-changed", ("the metatable of '%s' changes in %s\n  "
+      .. "set it before, or create the table inside"):format(fields.name(place),
       self.what))
   end
 end
@@ -551,9 +553,9 @@ function Region:check_tables()
   for _, slot in ipairs(self.view.slots) do
     local by = slot.t and carried[slot.t]
     if by then
-      core.fail("loop-table-changed", ("'%s' is another table at the end of "
-        .. "%s, and '%s' of the first one changed\n  either change the fields "
-        .. "of one table, or make a new one each time")
+      core.fail("loop-table-changed", ("'%s' is a different table at the end "
+        .. "of %s, and '%s' of the original table changed\n  either change the "
+        .. "fields of one table, or create a new one each time")
         :format(by, self.what, slot.name))
     end
   end
@@ -609,8 +611,8 @@ local function frame_of(loop)
       if rawequal(v, loop) and name == "(for state)" then return level - 1 end
     end
   end
-  core.fail("loop-exit", "cute.break_if in a coroutine that began in the loop"
-    .. "\n  leave the loop where it stands")
+  core.fail("loop-exit", "cute.break_if in a coroutine that started in the "
+    .. "loop\n  call it in the loop's own body")
 end
 
 -- Learns a slot's value where lanes leave. Returns true when it has to be
@@ -759,9 +761,9 @@ end
 function Region:result(i, results)
   if self.results.n == nil then self.results.n = results.n end
   if self.results.n ~= results.n then
-    core.fail("bad-argument", ("a function returns %d values here and %d "
-      .. "there\n  cute.return_if(condition, values...) gives what its return "
-      .. "does"):format(self.results.n, results.n))
+    core.fail("bad-argument", ("cute.return_if: %d values here, but the "
+      .. "function's other return has %d\n  return the same number of values "
+      .. "everywhere"):format(self.results.n, results.n))
   end
   self.results[i] = self.results[i] or {name = "result " .. i}
   return self.results[i]

@@ -33,19 +33,19 @@ report.suggestions = {
   ["inadmissible"] = "print both operands, or run the call in "
     .. "cute.explain(function() ... end)",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "
-    .. "vector starts on its own size",
+    .. "vector starts at a multiple of its size",
   ["smem-budget"] = "use fewer stages or a smaller tile",
-  ["register-index"] = "index fragments with loop numbers of a plain "
-    .. "`for i = 0, n do`, which unrolls",
-  ["in-flight"] = "warpgroup.fence(), the MMAs, commit_group(), "
-    .. "wait_group(0): only then are their registers anybody's",
+  ["register-index"] = "index fragments with the variable of a plain `for i = "
+    .. "0, n do`, which unrolls",
+  ["in-flight"] = "call warpgroup.fence(), the MMAs, commit_group(), "
+    .. "wait_group(0); use their registers only after that",
   ["wrong-arch"] = "choose another atom, or another --arch",
   ["traced-in-lua"] = "use the cute function: a:lt(b), cute.when(cond, f), "
     .. "cute.range(n), cute.min(a, b)",
   ["unused-boolean"] = "Lua's `if` cannot test a traced value: use "
     .. "cute.when(cond, function() ... end)",
   ["loop-type-changed"] = "convert in the loop, so that the local or field "
-    .. "keeps the type that it had before it",
+    .. "keeps the type that it had before the loop",
   ["loop-table-changed"] = "make the table with all its fields before the "
     .. "loop or branch",
   ["loop-exit"] = "use cute.loop(cond, body), or cute.when around the rest "
@@ -57,9 +57,9 @@ report.suggestions = {
   ["foreign-value"] = "pass it as an argument of the kernel",
   ["not-tracing"] = "call it inside cute.kernel(name, function(...) ... end)",
   ["inside-kernel"] = "do it before the kernel and use the result inside",
-  ["in-graph"] = "wait, and look at results, behind graph:launch()",
+  ["in-graph"] = "wait, and read results, after graph:launch()",
   ["closed"] = "use it before its close() or the end of its block",
-  ["kernel-fault"] = "--traceback shows all that is known of each",
+  ["kernel-fault"] = "--traceback shows all details of each fault",
   ["internal"] = "please report this with the script",
 }
 

@@ -247,10 +247,10 @@ function sign.list(what, t)
   while rawget(t, n + 1) ~= nil do n = n + 1 end
   for k in next, t, n > 0 and n or nil do
     if math.type(k) == "integer" and k > n then
-      core.fail("bad-argument", ("%s has an entry [%d] and none in front, "
-        .. "[%d]: a list has no gaps"):format(what, k, n + 1))
+      core.fail("bad-argument", ("%s has an entry [%d] but no entry [%d]: a "
+        .. "list must not have gaps"):format(what, k, n + 1))
     elseif math.type(k) ~= "integer" or k < 1 then
-      core.fail("bad-argument", ("%s is a list, and has the key %s"):format(
+      core.fail("bad-argument", ("%s is a list, but has the key %s"):format(
         what, core.show(k)))
     end
   end
@@ -358,15 +358,15 @@ local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
 
 local function advice(name, names)
   if NO_TYPES[name] then
-    return "\n  no kernel computes with that element type: cute.Float8E4M3FN, "
-      .. "Float8E5M2, Float8E8M0FNU, Uint128 are there"
+    return "\n  kernels do not support that element type; supported: "
+      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
   end
   if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
   local near = sign.nearest(name, names)
   near = near and "\n  nearest: " .. near or ""
   for _, part in ipairs(LATER) do
     if name:lower():find(part, 1, true) then
-      return "\n  what only Blackwell has is not there yet" .. near
+      return "\n  features specific to Blackwell are not supported yet" .. near
     end
   end
   if near == "" and #names <= 12 then

@@ -39,136 +39,147 @@ simreport.Report = sign.extensible("report", Report,
 
 --- Advice by kind.
 simreport.ADVICE = {
-  ["out-of-bounds"] = "predicate the access, or see whether the tile and "
-    .. "the tensor's shape fit",
+  ["out-of-bounds"] = "predicate the access, or check that the tile divides "
+    .. "the tensor's shape",
   ["misaligned"] = "use a narrower copy, or pad the layout so that every "
-    .. "vector starts on its own size, and boxes of TMA on 16 bytes",
-  ["uninitialised"] = "nobody wrote this before: is an initialisation, a "
-    .. "copy or a barrier missing?",
-  ["unwritten"] = "is a tile, a rest or a branch missing? Where others are to "
-    .. "write them: hand over the part, or say cute.undefined_ok(tensor)",
-  ["async-in-flight"] = "put cp_async_wait_group(n) with a smaller n, and "
+    .. "vector starts at a multiple of its size, and TMA boxes at a multiple "
+    .. "of 16 bytes",
+  ["uninitialised"] = "nothing wrote this before: is an initialisation, a copy "
+    .. "or a barrier missing?",
+  ["unwritten"] = "is a tile, a remainder or a branch missing? If these "
+    .. "elements are written elsewhere, pass only the part that is written "
+    .. "here, or call cute.undefined_ok(tensor)",
+  ["async-in-flight"] = "add cp_async_wait_group(n) with a smaller n, and "
     .. "sync_threads(), before the read",
   ["race"] = "put sync_threads() between the two lines",
   ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
-  ["block-race"] = "let one block do it, use atomics, or hand over with a "
-    .. "release and an acquire for the gpu",
-  ["divergent"] = "move it out of the branch, so that all threads come, or "
-    .. "name those that come in its mask, where it has one",
-  ["inactive-lane"] = "read lanes of the mask only: a narrower width, or a "
-    .. "mask with more lanes",
-  ["unstarted-block"] = "meet the cluster before (cluster_arrive, "
-    .. "cluster_wait): then all of its blocks run",
-  ["exited-block"] = "let the block wait for it, or meet the cluster once more "
-    .. "(cluster_arrive, cluster_wait) before it ends",
+  ["block-race"] = "let one block do it, use atomics, or synchronize with a "
+    .. "release and an acquire of gpu scope",
+  ["divergent"] = "move it out of the branch, so that all threads execute it, "
+    .. "or, if it has a mask, name only the threads that execute it",
+  ["inactive-lane"] = "read only from lanes in the mask: use a narrower width, "
+    .. "or a mask with more lanes",
+  ["unstarted-block"] = "use a cluster barrier first (cluster_arrive, "
+    .. "cluster_wait): after it, all blocks of the cluster are running",
+  ["exited-block"] = "let the block wait for it, or add a cluster barrier "
+    .. "(cluster_arrive, cluster_wait) before the block exits",
   ["index-overflow"] = "compute it in i64: x:to(cute.i64) * y",
   ["signed-overflow"] = "compute it in i64, x:to(cute.i64) + y, or in u32, "
     .. "which wraps: x:to(cute.u32) + y",
   ["wrong-layout"] = "make the extents multiples of the tile, keep the layout "
-    .. "static, or divide it mode by mode",
-  ["registers"] = "setmaxregister_decrease gives registers back, "
-    .. "setmaxregister_increase takes them",
-  ["barrier-mismatch"] = "all that use a barrier must name the same number "
-    .. "of threads and come once",
-  ["bad-metadata"] = "cute.nvgpu.sparse.compress makes metadata of a matrix, "
-    .. "partition_E deals it out",
-  ["warpgroup-mismatch"] = "all 128 threads of a warpgroup come to each of "
-    .. "its MMAs, with the same operands: descriptors by make_warp_uniform",
-  ["deadlock"] = "some threads, or bytes, never come to the barrier that "
-    .. "others wait at",
-  ["dependent-launch"] = "cute.arch.griddepcontrol_wait() before the first "
-    .. "access to memory that the launches share",
-  ["division-by-zero"] = "keep the divisor from being 0, or choose with "
-    .. "cute.where what is used",
-  ["runaway"] = "does the loop end? otherwise raise the budget option",
+    .. "static, or partition it mode by mode",
+  ["registers"] = "setmaxregister_decrease releases registers, "
+    .. "setmaxregister_increase requests them",
+  ["barrier-mismatch"] = "all threads that use a barrier must name the same "
+    .. "number of threads and arrive once",
+  ["bad-metadata"] = "create the metadata of a matrix with "
+    .. "cute.nvgpu.sparse.compress and partition it with partition_E",
+  ["warpgroup-mismatch"] = "all 128 threads of a warpgroup must execute each "
+    .. "of its MMAs with the same operands: pass descriptors through "
+    .. "make_warp_uniform",
+  ["deadlock"] = "some threads or bytes never arrive at the barrier that other "
+    .. "threads wait at",
+  ["dependent-launch"] = "call cute.arch.griddepcontrol_wait() before the "
+    .. "first access to memory that the launches share",
+  ["division-by-zero"] = "make sure that the divisor is not 0, or select a "
+    .. "safe divisor with cute.where",
+  ["runaway"] = "check that the loop ends; if it does, raise the budget option",
 }
 
 --- Advice where the message is more specific: kind, pattern, advice, and the
 -- role of the second line.
 local SPECIAL = {
-  {"block-race", "takes a number", "let who draws the last number of all put "
-    .. "it back: the tiles and one more for each that draws"},
-  {"race", "thread's read, with no", "PTX orders accesses through two proxies "
-    .. "by a fence between them: fence_view_async_shared() in the threads that "
-    .. "read, before they arrive, or in the one that copies, behind its wait"},
+  {"block-race", "takes a number", "let the block that draws the last number "
+    .. "reset the counter: it counts all tiles, plus one for each block that "
+    .. "draws"},
+  {"race", "thread's read, with no", "PTX needs a fence between accesses "
+    .. "through two proxies: call fence_view_async_shared() in the threads "
+    .. "that read, before they arrive, or in the thread that copies, after its "
+    .. "wait"},
   {"race", "one warp's wait_group", "PTX orders only this warp's reads; wait "
-    .. "for the others by a barrier or an mbarrier"},
-  {"race", "fence_proxy.*global", "fence_proxy(\"async.global\") in the "
-    .. "threads that wrote, before they hand it over, or in the one that "
-    .. "copies, behind its acquire"},
+    .. "for the other warps' reads with a barrier or an mbarrier"},
+  {"race", "fence_proxy.*global", "call fence_proxy(\"async.global\") in the "
+    .. "threads that wrote, before they release it, or in the thread that "
+    .. "copies, after its acquire"},
   {"race", "fence_proxy", "call fence_view_async_shared() in the threads that "
-    .. "wrote, then meet at a barrier"},
-  {"race", "two warps write", "let one thread write it, or use an atomic; "
-    .. "where one comes after the other, sync_threads() in between"},
-  {"warp-race", "two lanes", "let one lane write it, or use an atomic; where "
-    .. "one comes after the other, cute.arch.sync_warp() in between"},
-  {"race", "cp.async that is in flight", "wait for it before: "
-    .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
-  {"warp-race", "cp.async that is in flight", "wait for it before: "
-    .. "cp_async_wait_group(n), or the mbarrier that tells that all have read"},
-  {"exited-block", "copy to or from", "wait before the end: for a load at "
-    .. "its mbarrier, for a store cp_async_bulk_commit_group() and "
-    .. "cp_async_bulk_wait_group(0) in its thread"},
-  {"mbarrier", "at once when [1-9]", "mbarrier_init counts the threads that "
-    .. "arrive in a phase: make it for as many, or let one lane arrive"},
-  {"race", "by wgmma", "warpgroup.wait_group(n) before the stage is handed "
-    .. "back, and whoever fills it waits until it is"},
-  {"race", "not waited for", "wait for it (by its mbarrier, "
+    .. "wrote, then synchronize at a barrier"},
+  {"race", "two warps write", "let one thread write it, or use an atomic; if "
+    .. "one write must follow the other, put sync_threads() in between"},
+  {"warp-race", "two lanes", "let one lane write it, or use an atomic; if one "
+    .. "write must follow the other, put cute.arch.sync_warp() in between"},
+  {"race", "cp.async that is in flight", "wait for it first: "
+    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
+  {"warp-race", "cp.async that is in flight", "wait for it first: "
+    .. "cp_async_wait_group(n), or the mbarrier that all readers arrive at"},
+  {"exited-block", "copy to or from", "wait before the block exits: for a "
+    .. "load, at its mbarrier; for a store, with cp_async_bulk_commit_group() "
+    .. "and cp_async_bulk_wait_group(0) in its thread"},
+  {"mbarrier", "at once when [1-9]", "initialize the mbarrier with the number "
+    .. "of threads that arrive in a phase, or let one lane arrive"},
+  {"race", "by wgmma", "call warpgroup.wait_group(n) before the stage is "
+    .. "released, and let the producer wait for the release"},
+  {"race", "not waited for", "wait for it (at its mbarrier, or with "
     .. "cp_async_bulk_wait_group or warpgroup.wait_group), then at a barrier"},
-  {"race", "another block", "cluster_arrive() and cluster_wait() between the "
-    .. "two lines, or an mbarrier with scope = \"cluster\" for both sides "
-    .. "(PipelineTmaAsync {scope = \"cluster\"})"},
-  {"warp-race", "not waited for", "let one lane start it, "
-    .. "cute.when(tid:eq(0), ...), or wait between the two"},
-  {"async-in-flight", "no group", "cp_async_commit_group() behind the copy, "
-    .. "then cp_async_wait_group(n); or let it arrive at an mbarrier "
+  {"race", "another block", "put cluster_arrive() and cluster_wait() between "
+    .. "the two lines, or use an mbarrier with scope = \"cluster\" for both "
+    .. "sides (PipelineTmaAsync {scope = \"cluster\"})"},
+  {"warp-race", "not waited for", "let one lane start it, cute.when(tid:eq(0), "
+    .. "...), or wait between the two copies copies"},
+  {"async-in-flight", "no group", "call cp_async_commit_group() after the "
+    .. "copy, then cp_async_wait_group(n); or let it arrive at an mbarrier "
     .. "(PipelineAsync {cp_async = true})"},
-  {"async-in-flight", "global memory", "cp_async_bulk_wait_group(n), not read "
-    .. "alone, in the thread that stores, then a barrier", "the store"},
+  {"async-in-flight", "global memory", "call cp_async_bulk_wait_group(n), "
+    .. "without `read`, in the thread that stores, then a "
+    .. "barrier", "the store"},
   {"async-in-flight", "bulk copy", "wait for its mbarrier before the read"},
-  {"tensor-map", "not released", "fence_tma_desc_release() in the thread that "
-    .. "changed it, or cp_fence_tma_desc_release() from shared memory"},
-  {"tensor-map", "not acquired", "fence_tma_desc_acquire() in the thread that "
-    .. "copies, behind a barrier"},
-  {"tensor-map", "wait for bulk loads", "by PTX a bulk load ends at its "
-    .. "mbarrier alone: wait there before the map changes"},
-  {"tensor-map", "in flight", "wait for the copies by it, then change it"},
-  {"tensor-map", "more elements",
-    "the tensor that update_tma_descriptor was given "
-    .. "must lie in its buffer"},
-  {"tensor-map", "no valid", "copy_tensormap() of this atom first"},
-  {"mbarrier", "in use in the memory",
-    "an mbarrier's memory holds no data before "
-    .. "mbarrier_inval: is this index too large, or the memory used twice?"},
-  {"mbarrier", "which never ends", "wait with the state that goes round the "
-    .. "ring (producer_tail: the producer's), or let others arrive behind it"},
-  {"mbarrier", "instead of another", "mbarrier_init counts all that arrive "
-    .. "in a phase (of a pipeline: its producer_group, its consumer_group), "
-    .. "and who arrives again waits for its end before (for a stage: until it "
-    .. "is empty)"},
-  {"mbarrier", "counts %d+ arrival", "an arrival too many, or one of the next "
-    .. "phase: wait for the end of this one (for a stage: until it is empty)"},
-  {"registers", "all warps", "all four warps of a warpgroup execute one "
-    .. "setmaxnreg: outside of the branch, or in one for whole warpgroups "
+  {"tensor-map", "not released", "call fence_tma_desc_release() in the thread "
+    .. "that changed it, or cp_fence_tma_desc_release() from shared memory"},
+  {"tensor-map", "not acquired", "call fence_tma_desc_acquire() in the thread "
+    .. "that copies, after a barrier"},
+  {"tensor-map", "wait for bulk loads", "in PTX only its mbarrier signals the "
+    .. "end of a bulk load: wait there before the map changes"},
+  {"tensor-map", "in flight", "wait for the copies that use the map, then "
+    .. "change it"},
+  {"tensor-map", "more elements", "the tensor passed to update_tma_descriptor "
+    .. "must lie within its buffer"},
+  {"tensor-map", "no valid", "call copy_tensormap() of this atom first"},
+  {"mbarrier", "in use in the memory", "an mbarrier's memory cannot hold data "
+    .. "before mbarrier_inval: is this index too large, or is the memory used "
+    .. "twice?"},
+  {"mbarrier", "which never ends", "wait with the state that advances around "
+    .. "the ring (in producer_tail, the producer's), or let other threads "
+    .. "arrive after it"},
+  {"mbarrier", "instead of another", "initialize the mbarrier with the number "
+    .. "of all arrivals in a phase (in a pipeline, producer_group or "
+    .. "consumer_group); a thread must wait for the end of the phase before it "
+    .. "arrives again (for a stage, until it is empty)"},
+  {"mbarrier", "counts %d+ arrival", "this arrival is one too many, or belongs "
+    .. "to the next phase: wait for the end of this phase (for a stage, until "
+    .. "it is empty)"},
+  {"registers", "all warps", "all four warps of a warpgroup must execute the "
+    .. "same setmaxnreg: put it outside the branch, or branch by warpgroup "
     .. "(warp_idx() // 4)"},
-  {"registers", "next setmaxnreg", "a barrier for the 128 threads of the "
+  {"registers", "next setmaxnreg", "put a barrier for the 128 threads of the "
     .. "warpgroup, or sync_threads(), between the two"},
-  {"barrier-mismatch", "previous phase",
-    "let those who come wait for it, or for "
-    .. "who waited there; roles have barriers of their own"},
-  {"deadlock", "last written", "who was to store what this waits for?",
+  {"barrier-mismatch", "previous phase", "let the arriving threads wait for "
+    .. "the barrier's last round; give each role a barrier of its own"},
+  {"deadlock", "last written", "which thread should store the value that this "
+    .. "waits for?",
     "the last store"},
-  {"deadlock", "never written", "who was to store what this waits for?"},
-  {"deadlock", "bytes", "a TMA load brings the tx_bytes of its atom, whole "
-    .. "boxes, whatever of them lies outside: expect all that come"},
+  {"deadlock", "never written", "which thread should store the value that "
+    .. "this waits for?"},
+  {"deadlock", "bytes", "a TMA load transfers the tx_bytes of its atom, whole "
+    .. "boxes, including elements outside the tensor: expect all of these "
+    .. "bytes"},
 }
 
 -- Advice for a race of a line with itself, on a read-modify-write.
 local ONE_LINE = {
-  ["race"] = "many add to one element by an atomic (cute.arch.atomic_add); "
-    .. "else read, sync_threads(), then write",
-  ["warp-race"] = "many add to one element by an atomic "
-    .. "(cute.arch.atomic_add); else read, cute.arch.sync_warp(), then write",
+  ["race"] = "to add to one element from many threads, use an atomic "
+    .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
+  ["warp-race"] = "to add to one element from many threads, use an atomic "
+    .. "(cute.arch.atomic_add); otherwise read, cute.arch.sync_warp(), then "
+    .. "write",
 }
 
 local function at(file, line)
@@ -179,19 +190,20 @@ simreport.at = at
 
 local BARRIERS = {["race"] = "sync_threads()",
                   ["warp-race"] = "cute.arch.sync_warp()"}
-local ATOMIC = "many add to one element by an atomic (cute.arch.atomic_add); "
-  .. "else "
-local FAR = "cluster_arrive() and cluster_wait() %s, or an mbarrier with scope "
-  .. "= \"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})"
+local ATOMIC = "to add to one element from many threads, use an atomic "
+  .. "(cute.arch.atomic_add); otherwise "
+local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
+  .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
+  .. "\"cluster\"})"
 
 -- Returns where the barrier belongs.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
   if r.way == "again" and same then
-    where = "behind the line, before it runs again"
+    where = "after the line, before it runs again"
   elseif r.way == "again" then
-    where = ("behind %s, before %s runs again"):format(at(r.file2, r.line2),
+    where = ("after %s, before %s runs again"):format(at(r.file2, r.line2),
       at(r.file, r.line))
   elseif same then
     where = "between the write and the read"
@@ -206,8 +218,8 @@ local function on_the_way(r)
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
   if r.message:find "write one element" then
-    return ("let one %s write it, or use an atomic; where one comes after the "
-      .. "other, %s %s"):format(r.kind == "race" and "thread" or "lane",
+    return ("let one %s write it, or use an atomic; if one write must follow "
+      .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",
       barrier, r.way == "straight" and "in between" or where)
   end
   local reads = r.message:find "^read" ~= nil
@@ -219,7 +231,7 @@ local function on_the_way(r)
     where = ("put %s %s"):format(barrier, where)
   end
   if loop and r.way ~= "loop" then
-    where = ("%s; and one %s, where its steps use the same elements"):format(
+    where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
   -- A line that reads, then writes.
@@ -229,52 +241,57 @@ end
 
 -- Advice by kind and `lack`.
 local LACKS = {
-  ["async-in-flight barrier"] = "put sync_threads() behind the "
+  ["async-in-flight barrier"] = "put sync_threads() after the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
   ["async-in-flight wait"] = "wait for its mbarrier before the read",
   ["async-in-flight parity"] = "wait for the parity of this phase: 0 for the "
     .. "first, then 1, 0, ...",
-  ["async-in-flight bytes"] = "expect the bytes of all that is copied: a TMA "
-    .. "load brings the tx_bytes of its atom",
-  ["async-in-flight turn"] = "before the copy wait until all have read: an "
-    .. "mbarrier that they arrive at, of their number",
-  ["uninitialised wait"] = "a copy brings it: wait at its mbarrier before the "
+  ["async-in-flight bytes"] = "expect the bytes of all copies: a TMA load "
+    .. "transfers the tx_bytes of its atom",
+  ["async-in-flight turn"] = "before the copy, wait until all threads have "
+    .. "read: use an mbarrier that counts all of them and that they arrive at",
+  ["uninitialised wait"] = "a copy writes it: wait at its mbarrier before the "
     .. "read, for its stage and parity",
   ["uninitialised parity"] = "wait for the parity of this phase: 0 for the "
     .. "first, then 1, 0, ...",
-  ["uninitialised roles"] = "other threads write it: they arrive at an "
-    .. "mbarrier behind the write, who reads waits there, for the same stage "
-    .. "and its parity",
+  ["uninitialised roles"] = "other threads write it: let them arrive at an "
+    .. "mbarrier after the write, and let the readers wait there for the same "
+    .. "stage and its parity",
   ["race wait"] = "wait at the mbarrier that it completes before the read",
   ["race parity"] = "the wait at the mbarrier that it completes passed too "
     .. "early: wait for the parity of this phase",
-  ["race roles"] = "arrive at an mbarrier, or a named barrier, behind the "
-    .. "write, and wait there before the read: these threads have no "
-    .. "sync_threads() in common",
+  ["race roles"] = "arrive at an mbarrier, or a named barrier, after the "
+    .. "write, and wait there before the read: these threads have no common "
+    .. "sync_threads()",
   ["race barrier"] = "its own threads waited for it; put sync_threads(), or an "
     .. "mbarrier that they arrive at, between their wait and this line",
-  ["race issuer"] = "a wait counts for the threads alone that started it: let "
-    .. "those wait, then meet the others at a barrier",
-  ["async-in-flight read"] = "cp_async_bulk_wait_group(n), not read alone: "
-    .. "cp_async_bulk_wait_group(n, true) waits until the source was read, not "
-    .. "for what is written",
-  ["block-race read"] = "cp_async_bulk_wait_group(n, true) waits until the "
-    .. "source was read: before others are told, wait without `read`",
-  ["race turn"] = "before it is filled anew, wait until all have read: an "
-    .. "mbarrier that each reader arrives at behind its read, made for as many",
-  ["race turn far"] = "before it is filled anew, wait until all have read: an "
-    .. "mbarrier that the readers of all these blocks arrive at, with scope = "
-    .. "\"cluster\" for both sides (PipelineTmaAsync {scope = \"cluster\"})",
-  ["deadlock first"] = "nobody has read what was never filled: who fills "
-    .. "waits for parity 1 in the first round, then 0, 1, ...",
-  ["deadlock parity"] = "a wait here passed for a phase that was not over: who "
-    .. "reads waits for parity 0 first, then 1, 0, ...",
-  ["deadlock count"] = "mbarrier_init counts the arrivals of a phase: make it "
-    .. "for as many as come, or let the others come",
-  ["deadlock nobody"] = "no thread that is left comes there: make it for "
-    .. "those that do, or let the others come",
-  ["deadlock bytes"] = "a TMA load brings the tx_bytes of its atom, whole "
-    .. "boxes, whatever of them lies outside: expect all that come",
+  ["race issuer"] = "a wait counts only for the threads that started the copy: "
+    .. "let them wait, then synchronize with the others at a barrier",
+  ["async-in-flight read"] = "call cp_async_bulk_wait_group(n) without `read`: "
+    .. "cp_async_bulk_wait_group(n, true) waits only until the source is read, "
+    .. "not until the copy is written",
+  ["block-race read"] = "cp_async_bulk_wait_group(n, true) waits only until "
+    .. "the source is read: before you signal other threads, wait without "
+    .. "`read`",
+  ["race turn"] = "before it is refilled, wait until all threads have read: "
+    .. "use an mbarrier that counts the readers, each of which arrives after "
+    .. "its read",
+  ["race turn far"] = "before it is refilled, wait until all threads have "
+    .. "read: use an mbarrier that the readers of all these blocks arrive at, "
+    .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
+    .. "\"cluster\"})",
+  ["deadlock first"] = "an empty stage needs no reader in the first round: let "
+    .. "the producer wait for parity 1 first, then 0, 1, ...",
+  ["deadlock parity"] = "a wait here passed before its phase was complete: let "
+    .. "the readers wait for parity 0 first, then 1, 0, ...",
+  ["deadlock count"] = "initialize the mbarrier with the number of threads "
+    .. "that arrive in a phase, or let the missing threads arrive",
+  ["deadlock nobody"] = "no running thread arrives there: initialize the "
+    .. "mbarrier with the number of threads that do, or let the missing "
+    .. "threads arrive",
+  ["deadlock bytes"] = "a TMA load transfers the tx_bytes of its atom, whole "
+    .. "boxes, including elements outside the tensor: expect all of these "
+    .. "bytes",
 }
 LACKS["async-in-flight issuer"] = LACKS["race issuer"]
 
@@ -295,7 +312,8 @@ local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
-      return ("the wait left its group pending: %s(%d) waits for it, too")
+      return ("the wait leaves its group pending: %s(%d) waits for that group "
+        .. "too")
         :format(call, r.most)
     end
   end
@@ -410,8 +428,8 @@ local function stores_outside(lines, add)
   end
   for _, one in ipairs(list) do
     if one.count > 0 and one.sectors == 0 then
-      add(one.place, ("no box that this TMA store writes has an element "
-        .. "inside of tensor '%s': nothing is stored"):format(one.tensor))
+      add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
+        .. "nothing is stored"):format(one.tensor))
     end
   end
 end
@@ -424,7 +442,7 @@ function simreport.reliance(r)
   local place, other = at(r.file, r.line), at(r.file2, r.line2)
   local text = ("%s: %s"):format(place or "?", r.message)
   if other then text = ("%s (the other: %s)"):format(text, other) end
-  return core.visible(("%s; relies on the card: %s"):format(text,
+  return core.visible(("%s; PTX does not guarantee this: %s"):format(text,
     (simreport.words_on(r))))
 end
 
@@ -442,14 +460,14 @@ function Report:notes()
   stores_outside(self.lines, add)
   program.unread = program.unread or core.sim_unread(program.fn)
   for _, o in ipairs(program.unread) do
-    add(at(o.file, o.line), ("shared tensor '%s' is filled here and never "
+    add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
       .. "read"):format(o.name))
   end
   local f = self.few
   if f then
     add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
-      .. "never stored to: mode %d ends at %d of %d, each block stores %d "
-      .. "there; is the grid too small?"):format(f.none, f.all, f.tensor,
+      .. "never written: the stores along mode %d end at %d of %d, %d for each "
+      .. "block; is the grid too small?"):format(f.none, f.all, f.tensor,
       f.mode, f.from, f.extent, f.each))
   end
   return list

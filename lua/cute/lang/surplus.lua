@@ -38,8 +38,8 @@ function surplus.check(callee, fixed, inner)
   if not to then return nil end
   local name, parameters = to:match "^([^(]+)(.*)$"
   if not takes_more(name, parameters, fixed) then return nil end
-  return ("%s is given x, y and z of %s\n  write (%s()) in parentheses for x "
-    .. "alone, or name the component: local x, y, z = %s()"):format(name,
+  return ("%s gets x, y and z of %s\n  write (%s()) in parentheses for x only, "
+    .. "or name the component: local x, y, z = %s()"):format(name,
     from, from, from)
 end
 

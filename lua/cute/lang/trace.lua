@@ -40,15 +40,15 @@ function Loop:__close(err)
   if err == nil then
     core.fail("loop-exit", "break, return or goto out of a traced loop: its "
       .. "body is traced once for all iterations\n  cute.break_if(condition) "
-      .. "leaves it where the condition holds")
+      .. "leaves the loop")
   end
 end
 
 -- The iterator of the generic for; its caller is the function with the loop.
 local function next_pass(loop)
   if getmetatable(loop) ~= Loop then
-    core.fail("bad-argument", "cute.range was called by hand: it is for `for k "
-      .. "in cute.range(n) do`")
+    core.fail("bad-argument", "cute.range was called outside a for loop: write "
+      .. "`for k in cute.range(n) do`")
   end
   local level = 2
   core.hook(false)
@@ -93,7 +93,7 @@ local function limits(what, a, b, step, opts)
         :format(what, core.show(v)))
     end
   end
-  if step == 0 then core.fail("bad-argument", what .. ": a step of 0") end
+  if step == 0 then core.fail("bad-argument", what .. ": the step is 0") end
   opts = opts or {}
   core.check_options(opts, "unroll")
   local v = opts.unroll
@@ -134,7 +134,7 @@ function trace.range_constexpr(a, b, step)
   for _, v in ipairs {lo, hi, by} do
     if not math.type(v) then
       core.fail("needs-static", "cute.range_constexpr: a limit is traced\n  "
-        .. "cute.range(...) makes a loop of the kernel")
+        .. "write cute.range(...) for a traced loop")
     end
   end
   return host_range(lo, hi, by)
@@ -149,8 +149,8 @@ end
 local function run_body(f)
   if select("#", f()) > 0 then
     core.fail("bad-argument", "cute.loop: the function returned a value, which "
-      .. "nothing takes\n  assign it to a local of the kernel: locals come "
-      .. "out of it")
+      .. "is not used\n  assign it to a local of the kernel, which keeps its "
+      .. "value after the loop")
   end
 end
 
@@ -238,8 +238,8 @@ end
 function trace.break_if(cond)
   local region = core.tracing() and regions.innermost()
   if not region or region.leavable ~= "loop" then
-    core.fail("loop-exit", ("cute.break_if(%s): there is no loop of the kernel "
-      .. "here (cute.range, cute.loop)"):format(core.show(cond)))
+    core.fail("loop-exit", ("cute.break_if(%s): it is not inside a traced loop "
+      .. "(cute.range, cute.loop)"):format(core.show(cond)))
   end
   cond = leaving("cute.break_if", cond)
   if cond == nil then return end
@@ -261,8 +261,8 @@ function trace.return_if(cond, ...)
   if cond == nil then return end
   if not core.tracing() then
     if on_host == 0 then
-      core.fail("not-tracing", "cute.return_if is only meaningful inside a "
-        .. "kernel, or in a function of cute.func")
+      core.fail("not-tracing", "cute.return_if works only inside a kernel or a "
+        .. "function created by cute.func")
     end
     error(setmetatable(table.pack(...), Left), 0)
   end
@@ -275,9 +275,9 @@ function trace.return_if(cond, ...)
     return
   end
   if select("#", ...) > 0 then
-    core.fail("bad-argument", "cute.return_if: a kernel returns nothing\n  a "
-      .. "function that returns early is made by cute.func(function(...) ... "
-      .. "end)")
+    core.fail("bad-argument", "cute.return_if: a kernel cannot return "
+      .. "values\n  write cute.func(function(...) ... end) for a function that "
+      .. "returns early")
   end
   core.leave_if(cond)
 end
@@ -342,8 +342,8 @@ local Var = {}
 
 --- Raises [type-mismatch]: compare and convert `v.value` instead.
 local function bare()
-  core.fail("type-mismatch", "a cute.var was used like a number\n  "
-    .. "v.value is the number that it holds now")
+  core.fail("type-mismatch", "a cute.var was used as a number\n  write v.value "
+    .. "for its current value")
 end
 for event in ([[add sub mul div idiv mod pow unm band bor bxor shl shr bnot
   concat lt le eq]]):gmatch "%l+" do Var["__" .. event] = bare end
@@ -419,9 +419,9 @@ local function is_known()
   if known == nil then
     known = bytecode.known()
     if not known then
-      io.stderr:write("cutelua: warning: this Lua's code is not that of Lua "
-        .. "5.4: == and ~= beside traced values go unnoticed, and what loops "
-        .. "change in tables is not carried\n")
+      io.stderr:write("cutelua: warning: this Lua's bytecode is not that of "
+        .. "Lua 5.4: == and ~= on traced values are not detected, and changes "
+        .. "to table fields in loops are lost\n")
     end
   end
   return known
@@ -436,10 +436,10 @@ local HINTS = {
     .. "the device: use cute.printf(...)"},
   {"got cute%.value", "a traced value exists only on the device"},
   {"a cute%.value value", "a traced value exists only on the device"},
-  {"arithmetic on a nil value %(field '%?'%)", "a traced value is no key of "
-    .. "a plain table: use a tensor, or cute.where"},
-  {"attempt to index a nil value %(field '%?'%)", "a traced value is no key "
-    .. "of a plain table: use a tensor, or cute.where"},
+  {"arithmetic on a nil value %(field '%?'%)", "a traced value cannot be the "
+    .. "key of a plain table: use a tensor, or cute.where"},
+  {"attempt to index a nil value %(field '%?'%)", "a traced value cannot be "
+    .. "the key of a plain table: use a tensor, or cute.where"},
 }
 
 local function explain(message)
@@ -488,7 +488,7 @@ function trace.run(name, func, opts, ...)
     end
     if opts.numbers and type(message) == "string"
       and is_static(message, opts.in_table) then
-      message = message .. "\n  an argument that Lua has to know is given as "
+      message = message .. "\n  pass an argument that Lua must know as "
         .. "cute.constexpr(n)"
     end
     return report.keep(message, name)

@@ -96,8 +96,8 @@ end
 ---@param value any
 ---@param known boolean are all its ends nil or that value?
 function undefined.after(region, slot, value, known)
-  return make(region, slot, ("'%s' is nil before this %s and %s after it\n"
-    .. "  give it a value before, or use it inside alone (the %s is in line "
+  return make(region, slot, ("'%s' is nil before this %s and %s after it\n  "
+    .. "give it a value before, or use it only inside (the %s is in line "
     .. "%s)"):format(slot.name, region.form, show(value), region.form,
     region.line), value, known)
 end
@@ -105,9 +105,9 @@ end
 --- Returns the undefined value for a slot that the two ends of a branch set
 -- differently.
 function undefined.either(region, slot, yes, no)
-  return make(region, slot, ("'%s' is %s in one branch and %s in the other: "
-    .. "which, depends on the thread\n  use it inside the branches (in line "
-    .. "%s), or let both give one value"):format(slot.name, show(yes),
+  return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
+    .. "depending on the thread\n  use it inside the branches (in line %s), or "
+    .. "assign the same value in both"):format(slot.name, show(yes),
     show(yes) == show(no) and "another one" or show(no), region.line), nil,
     false)
 end
@@ -353,8 +353,8 @@ function undefined.differs(region, name)
     local r = records[v]
     if r.slot.name == name then value = r.value end
   end
-  core.fail("out-of-region", ("'%s' is nil at first and %s later, and then the "
-    .. "body of this %s does something else\n  give it a value before the %s "
+  core.fail("out-of-region", ("'%s' is nil at first and %s later, which "
+    .. "changes what the body of this %s does\n  give it a value before the %s "
     .. "in line %s"):format(name, value == nil and "something" or show(value),
     region.form, region.form, region.line))
 end

@@ -50,8 +50,8 @@ end
 function unused.check_iterators()
   for _, it in ipairs(iterators) do
     if it[3] and not it[1].begun then
-      error(("%s: %s is the iterator of a `for`, and none takes it "
-        .. "[bad-argument]\n  write for ... in %s do ... end"):format(it[3],
+      error(("%s: %s is an iterator that no `for` loop uses [bad-argument]\n  "
+        .. "write for ... in %s do ... end"):format(it[3],
         it[2], it[2]), 0)
     end
   end
@@ -80,7 +80,7 @@ end
 ---@param call table
 ---@param opts any
 function unused.called(call, opts)
-  core.fail("bad-argument", ("a call of kernel %s was called, with %s\n  write "
+  core.fail("bad-argument", ("a call of kernel %s was called with %s\n  write "
     .. "%s(...):launch {grid = g, block = b}"):format(call.kernel.name,
     core.show(opts), call.kernel.name))
 end

@@ -59,13 +59,15 @@ function capture.form(f)
     if not name then return form end
     local use = uses[i]
     if use and use.set then
-      return false, ("assigns '%s', which is outside of it: it keeps no state")
+      return false, ("assigns '%s', which is defined outside of it; such a "
+        .. "function cannot keep state")
         :format(name)
     end
     local keys = {}
     for k, only_read in pairs(use and use.keys or {}) do
       if not only_read then
-        return false, ("assigns '%s' of '%s': it keeps no state"):format(
+        return false, ("assigns '%s' of '%s'; such a function cannot keep "
+          .. "state"):format(
           tostring(k), name)
       end
       keys[#keys + 1] = k
@@ -123,8 +125,8 @@ end
 ---@return table
 function capture.of(f)
   if not is_users(f) and not core.signature(f) then
-    core.fail("bad-argument", ("%s: a function of Lua's own; one of the "
-      .. "script's, or of cute's, is needed"):format(core.show(f)))
+    core.fail("bad-argument", ("%s: this is a built-in Lua function; a "
+      .. "function of the script or of cute is needed"):format(core.show(f)))
   end
   local c = setmetatable({functions = {}, number = {}, slots = {}, parts = {},
                           children = {}, values = {}}, Capture)
@@ -208,8 +210,8 @@ end
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
     if a.written then
-      fail(self.functions[1], "stores in a tensor, which is outside of it: it "
-        .. "keeps no state")
+      fail(self.functions[1], "stores in a tensor, which is defined outside of "
+        .. "it; such a function cannot keep state")
     end
   end
 end
@@ -224,7 +226,7 @@ function capture.steady(g, read)
     local same = core.unchanged(read)
     local out = table.pack(g(...))
     if same and not core.unchanged(read) then
-      fail(g, "changes what is outside of it: it keeps no state")
+      fail(g, "changes values outside of it; such a function cannot keep state")
     end
     return table.unpack(out, 1, out.n)
   end

@@ -32,12 +32,12 @@ local choose = {}
 local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
 
-local WHY = {gemm_sm90 = "tensor cores of Hopper, fed by TMA",
-  moved = "tensor cores of Hopper, once they have what TMA and wgmma take",
+local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
+  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
   gemm_sm80 = "tensor cores by mma.sync, any strides",
   gemm_simt = "FMA units, any strides",
-  gemm_skinny = "few rows: weights come straight into registers",
-  gemm_int4 = "4-bit weights made numbers on their way to tensor cores"}
+  gemm_skinny = "few rows: weights are loaded directly into registers",
+  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
 
 local function before(x, y)
   if x.ns ~= y.ns then return x.ns < y.ns end
@@ -88,7 +88,8 @@ function choose.list(p)
       end
       if not kept then
         refused[#refused + 1] = {family.name, other
-          and "its sums are of " .. other or "none of its tiles suits that"}
+          and "it accumulates in " .. other or "none of its tiles has that "
+            .. "order of additions"}
       end
     end
   end
@@ -123,7 +124,8 @@ function choose.must(p)
   local c, refused = choose.choose(p)
   if c then return c end
   local out = {("no kernel multiplies %s by %s on %s%s"):format(p.a, p.b,
-    p.arch, p.order and (", with sums of %s (%s)"):format(p.order, p.promise)
+    p.arch, p.order and (", with additions in the order %s "
+      .. "(%s)"):format(p.order, p.promise)
     or "")}
   for _, r in ipairs(refused) do
     out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
@@ -144,7 +146,7 @@ local function words(c)
     end
   end
   return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
-    c.moved and (" with %s moved (%.1f us)"):format(c.moved.words,
+    c.moved and (" with %s repacked (%.1f us)"):format(c.moved.words,
       c.moved.ns / 1000) or "",
     c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
     c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
@@ -155,8 +157,8 @@ end
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead
-    and "  constant: B is read before the launch in front is done"
-    or "  constant: B waits for the launch in front like the rest"
+    and "  constant: B is read before the previous launch is complete"
+    or "  constant: B waits for the previous launch, like the other operands"
 end
 
 --- Returns a choice as text: the kernel, the reason, and the alternatives.

@@ -75,21 +75,24 @@ local function lead_of(name, t)
   for lead = 2, 1, -1 do
     if dense(t, lead) then
       if t.alignment % 16 ~= 0 then
-        like("%s begins at a multiple of %d bytes, not 16", name, t.alignment)
+        like("%s starts at a multiple of %d bytes; a multiple of 16 is "
+          .. "needed", name, t.alignment)
       end
       return lead
     end
   end
-  like("%s is %s, with elements between its own", name, t.layout)
+  like("%s is %s, which has gaps between its elements", name, t.layout)
 end
 
 -- Returns the number of elements from one matrix of a batch to the next.
 local function step_of(name, t)
   local step = t.stride[3] or 0
   if math.type(step) == nil then
-    like("%s is %s: its matrices are not all as far apart", name, t.layout)
+    like("%s is %s: the distance between its matrices is not "
+      .. "constant", name, t.layout)
   elseif step * t.element_type.bits % 128 ~= 0 then
-    like("matrices of %s are %d elements apart, no multiple of 16 bytes", name,
+    like("matrices of %s are %d elements apart, which is not a multiple of 16 "
+      .. "bytes", name,
          step)
   end
   return step
@@ -120,22 +123,24 @@ local function bias_of(p, call, leads)
   local bias = call.captured.values[1]
   local kind = kind_of(p, bias)
   if not kind then
-    like "of epilogues it is of a bias by columns, and relu behind it"
+    like("the only epilogue supported is a bias for each column, optionally "
+      .. "followed by relu")
   elseif p.a.bits ~= 16 or p.d ~= p.a or bias.element_type ~= p.d then
-    like("bias of %s with D of %s, of products of %s: all are of one type of "
-      .. "16 bits", bias.element_type, p.d, p.a)
+    like("the bias has type %s, D %s, the operands %s; all need the same "
+      .. "16-bit type", bias.element_type, p.d, p.a)
   elseif p.c or call.alpha or p.batches > 1 or leads[3] ~= 2 then
-    like "with a bias there is no alpha, no C, no batch, and D's rows are dense"
+    like("a bias cannot be combined with alpha, C or batches, and D's rows "
+      .. "must be dense")
   elseif cute.size(bias) > 1 and bias.stride[1] ~= 1 then
-    like("bias is %s, with elements between its own", bias.layout)
+    like("the bias is %s, which has gaps between its elements", bias.layout)
   end
   return {bias = bias, epilogue = kind == "bias_relu" and "relu" or nil}
 end
 
 local function recorded(p, leads, _, bias)
   if leads[1] ~= 2 or leads[2] ~= 2 or p.a.bits ~= 16 or p.d ~= p.a then
-    like("no card is here to ask, and what is known is of 16-bit floats with K "
-      .. "contiguous, and D of their type")
+    like("without a GPU, the order is known only for 16-bit floats with K "
+      .. "contiguous and D of the same type")
   elseif p.n % 8 == 0 and p.k % 8 == 0
     and (p.batches > 1 or p.m * p.n >= LARGE) then
     return 1
@@ -150,8 +155,8 @@ local function recorded(p, leads, _, bias)
       return other and other[p.m] or split
     end
   end
-  like("no card is here to ask how it divides K for %d x %d x %d, and nobody "
-    .. "wrote it down", p.m, p.n, p.k)
+  like("without a GPU, the split of K for %d x %d x %d is unknown: no "
+    .. "measurement was recorded", p.m, p.n, p.k)
 end
 
 -- Returns the number of parts of K that cuBLAS uses on this GPU.
@@ -165,8 +170,9 @@ local function asked(p, leads, steps, bias)
     m_major = leads[3] == 1}
   if not said then like("%s", why) end
   if said.algorithm ~= NVJET or not IN_F32[said.reduction] then
-    like("for %d x %d x %d it takes algorithm %d of cublasLt (tile %d, K in "
-      .. "%d, reduction %d), whose order of sums is its own", p.m, p.n, p.k,
+    like("for %d x %d x %d cuBLAS uses algorithm %d of cublasLt (tile %d, K in "
+      .. "%d, reduction %d), whose order of additions is not "
+      .. "supported", p.m, p.n, p.k,
       said.algorithm, said.tile, said.split, said.reduction)
   end
   return math.max(said.split, 1)
@@ -176,18 +182,21 @@ end
 local function check(p, call)
   local o = call.o
   if p.arch ~= "sm_90a" then
-    like("its order of sums is known on sm_90a, and the device is %s", p.arch)
+    like("the order of additions is known only on sm_90a, but the device is "
+      .. "%s", p.arch)
   elseif p.a ~= p.b or p.a.name ~= "bf16" and p.a.name ~= "f16"
     and p.a.name ~= "e4m3" then
-    like("known are products of bf16, f16 and e4m3, not of %s by %s", p.a, p.b)
+    like("only products of bf16, f16 and e4m3 are supported, not %s by "
+      .. "%s", p.a, p.b)
   elseif o.scale_a or o.scale_b or p.gated then
-    like("it is of D = alpha A B^T + beta C, without %s", p.gated and "gates"
+    like("only D = alpha A B^T + beta C is supported, without "
+      .. "%s", p.gated and "gates"
       or "scales")
   elseif p.c and (call.C.element_type ~= p.d or p.a.bits ~= 16) then
-    like("C of %s with D of %s, of products of %s: C is of D's type, and the "
-      .. "product of 16-bit floats", call.C.element_type, p.d, p.a)
+    like("C has type %s, D %s, the operands %s; C needs D's type, and the "
+      .. "operands must be 16-bit floats", call.C.element_type, p.d, p.a)
   elseif p.batches > 1 and p.a.bits ~= 16 then
-    like("of batches it is of 16-bit floats, not of %s", p.a)
+    like("batches are supported only for 16-bit floats, not %s", p.a)
   end
 end
 
@@ -203,7 +212,8 @@ function cublas.order(p, call)
     bias_of(p, call, leads))
   local bk = 1024 // p.a.bits
   if p.c and call.beta == nil and split == 1 then
-    like "beta = 1: where K is in one piece cuBLAS does not add C to its sums"
+    like("beta = 1: without a split of K, cuBLAS does not add C to its "
+      .. "accumulators")
   end
   return sum_order.in_parts(p.a.bits == 16 and sum_order.SIXTEEN
     or sum_order.EIGHT:format(128), p.k,

@@ -50,8 +50,8 @@ local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
     if r.kind ~= "tile" and r.kind ~= "row" and SUMS[r.op] then
-      fail("batch_invariant promises the bits of rows; result %d is the %s "
-        .. "over rows", i, r.op)
+      fail("batch_invariant fixes the bits of each row, but result %d is the "
+        .. "%s over rows", i, r.op)
     end
   end
 end
@@ -62,10 +62,11 @@ end
 function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then
-    fail("%s is deterministic, and deterministic = false",
+    fail("%s requires determinism, but deterministic = false",
          o.like and "like" or "batch_invariant")
   elseif o.like and o.batch_invariant then
-    fail "batch_invariant and like: cuBLAS's sums depend on M"
+    fail("batch_invariant cannot be combined with like: cuBLAS's sums depend "
+      .. "on M")
   end
   p.promise = "deterministic"
   if o.batch_invariant then
@@ -74,7 +75,7 @@ function determinism.look(p, call)
     p.order = common_order(p)
   elseif o.like then
     if o.like ~= "cublas" then
-      fail("like = %q: what there is to be like is \"cublas\"", o.like)
+      fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
     if cute.product(p.shape) == 0 then return end  -- nothing to add up

@@ -214,7 +214,7 @@ local function operands_of(p, call)
     end
   end
   if #tensors == 0 then
-    p.fail("operand 1 is %s; a tensor among the operands is needed",
+    p.fail("operand 1 is %s; at least one operand must be a tensor",
            core.show(call.operands[1]))
   end
   for i, t in ipairs(call.out) do
@@ -230,7 +230,7 @@ local function outputs_of(p, call, made)
   for i = 1, math.max(#made, #call.out) do
     local t, name = call.out[i], i == 1 and p.out or "out " .. i
     if not made[i] then
-      p.fail("%s is given, and there are %d results", name, #made)
+      p.fail("%s is given, but there are %d results", name, #made)
     end
     local dtype = t and operand.plain(t.element_type)
       or i == 1 and p.dtype or usual(p, made[i])
@@ -273,7 +273,8 @@ local function loops_of(p)
       for i, loop in ipairs(p.loops) do own[i] = loop end
       table.sort(own, function(a, b) return a[x.at] < b[x.at] end)
       if not modes.injective(own, x.at) then
-        p.fail("%s is %s: several of its elements lie in one place", x.name,
+        p.fail("%s is %s: several of its elements have the same "
+          .. "address", x.name,
                x.t.layout)
       end
     end
@@ -537,7 +538,8 @@ local function plan_of(p, call)
     local most = takes(p.f)
     p.at = most and most > #p.operands
     if p.at and most > #p.operands + 1 then
-      p.fail("%s takes %d, and there %s: `at` is one more", where_is(p.f),
+      p.fail("%s takes %d, but there %s; `at` is one more "
+        .. "parameter", where_is(p.f),
              most, #p.operands == 1 and "is 1 operand"
              or ("are %d operands"):format(#p.operands))
     end
@@ -725,7 +727,7 @@ local function turned(x, perm, fail)
   local rank = cute.rank(x)
   if perm == nil then
     if rank < 2 then
-      fail("x is %s; two modes to exchange are needed", core.show(x))
+      fail("x is %s; ops.transpose needs at least two modes", core.show(x))
     end
     perm = {}
     for i = 1, rank do perm[i] = i - 1 end
@@ -740,8 +742,8 @@ local function turned(x, perm, fail)
   if not good then
     local words = {}
     for i, v in ipairs(perm) do words[i] = tostring(v) end
-    fail("x is %s, and {%s} is no order of its modes 0 to %d", x.layout,
-         table.concat(words, ", "), rank - 1)
+    fail("x is %s, but {%s} is not a permutation of its modes 0 to %d",
+         x.layout, table.concat(words, ", "), rank - 1)
   end
   return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
 end

@@ -90,8 +90,8 @@ local function check_memory(name, t)
   if core.typename(t) ~= "tensor" then
     fail("at:%s: a tensor is needed, not %s", name, core.show(t))
   elseif t.memspace ~= "gmem" then
-    fail("at:%s: this tensor is no argument of the kernel: an epilogue's are "
-      .. "its upvalues, globals, and fields of these", name)
+    fail("at:%s: this tensor is not an argument of the kernel; an epilogue can "
+      .. "use its upvalues, globals, and fields of these", name)
   end
 end
 
@@ -100,7 +100,7 @@ local function check_batch(at, name, t, own)
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
     if extent ~= 1 and extent ~= (at.batch[i] or 1) then
-      fail("at:%s: %s has other batches than D", name, t.layout)
+      fail("at:%s: the batch modes of %s differ from D's", name, t.layout)
     end
   end
 end
@@ -111,9 +111,9 @@ local function vector(at, name, v, by_row)
   local want = by_row and at.m or at.n
   if n ~= want then
     local other = by_row and at.n or at.m
-    fail("at:%s takes a value for each of %d %s, and this is %s%s", name, want,
+    fail("at:%s needs a value for each of %d %s, but this is %s%s", name, want,
       by_row and "rows" or "columns", v.layout, n == other
-      and (": at:%s takes one for each %s"):format(by_row and "col" or "row",
+      and ("; at:%s takes one for each %s"):format(by_row and "col" or "row",
       by_row and "column" or "row") or "")
   end
   check_batch(at, name, v, 1)
@@ -136,7 +136,7 @@ function At:tile(t)
   local rank = cute.rank(t)
   if not self.batch.folded and (rank < 2 or cute.size(t, rank - 2) ~= self.m
     or cute.size(t, rank - 1) ~= self.n) then
-    fail("at:tile takes a tensor like D, (%d,%d), and this is %s", self.m,
+    fail("at:tile needs a tensor of D's shape, (%d,%d), but this is %s", self.m,
          self.n, t.layout)
   end
   check_batch(self, "tile", t, 2)
@@ -194,15 +194,16 @@ end
 
 local function reduction(at, name, kind, op, x)
   if at.ragged then
-    fail("at:%s: products of groups have no reductions", name)
+    fail("at:%s: grouped products do not support reductions", name)
   end
   if not partial.OPS[op] then
-    fail("at:%s: no operation %s: there are %s", name, core.show(op),
+    fail("at:%s: no operation %s; possible are %s", name, core.show(op),
          partial.NAMES)
   end
   if core.typename(x) ~= "vector" or cute.size(x.shape) ~= cute.size(at.shape)
   then
-    fail("at:%s: a vector like the sums is needed, not %s", name, core.show(x))
+    fail("at:%s: a vector of the accumulators' length is needed, not "
+      .. "%s", name, core.show(x))
   end
   at.placed = true
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
@@ -239,7 +240,7 @@ local function results_of(f, original, shape, ...)
   if not capture.is_users(original) then n = n - 1 end
   local takes = debug.getinfo(original, "u").nparams
   if takes > n then
-    fail("%s takes %d values, and %d are there: sums and `at`",
+    fail("%s takes %d values, but it gets %d: accumulators and `at`",
          where_is(original), takes, n)
   end
   local out = table.pack(f(table.unpack({...}, 1, n)))
@@ -249,10 +250,11 @@ local function results_of(f, original, shape, ...)
     local x = out[i]
     local is_reduction = i > 1 and getmetatable(x) == Reduction
     if not is_reduction and core.typename(x) ~= "vector" then
-      fail("%s returns %s as result %d; a vector like the sums is needed", what,
+      fail("%s returns %s as result %d; a vector of the accumulators' length "
+        .. "is needed", what,
            core.show(x), i)
     elseif not is_reduction and cute.size(x.shape) ~= cute.size(shape) then
-      fail("%s returns %d values for each %d sums as result %d", what,
+      fail("%s returns %d values for each %d accumulators as result %d", what,
            cute.size(x.shape), cute.size(shape), i)
     end
   end
@@ -439,7 +441,8 @@ function epilogue.new(p, c, call)
     else out = results_of(clone, f, at.shape, acc, at) end
     bind()
     if out.n ~= #p.results then
-      fail("%s returned %d results, and now %d", where_is(f), #p.results, out.n)
+      fail("%s returned %d results before, but %d "
+        .. "now", where_is(f), #p.results, out.n)
     end
     leave(at, out, next_one)
     return narrowed and narrowed(out[1]) or out[1]

@@ -41,7 +41,7 @@ end
 local function same_extent(x, i, y, j)
   local a, b = cute.size(x.l, i), cute.size(y.l, j)
   if a ~= b then
-    fail("%s is %s and %s is %s: %s of %d and of %d do not agree", x.name,
+    fail("%s is %s and %s is %s: %s is %d in one and %d in the other", x.name,
       x.t.layout, y.name, y.t.layout, x.modes[i + 1], a, b)
   end
 end
@@ -66,7 +66,8 @@ end
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
-    fail("B is %s and %s is %s: with gates B has 2 N rows, %d and not %d",
+    fail("B is %s and %s is %s: with gated = true B needs 2 N rows, %d and not "
+      .. "%d",
          B.t.layout, D.name, D.t.layout, 2 * n, rows)
   end
 end
@@ -104,7 +105,7 @@ local function operands(A, B, C, out, gated)
   for i, n in ipairs(out and batch or {}) do
     local mode = cute.rank(out) - 1 - i
     if mode < 1 or cute.size(out.shape[mode]) ~= n then
-      fail("out is %s; it lacks the batch of the others", out.layout)
+      fail("out is %s; it lacks the batch modes of the operands", out.layout)
     end
   end
   if out then operand.check_apart("out", out) end
@@ -141,7 +142,7 @@ end
 local function check_results(p, out)
   local most = math.max(1, #(p.results or {}))
   if #out > most then
-    fail("out has %d tensors, and this product %d result%s", #out, most,
+    fail("out has %d tensors, but this product has %d result%s", #out, most,
          most > 1 and "s" or "")
   end
 end
@@ -159,7 +160,7 @@ local function problem(call)
   p.a, p.b = plain(A.element_type), plain(B.element_type)
   if int4.is(call.B) then p.b, p.zeros = cute.Int4, o.zeros ~= nil end
   if o.constant and o.constant ~= "B" then
-    fail("constant = %q: what can be constant is \"B\"", o.constant)
+    fail("constant = %q; only \"B\" is possible", o.constant)
   end
   p.constant, p.c = o.constant ~= nil or nil, C ~= nil
   local like, read = common.types(p, call)
@@ -231,11 +232,12 @@ local function normal(C, o)
   if o.accumulate then
     local D = o.out
     if type(D) == "table" then D = D[1] end
-    if not D then fail "accumulate wants out, to which sums are added" end
-    if C then fail "accumulate adds to out; C is another matrix" end
+    if not D then fail("accumulate needs out, the tensor that the result is "
+      .. "added to") end
+    if C then fail "accumulate adds to out and cannot be combined with C" end
     C = D
   end
-  if beta ~= nil and C == nil then fail "beta without C" end
+  if beta ~= nil and C == nil then fail "beta is given, but C is not" end
   if beta == 0 then o, C, beta = without(C, o), nil, nil end
   if beta == 1 then beta = nil end
   return C, o, alpha, beta
@@ -244,7 +246,7 @@ end
 -- Returns the arguments in order.
 local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
-    fail("B is %s; a tensor is needed, or what ops.int4 gives", core.show(B))
+    fail("B is %s; a tensor or the result of ops.int4 is needed", core.show(B))
   end
   if type(C) == "table" and o == nil then C, o = nil, C end
   if o == nil then return C, NONE end
@@ -266,7 +268,7 @@ local function spread(A, B, C)
   local other = cute.rank(C) == 1
   if other then
     if cute.size(C) ~= 1 and cute.size(C) ~= want[2] then
-      fail("B is %s and C is %s: N of %d and of %d do not agree",
+      fail("B is %s and C is %s: N is %d in one and %d in the other",
            packed and tostring(B) or B.layout, C.layout, want[2], cute.size(C))
     end
     if type(shape) == "table" then shape, stride = shape[1], stride[1] end

@@ -53,7 +53,8 @@ end
 local function check_same(mode, x, a, i, y, b, j)
   local m, n = cute.size(a, i - 1), cute.size(b, j - 1)
   if m ~= n then
-    fail("%s is %s and %s is %s: %s of %d and of %d do not agree", x, a.layout,
+    fail("%s is %s and %s is %s: %s is %d in one and %d in the "
+      .. "other", x, a.layout,
          y, b.layout, mode, m, n)
   end
 end
@@ -63,13 +64,13 @@ local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
   if t.element_type ~= cute.i32 and t.element_type ~= cute.i64 then
-    fail("%s are of %s; i32 or i64 is needed", name, t.element_type)
+    fail("%s have type %s; i32 or i64 is needed", name, t.element_type)
   end
   local want = cute.size(B, 0) + (ragged == "rows" and 1 or 0)
   if cute.size(t) ~= want then
     fail("%s are %s and B is %s: %d numbers are needed for %d groups%s", name,
       t.layout, B.layout, want, cute.size(B, 0), ragged == "rows"
-      and ": where each begins, and the last one's end" or "")
+      and ": the start of each, and the end of the last" or "")
   end
 end
 
@@ -125,9 +126,10 @@ local function check_numbers(plan, call)
   for i = 0, cute.size(t) - 1 do
     local x = t(i)
     if x < 0 or x > m then
-      fail("%s[%d] is %d: 0 to %d rows are possible", name, i, x, m)
+      fail("%s[%d] is %d; 0 to %d rows are possible", name, i, x, m)
     elseif name == "offsets" and x < before then
-      fail("offsets[%d] is %d, behind %d: groups follow each other", i, x,
+      fail("offsets[%d] is %d, less than the offset before, %d: offsets must "
+        .. "not decrease", i, x,
            before)
     end
     before = x
@@ -318,7 +320,8 @@ local function one_by_one(problems, o, out)
     opts.out, opts.expected_m = x[3], nil
     local D, more = gemm.gemm(x[1], x[2], nil, opts)
     if more then
-      fail "an epilogue of a list's gives one result, which is a problem's D"
+      fail("with a list of problems, the epilogue must return one result, a "
+        .. "problem's D")
     end
     out[#out + 1] = D
   end
@@ -347,7 +350,8 @@ end
 local function list(problems, o)
   local call, out = call_of(nil, nil, nil, o or NONE), {}
   if call.o.out then
-    fail "out is none of a list's: {A, B, D} is a problem with its own"
+    fail("out cannot be combined with a list of problems: give each its own, "
+      .. "{A, B, D}")
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end

@@ -17,8 +17,9 @@ function int4.int4(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
   if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
     or n % 16 ~= 0 or k % 64 ~= 0 then
-    core.fail("bad-argument", ("ops.int4: weights %s of (%s,%s); N is a "
-      .. "multiple of 16, K one of 64"):format(core.show(q), core.show(n),
+    core.fail("bad-argument", ("ops.int4: weights %s of (%s,%s); N must be a "
+      .. "multiple of 16 and K a multiple of "
+      .. "64"):format(core.show(q), core.show(n),
       core.show(k)))
   end
   local packed = gemm_int4.pack(q, n, k)

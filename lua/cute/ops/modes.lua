@@ -52,7 +52,8 @@ function modes.shape(list, fail)
       if shape[at] == 1 then
         shape[at], owner[at] = n, n ~= 1 and x or owner[at]
       elseif n ~= 1 and n ~= shape[at] then
-        fail("%s is %s and %s is %s: modes of %d and of %d do not broadcast",
+        fail("%s is %s and %s is %s: modes of extents %d and %d do not "
+          .. "broadcast",
              owner[at].name, owner[at].l, x.name, x.l, shape[at], n)
       end
     end
@@ -79,7 +80,8 @@ local function cut(loops, list, m, n, rank, fail)
     local loop = {n = step, mode = m}
     for i, c in ipairs(own) do
       if c.left % step ~= 0 then
-        fail("mode %d of %s is %s, which is not cut as that of the others",
+        fail("mode %d of %s is %s, which is divided differently from that of "
+          .. "the other operands",
              m - 1, list[i].name, tostring(list[i].l))
       end
       loop[i] = c.stride

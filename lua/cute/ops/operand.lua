@@ -58,7 +58,7 @@ function operand.check_apart(name, t)
   local loops = modes.loops({{name = name, l = l}}, modes.extents(l))
   modes.sort(loops, 1, 1)
   if not modes.injective(loops, 1) then
-    fail("%s is %s, with elements that lie in one place", name, l)
+    fail("%s is %s: several of its elements have the same address", name, l)
   end
 end
 
@@ -119,7 +119,8 @@ function operand.batch(list)
     for i = 1, #own do  -- from the last on
       local extent, have = cute.size(own[#own + 1 - i]), out[i] or 1
       if have ~= 1 and extent ~= 1 and extent ~= have then
-        fail("%s is %s and %s is %s: their batches do not agree", owner[i].name,
+        fail("%s is %s and %s is %s: their batch modes do not "
+          .. "match", owner[i].name,
              owner[i].t.layout, x.name, x.t.layout)
       end
       if out[i] == nil or have == 1 then out[i], owner[i] = extent, x end
@@ -302,10 +303,10 @@ end
 function operand.dtype(o, out)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype))
   if o.dtype and not dtype then
-    fail("dtype = %s: there is no such type", core.show(o.dtype))
+    fail("dtype = %s; this type does not exist", core.show(o.dtype))
   elseif dtype and out
     and operand.plain(out.element_type) ~= operand.plain(dtype) then
-    fail("dtype = %s, and out is of %s", dtype, out.element_type)
+    fail("dtype = %s, but out has type %s", dtype, out.element_type)
   end
   return dtype
 end

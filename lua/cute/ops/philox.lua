@@ -32,7 +32,7 @@ local function key_of(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
     if not x then
-      core.fail("bad-argument", ("a seed is a whole number, not %s")
+      core.fail("bad-argument", ("the seed must be an integer, not %s")
         :format(seed))
     end
     local function word(w)
@@ -44,7 +44,7 @@ local function key_of(seed)
   end
   if core.typename(seed) == "tensor" then seed = seed[0] end
   if not seed.dtype.is_integer then
-    core.fail("bad-argument", ("a seed is a whole number, not %s")
+    core.fail("bad-argument", ("the seed must be an integer, not %s")
       :format(tostring(seed)))
   end
   local wide = seed:to(cute.i64)
@@ -104,9 +104,9 @@ function philox.check(x, p, seed)
   if core.typename(x) ~= "vector" then
     wrong = ("a vector is needed, not %s"):format(core.show(x))
   elseif not is_number(p) then
-    wrong = ("the probability is a number, not %s"):format(core.show(p))
+    wrong = ("the probability must be a number, not %s"):format(core.show(p))
   elseif not is_number(seed) and core.typename(seed) ~= "tensor" then
-    wrong = ("the seed is a whole number, not %s"):format(core.show(seed))
+    wrong = ("the seed must be an integer, not %s"):format(core.show(seed))
   end
   if wrong then core.fail("bad-argument", "at:dropout: " .. wrong) end
 end
@@ -116,7 +116,8 @@ function philox.dropout(x, words, p)
   local least, scale = p * 4294967296.0, 1.0 / (1.0 - p)
   if math.type(p) then
     if not (p >= 0 and p < 1) then
-      core.fail("bad-argument", ("dropout of %s: 0 or more, and less than 1")
+      core.fail("bad-argument", ("dropout probability %s; a number from 0 to "
+        .. "less than 1 is needed")
         :format(p))
     end
     least = math.tointeger(least // 1)

@@ -311,7 +311,7 @@ function Plan:outputs(call)
         same = same and cute.size(given, mode - 1) == extent
       end
       if not same then
-        fail("out %d is %s; result %d has extents (%s)", i, given.layout, i,
+        fail("out %d is %s, but result %d has extents (%s)", i, given.layout, i,
              table.concat(r.shape, ","))
       end
       operand.check_strides("out " .. i, given, r.op and 1 or 2)

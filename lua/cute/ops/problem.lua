@@ -20,12 +20,12 @@ function problem.gates(p, call, B)
   p.gated, p.columns = o.gated or nil, p.n
   if not p.gated then return end
   if p.n % 2 ~= 0 then
-    fail("B is %s: with gates it has 2 N rows", B.layout)
+    fail("B is %s; with gated = true it needs 2 N rows", B.layout)
   elseif not call.f then
-    fail "gated wants an epilogue of (gate, up, at)"
+    fail "gated = true needs an epilogue function of (gate, up, at)"
   elseif call.C or call.alpha or o.scale_a
     or o.scale_b and not int4.is(call.B) then
-    fail("with gates the epilogue does what factors%s would",
+    fail("with gated = true, apply the factors%s in the epilogue",
          p.ragged and "" or " and C")
   end
   p.columns = p.n // 2

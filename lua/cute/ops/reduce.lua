@@ -37,18 +37,20 @@ local function gone_of(x, by)
   elseif by == "row" or by == "column" then
     local m = by == "row" and rank or rank - 1
     if m < 1 then
-      fail("x is %s: %s wants two modes", x.layout, by)
+      fail("x is %s; %s needs two modes", x.layout, by)
     end
     gone[m] = true
   elseif type(by) == "table" then
     for _, m in ipairs(by) do
       if math.type(m) ~= "integer" or m < 0 or m >= rank or gone[m + 1] then
-        fail("by = %s: modes of x, %s, are 0 to %d, each once", core.show(m),
+        fail("by = %s; modes of x, %s, are needed: 0 to %d, each at most "
+          .. "once", core.show(m),
              x.layout, rank - 1)
       end
       gone[m + 1] = true
     end
-    if next(gone) == nil then fail "by = {}: modes to fold are needed" end
+    if next(gone) == nil then fail("by = {}; at least one mode to reduce is "
+      .. "needed") end
   else
     sign.unknown("way 'by'", by, {row = true, column = true, all = true},
                  "ops.reduce")
@@ -89,7 +91,7 @@ local function loops_of(x, gone, out)
     local same = #own == #kept
     for i, n in ipairs(kept) do same = same and n == own[i] end
     if not same then
-      fail("out is %s, and the result has extents (%s)", out.layout,
+      fail("out is %s, but the result has extents (%s)", out.layout,
            table.concat(kept, ","))
     end
   end
@@ -122,7 +124,7 @@ local function loops_of(x, gone, out)
   local own = table.move(stay, 1, #stay, 1, {})
   table.sort(own, function(a, b) return a[2] < b[2] end)
   if out and not modes.injective(own, 2) then
-    fail("out is %s: several of its elements lie in one place", out.layout)
+    fail("out is %s: several of its elements have the same address", out.layout)
   end
   return kept, count, modes.coalesce(stay, 3), modes.coalesce(lists[true], 3)
 end
@@ -246,7 +248,7 @@ local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 ---@param op string
 ---@param x string the reduced operand: "x is (0,8):(8,1)"
 function reduce.of_nothing(raise, op, x)
-  return NOTHING[op] or raise("%s: %s of no elements is not defined", x, op)
+  return NOTHING[op] or raise("%s: %s over no elements is undefined", x, op)
 end
 
 local function part_view(work, at, n, dtype)
@@ -306,12 +308,12 @@ local function plan_of(op, call)
   local x, o = call.operands[1], call.o
   tensor_op.check(fail, "x", x)
   if call.out[1] then tensor_op.check(fail, "out", call.out[1]) end
-  if call.out[2] then fail "out 2 is given, and there is one result" end
+  if call.out[2] then fail "out 2 is given, but there is only one result" end
   local gone = gone_of(x, o.by or "all")
   local kept, count, stay, go = loops_of(x, gone, call.out[1])
   local dtype = operand.plain(x.element_type)
   if dtype == cute.boolean then
-    fail("x is of booleans: ops.convert makes numbers of them")
+    fail("x has booleans: convert them to numbers with ops.convert")
   end
   local sums, usual = types_of(op, dtype, count)
   local p = {dtype = dtype, floats = nil}

@@ -81,9 +81,10 @@ end
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
-    fail "group is of scale_a or scale_b"
+    fail "group needs scale_a or scale_b"
   elseif group < 1 then
-    fail("group = %d: elements of K that have a factor, 1 or more", group)
+    fail("group = %d; 1 or more elements of K for each factor are "
+      .. "needed", group)
   end
   local form, batches, each = p.ragged, p.batches
   local batch = not form and p.batch
@@ -98,10 +99,10 @@ function scales.look(p, o)
       and cute.size(o.scale_b, cute.rank(o.scale_b) - 2) == p.n and 1 or BLOCK
   end
   local z, S = o.zeros, o.scale_b
-  if z and p.b ~= cute.Int4 then fail "zeros are of int4 weights" end
+  if z and p.b ~= cute.Int4 then fail "zeros work only with int4 weights" end
   if z and not (core.typename(S) == "tensor"
     and tostring(S.layout) == tostring(z.layout)) then
-    fail("zeros are %s, and scale_b %s: they want the same layout", z.layout,
+    fail("zeros are %s, but scale_b is %s; both need the same layout", z.layout,
          core.typename(S) == "tensor" and S.layout or core.show(S))
   end
   p.value = p.sums
@@ -139,7 +140,7 @@ function scales.turned(p, x)
   local first = x.stride
   if type(first) == "table" then first = first[1] end
   if first ~= 1 then
-    fail("scale_b and zeros of int4 weights lie with N contiguous, not %s",
+    fail("scale_b and zeros of int4 weights need N contiguous, not %s",
          x.layout)
   end
   if p.scale_b == "rows" then

@@ -53,7 +53,8 @@ function tensor_op.check(fail, name, t)
   elseif t.layout.is_composed then
     fail("%s is %s; a layout of strides is needed", name, tostring(t.layout))
   elseif t.element_type.bits < 8 then
-    fail("%s is of %s; elements of 8 bits or more are needed", name,
+    fail("%s has elements of type %s; elements of 8 bits or more are "
+      .. "needed", name,
          tostring(t.element_type))
   end
 end
@@ -78,15 +79,15 @@ end
 function tensor_op.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
   if o.dtype and not dtype then
-    tensor_op.failing(what)("dtype = %s: there is no such type",
+    tensor_op.failing(what)("dtype = %s; this type does not exist",
                         core.show(o.dtype))
   elseif dtype and dtype.bits < 8 then
-    tensor_op.failing(what)("dtype = %s: elements of 8 bits or more are needed",
+    tensor_op.failing(what)("dtype = %s; elements of 8 bits or more are needed",
                         tostring(dtype))
   end
   local out = tensor_op.outputs(o)[1]
   if dtype and core.typename(out) == "tensor" and out.element_type ~= dtype then
-    tensor_op.failing(what)("out is of %s, dtype is %s",
+    tensor_op.failing(what)("out has type %s, but dtype is %s",
                             tostring(out.element_type), tostring(dtype))
   end
   return dtype

@@ -93,7 +93,7 @@ end
 
 -- Returns the error in a table, as a sentence.
 local function fault(t)
-  if type(t) ~= "table" then return "it gives no table" end
+  if type(t) ~= "table" then return "it does not return a table" end
   if t.format ~= tuned.FORMAT then
     return ("its format is %s, not %d"):format(core.show(t.format),
                                                tuned.FORMAT)
@@ -104,7 +104,7 @@ local function fault(t)
   end
   for class, rows in pairs(t.gemm) do
     if type(class) ~= "string" or type(rows) ~= "table" then
-      return ("gemm[%s] is no list"):format(core.show(class))
+      return ("gemm[%s] is not a list"):format(core.show(class))
     end
     for i, row in ipairs(rows) do
       if not has_types(row, "integer", "integer", "integer", "number", "number",
@@ -134,7 +134,7 @@ function tuned.read(path)
   local kind = core.file_kind(path)
   if not kind then return nil end
   local text, t, why
-  if kind ~= "file" then why = "it is no file"
+  if kind ~= "file" then why = "it is not a file"
   else text, why = files.read(path, LARGEST, "plain") end
   if text then t, why = tuned.parse(text) end
   if why then return nil, ("%s is not used: %s"):format(path, why) end
@@ -220,15 +220,17 @@ end
 local function fits(t, device, place)
   local info = device.info
   if t.arch ~= device.arch then
-    return say(("%s is of %s (%s) and not used on %s"):format(place, t.card,
+    return say(("%s was measured on %s (%s) and is not used on "
+      .. "%s"):format(place, t.card,
       t.arch, device.name))
   elseif info and info.name ~= t.card then
     if info.sms ~= t.sms then
-      return say(("%s is of %s with %d multiprocessors and not used on %s "
-        .. "with %d"):format(place, t.card, t.sms, info.name, info.sms))
+      return say(("%s was measured on %s with %d multiprocessors and is not "
+        .. "used on %s with "
+        .. "%d"):format(place, t.card, t.sms, info.name, info.sms))
     end
-    say(("%s is of %s; it is used on %s, which has as many "
-      .. "multiprocessors"):format(place, t.card, info.name))
+    say(("%s was measured on %s; it is used on %s, which has the same number "
+      .. "of multiprocessors"):format(place, t.card, info.name))
   end
   return true
 end
@@ -280,7 +282,7 @@ function tuned.find(p, list, name_of)
       here = here or c.base == family
     end
     if here and not p.order then  -- otherwise the list is incomplete
-      say(("%s has choices that are no longer made, such as '%s': run "
+      say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
     end
   end

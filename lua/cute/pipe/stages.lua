@@ -14,8 +14,8 @@ local function trace() return require "cute.lang.trace" end
 local function count_of(what, opts, least)
   local n = opts.num_stages
   if math.type(n) ~= "integer" or n < least then
-    core.fail("bad-argument", ("%s: num_stages is a Lua integer of %d or more, "
-      .. "not %s"):format(what, least, core.show(n)))
+    core.fail("bad-argument", ("%s: num_stages must be a Lua integer of %d or "
+      .. "more, not %s"):format(what, least, core.show(n)))
   end
   return n
 end
@@ -94,7 +94,8 @@ Async.__index = Async
 local function group_of(what, opts, name)
   local g = opts[name]
   if type(g) ~= "table" or g.agent == nil then
-    core.fail("bad-argument", ("%s: %s is a CooperativeGroup, not %s"):format(
+    core.fail("bad-argument", ("%s: %s must be a CooperativeGroup, not "
+      .. "%s"):format(
       what, name, core.show(g)))
   end
   return g
@@ -112,8 +113,8 @@ local function cluster_of(what, opts)
   if type(c) ~= "table" or math.type(c[1]) ~= "integer"
     or math.type(c[2]) ~= "integer" or c[1] < 1 or c[2] < 1
     or c[1] * c[2] > 16 then
-    core.fail("bad-argument", ("%s: cluster_shape_mn = %s: {m, n} is needed, "
-      .. "at most 16 blocks"):format(what, core.show(c)))
+    core.fail("bad-argument", ("%s: cluster_shape_mn = %s; {m, n} of at most "
+      .. "16 blocks is needed"):format(what, core.show(c)))
   end
   return c[1] * c[2] > 1 and {c[1], c[2]} or nil
 end
@@ -260,7 +261,8 @@ function stages.PipelineTmaAsync(opts)
   end
   local bytes = opts.tx_count
   if math.type(bytes) ~= "integer" or bytes < 1 or bytes >= 1 << 20 then
-    core.fail("bad-argument", ("%s: tx_count = %s: bytes of a stage, 1 to %d")
+    core.fail("bad-argument", ("%s: tx_count = %s; the bytes of a stage, 1 to "
+      .. "%d, are needed")
       :format(what, core.show(bytes), (1 << 20) - 1))
   end
   local p = make(what, opts, Tma, cluster_of(what, opts))
@@ -370,7 +372,7 @@ function stages.PipelineOrder(opts)
   for _, name in ipairs {"depth", "length"} do
     local n = name == "depth" and depth or length
     if math.type(n) ~= "integer" or n < 1 then
-      core.fail("bad-argument", ("PipelineOrder: %s = %s: an integer of 1 or "
+      core.fail("bad-argument", ("PipelineOrder: %s = %s; an integer of 1 or "
         .. "more is needed"):format(name, core.show(n)))
     end
   end

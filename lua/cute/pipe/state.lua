@@ -21,8 +21,8 @@ State.__index = State
 ---@param phase? any
 function states.PipelineState(stages, count, index, phase)
   if math.type(stages) ~= "integer" or stages < 1 then
-    core.fail("bad-argument", "PipelineState: the number of stages is a Lua "
-      .. "integer of 1 or more, not " .. tostring(stages))
+    core.fail("bad-argument", "PipelineState: the number of stages must be a "
+      .. "Lua integer of 1 or more, not " .. tostring(stages))
   end
   return setmetatable({stages = stages, count = count or 0,
                        index = index or 0, phase = phase or 0}, State)

@@ -33,7 +33,8 @@ end
 
 --- Arrives and leaves the count of later phases.
 function SyncObject:arrive_and_drop()
-  lacks(self, "arrive_and_drop()", ": all that are counted arrive each time")
+  lacks(self, "arrive_and_drop()", ": all counted threads must arrive each "
+    .. "time")
 end
 
 --- Returns the hardware barrier: an mbarrier's pointer, a named barrier's
@@ -68,7 +69,8 @@ function sync.NamedBarrier(opts)
       :format(tostring(id)))
   end
   if math.type(n) ~= "integer" or n < 32 or n % 32 ~= 0 then
-    core.fail("bad-argument", ("NamedBarrier: %s threads are no whole warps")
+    core.fail("bad-argument", ("NamedBarrier: %s threads; a multiple of 32 is "
+      .. "needed")
       :format(tostring(n)))
   end
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
@@ -98,8 +100,8 @@ end
 
 --- Raises an error: a named barrier cannot be waited for without arriving.
 function Barrier:wait()
-  core.fail("bad-argument", ("barrier %s: a named barrier has no wait of its "
-    .. "own\n  those who wait call arrive_and_wait(), and are counted in "
+  core.fail("bad-argument", ("barrier %s: a named barrier has no separate "
+    .. "wait\n  waiting threads call arrive_and_wait() and count in "
     .. "num_threads"):format(tostring(self.barrier_id)))
 end
 
@@ -166,7 +168,7 @@ function sync.CooperativeGroup(agent, size, alignment)  -- luacheck: ignore
       .. "Agent.Warp)"):format(tostring(agent)))
   end
   if math.type(size) ~= "integer" or size < 1 or size > 1024 then
-    core.fail("bad-argument", ("CooperativeGroup: a size of %s: 1 to 1024 is "
+    core.fail("bad-argument", ("CooperativeGroup: size = %s; 1 to 1024 is "
       .. "needed"):format(tostring(size)))
   end
   return setmetatable({agent = agent, size = size}, Group)
@@ -190,8 +192,8 @@ local function clustered(cluster)
     return cluster == "cluster"
   end
   if type(cluster) == "string" then
-    core.fail("unknown-name", ("no agent '%s' that is brought together "
-      .. "(Agent.ThreadBlock, Agent.ThreadBlockCluster)"):format(cluster))
+    core.fail("unknown-name", ("no agent '%s' (Agent.ThreadBlock, "
+      .. "Agent.ThreadBlockCluster)"):format(cluster))
   end
   return core.size(cluster) > 1
 end
@@ -246,7 +248,7 @@ function sync.alloc_reserved_mbarrier(num_stages, multiplier)
   for _, n in ipairs {num_stages, multiplier} do
     if n < 1 or n > 1024 then
       core.fail("bad-argument", ("alloc_reserved_mbarrier: %d stages of %d "
-        .. "mbarriers: 1 to 1024 of each can be"):format(num_stages,
+        .. "mbarriers; 1 to 1024 of each are possible"):format(num_stages,
         multiplier))
     end
   end
@@ -356,7 +358,8 @@ Fence.__index = Fence
 ---@param num_stages integer
 function sync.TmaStoreFence(num_stages)
   if num_stages < 1 then
-    core.fail("bad-argument", ("TmaStoreFence: %d buffers; 1 or more can be")
+    core.fail("bad-argument", ("TmaStoreFence: %d buffers; 1 or more are "
+      .. "needed")
       :format(num_stages))
   end
   return setmetatable({num_stages = num_stages}, Fence)

@@ -55,7 +55,7 @@ function Call:profile(opts)
   for k, v in pairs(opts or {}) do o[k] = v end
   local p = self:compile(o)
   if p.device.kind ~= "sim" then
-    core.fail("bad-launch", "a profile is made on the simulator, not on "
+    core.fail("bad-launch", "profiling runs on the simulator, not on "
       .. p.device.name)
   end
   return p:launch(o)

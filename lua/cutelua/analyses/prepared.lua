@@ -15,8 +15,8 @@ end
 ---@return table
 function Prepared:estimate(opts)
   if not (self.values and self.grid) then
-    core.fail("bad-launch", ("kernel %s is estimated with its arguments and "
-      .. "a grid"):format(self.program.info.name))
+    core.fail("bad-launch", ("kernel %s: an estimate needs the kernel's "
+      .. "arguments and a grid"):format(self.program.info.name))
   end
   devices.check_places(self.program.info.name, self.values, "host")
   return require "cutelua.profile.estimate".of(self, opts)

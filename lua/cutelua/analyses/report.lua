@@ -8,8 +8,8 @@ local Report = {}
 
 local function recorded(report)
   if report.requests then return end
-  core.fail("bad-argument", "this report has no requests: launch with record = "
-    .. "true, or call k(...):profile {...}")
+  core.fail("bad-argument", "this report has no recorded accesses: launch with "
+    .. "record = true, or call k(...):profile {...}")
 end
 
 --- Returns the lines with bank conflicts, the worst first, for a report with

@@ -222,7 +222,7 @@ end
 
 -- Returns the reason why a GPU's bits may differ; nil where they are equal.
 local function why_not_exact(program, v)
-  if v.sums then return "the order of sums" end
+  if v.sums then return "the order of additions" end
   local name, file, line = core.sim_inexact(program.fn)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end
@@ -273,9 +273,9 @@ function compare.launch(v, program, launch, o)
   if o.gpu ~= false then device, why = compare.gpu() end
   if o.gpu and not device then core.fail("bad-launch", "check: " .. why) end
   if device and v.verdict ~= "ok" and not o.gpu then
-    device, why = nil, "not every order is known to end (gpu = true does it)"
+    device, why = nil, "some schedules may not end (gpu = true compares anyway)"
   elseif device and v.results > 1 then
-    device, why = nil, "results depend on the order of threads"
+    device, why = nil, "the results depend on the schedule"
   end
   v.compared, v.not_compared = {}, not device and why or nil
   if not device and not o.reference then return end
@@ -363,7 +363,7 @@ local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
 -- Returns "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31".
 local function by_whom(f)
   if not f.line then return nil end
-  local who = "a copy that was started"
+  local who = "an asynchronous copy"
   if f.threads then
     who = ("thread%s %s of block %s"):format(#f.threads > 1 and "s" or "",
       table.concat(f.threads, ", "), tuple(f.block))
@@ -384,10 +384,11 @@ function compare.told(c)
       c.of, how)}
   end
   local f = c.first
-  local how = c.with == "GPU" and "whose bits are promised"
-    or "which have to be equal"
+  local how = c.with == "GPU" and "which must be equal bit for bit"
+    or "which must be equal"
   if c.most > 0 then
-    how = ("relative error %.1e, at most %.1e is right"):format(c.error, c.most)
+    how = ("relative error %.1e, at most %.1e is "
+      .. "allowed"):format(c.error, c.most)
   end
   local text = {("simulator and %s differ in %s: %d of %d elements, all in %s "
     .. "to %s, %s"):format(c.with, c.tensor, c.count, c.of, tuple(c.low),

@@ -54,31 +54,34 @@ end
 --- Sentences for the parts that were not covered, by explore's names.
 local WHY = {
   many = function()
-    return "more warps and mbarriers than are followed (4096)"
+    return "there are more warps and mbarriers than the check can track (4096)"
   end,
-  full = function() return "more turns than are kept" end,
+  full = function() return "the schedule has more steps than the check can "
+    .. "store" end,
   apart = function()
-    return "lanes of a warp wait for one another: some orders of them were "
-      .. "tried"
+    return "lanes of a warp wait for each other: only some of their "
+      .. "interleavings were tried"
   end,
   clock = function(o)
-    return ("what the kernel makes of the time, or of its SM (%s), was tried "
-      .. "once"):format(place(o.file, o.line))
+    return ("the kernel depends on the clock or on its SM (%s): only one value "
+      .. "was tried"):format(place(o.file, o.line))
   end,
   lanes = function(o)
-    return ("lanes of one warp do at one place what does not commute (%s): "
-      .. "only their order by number was tried"):format(place(o.file, o.line))
+    return ("lanes of one warp access one address with operations that do not "
+      .. "commute (%s): only the order by lane number was "
+      .. "tried"):format(place(o.file, o.line))
   end,
   missed = function(o)
-    return ("an order of %s could not be reached"):format(place(o.file, o.line))
+    return ("one schedule of %s could not be "
+      .. "reproduced"):format(place(o.file, o.line))
   end,
   bound = function(o, v)
-    return ("%d orders were left after %d runs, %.0f s, the next of %s: "
-      .. "orders = %d, seconds = %.0f are the bounds"):format(o.count, v.runs,
+    return ("%d schedules were left after %d runs, %.0f s, the next at %s: the "
+      .. "limits are orders = %d, seconds = %.0f"):format(o.count, v.runs,
       v.seconds, both(o), v.most, v.limit)
   end,
   stopped = function(_, v)
-    return ("a run was stopped: seconds = %g is the bound"):format(v.limit)
+    return ("a run was stopped: the limit is seconds = %g"):format(v.limit)
   end,
 }
 
@@ -88,9 +91,9 @@ function Verdict:tell_compared(add)
     for _, line in ipairs(compare.told(c)) do add(line) end
   end
   if self.failed then
-    add(("the GPU ended with: %s"):format(self.failed))
+    add(("the GPU run failed: %s"):format(self.failed))
   elseif self.inexact and self.gpu then
-    add(("bits of the GPU are not promised: %s"):format(self.inexact))
+    add(("the GPU need not give the same bits: %s"):format(self.inexact))
   elseif self.not_compared and self.compared[1] then
     add(("the GPU was not compared: %s"):format(self.not_compared))
   end
@@ -103,8 +106,8 @@ function Verdict:__tostring()
     for line in simreport.fault(self.fault):gmatch "[^\n]+" do add(line) end
     for _, line in ipairs(warp_schedule.told(self.schedule)) do add(line) end
   else
-    add(("%s of %s in %s; %s"):format(plural(self.orders, "order"),
-      plural(self.turns, "turn"), plural(self.blocks, "block"),
+    add(("%s of %s in %s; %s"):format(plural(self.orders, "schedule"),
+      plural(self.turns, "step"), plural(self.blocks, "block"),
       plural(self.runs, "run")))
   end
   for _, note in ipairs(self.notes) do add("note: " .. note) end
@@ -128,7 +131,7 @@ function Verdict:__tostring()
   end
   if self.mend then add(repair.advice(self.mend)) end
   if self.sums then
-    add(("the last bits depend on the order of sums: %s")
+    add(("the last bits depend on the order of additions: %s")
       :format(place(self.sums.file, self.sums.line)))
   end
   return core.visible(table.concat(text, "\n"), true)
@@ -211,7 +214,7 @@ end
 local function positive(name, v, default)
   if v == nil then return default end
   if v <= 0 or v ~= v then
-    core.fail("bad-argument", ("check: %s = %s: a number above 0 is needed")
+    core.fail("bad-argument", ("check: %s = %s; a number above 0 is needed")
       :format(name, tostring(v)))
   end
   return v
@@ -368,8 +371,8 @@ local WORST = {ok = 0, refused = 0, incomplete = 1, bug = 2}
 local function call_at(k, size, opts)
   local list = opts.sizes(table.unpack(size))
   if type(list) ~= "table" then
-    core.fail("bad-argument", ("check: sizes(%s) gave %s: a table of "
-      .. "arguments, with the options of their launch, is needed"):format(
+    core.fail("bad-argument", ("check: sizes(%s) returned %s; a table with the "
+      .. "arguments and the launch options is needed"):format(
       table.concat(size, ", "), core.show(list)))
   end
   local own, n = {}, 0
@@ -418,12 +421,12 @@ end
 function check.prepared(p, opts, arguments)
   kernel.check_options(opts, OWN)
   if opts.reference and not arguments then
-    core.fail("bad-argument", "a reference gets the arguments of a call: "
-      .. "k(A, B):check {reference = f}")
+    core.fail("bad-argument", "a reference needs the arguments of a call: "
+      .. "write k(A, B):check {reference = f}")
   end
   if p.device.kind ~= "sim" then
-    core.fail("bad-launch", ("kernel %s was compiled for %s: check runs on the "
-      .. "simulator"):format(p.program.info.name, tostring(p.device)))
+    core.fail("bad-launch", ("kernel %s was compiled for %s, but check runs on "
+      .. "the simulator"):format(p.program.info.name, tostring(p.device)))
   elseif not p.values or not p.grid then
     core.fail("bad-launch", ("kernel %s was compiled without arguments, or a "
       .. "grid: there is nothing to check"):format(p.program.info.name))

@@ -83,7 +83,8 @@ function main.options(words)
     end
     i = i + 1
   end
-  if not words[i] and not opt.help then return nil, "check: which script?" end
+  if not words[i] and not opt.help then return nil, "check: the script is "
+    .. "missing" end
   if opt.no_gpu then opt.gpu = false end
   opt.script = i
   return opt
@@ -150,8 +151,8 @@ function Session:late()
   self:count "incomplete"
   if self.told_late then error(self.stop, 0) end
   self.told_late = true
-  local text = ("not covered: what follows launch %d: seconds = %g is the "
-    .. "bound"):format(self.nth, self.opt.seconds)
+  local text = ("not covered: everything after launch %d: the limit is seconds "
+    .. "= %g"):format(self.nth, self.opt.seconds)
   if self.opt.json then
     self:write(json.encode {form = 1, kind = "late", launches = self.nth,
                             message = text}, "\n")
@@ -212,8 +213,9 @@ local WORDS = {[0] = "ok", [1] = "bug", [3] = "incomplete"}
 function Session:replay(program, launch)
   if self.nth ~= self.kept.nth then return end
   if program.info.name ~= self.kept.kernel then
-    core.fail("bad-argument", ("%s is of launch %d, kernel %s: here that is "
-      .. "kernel %s"):format(self.opt.replay, self.nth, self.kept.kernel,
+    core.fail("bad-argument", ("%s is for launch %d, kernel %s, but here that "
+      .. "launch is kernel "
+      .. "%s"):format(self.opt.replay, self.nth, self.kept.kernel,
       program.info.name))
   end
   return check.replay(program, launch, self.kept)

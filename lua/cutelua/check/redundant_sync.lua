@@ -91,13 +91,14 @@ function redundant_sync.times(program, launch, edits, on_gpu)
   local device, failed = on_gpu ~= false and compare.gpu(), nil
   if device and repeats(program) then
     local times, why = attempt(measured, program, launch, edits, device)
-    if times then return times, ("measured in turns, %s"):format(device.name),
+    if times then return times, ("measured alternately, "
+      .. "%s"):format(device.name),
                          {} end
     failed = why
   end
   local times, card, why = estimated(program, launch, edits)
   return times, ("the model's estimate%s%s"):format(card and ", " .. card or "",
-    failed and "; the GPU measured nothing: " .. failed or ""), why
+    failed and "; the GPU measurement failed: " .. failed or ""), why
 end
 
 return redundant_sync

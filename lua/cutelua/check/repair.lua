@@ -263,11 +263,12 @@ function repair.told(list)
     local why = n.fault and (" (without it: %s)"):format(n.fault.kind) or ""
     text[#text + 1] = ("%s: %s: %s%s%s"):format(at(n), n.words, need_told(n),
       why,
-      n.weaker and ("; %s would do at these sizes"):format(n.weaker)
+      n.weaker and ("; %s suffices at these sizes"):format(n.weaker)
       or n.gain and gain_told(n.gain) or "")
   end
   if list.late then
-    text[#text + 1] = "not all were looked at: no time was left"
+    text[#text + 1] = "not all of them were examined: the time limit was "
+      .. "reached"
   end
   if list.together then
     local lines = {}
@@ -708,20 +709,20 @@ end
 
 --- Returns a fix as text.
 function repair.advice(m)
-  local open = m.open and " (in the schedules that were looked at: there are "
+  local open = m.open and " (in the schedules that were examined: there are "
     .. "more)" or ""
   if m.stands then
     local list = {joined(m)}
     for i, o in ipairs(m.others or {}) do list[i + 1] = joined(o) end
-    return "mended by " .. table.concat(list, ", or by ") .. open
+    return "fixed by " .. table.concat(list, ", or by ") .. open
   end
   local text = {}
   for i, p in ipairs(m.places) do
     if i == 5 then break end
-    text[i] = (p.last and "at the end of the kernel, behind %s"
+    text[i] = (p.last and "at the end of the kernel, after %s"
       or p.ends and "at the end of %s" or "before %s"):format(at(p))
   end
-  return ("mended by %s %s%s"):format(m.words, table.concat(text, ", or "),
+  return ("fixed by %s %s%s"):format(m.words, table.concat(text, ", or "),
     #m.places > 4 and (", or at %d other lines"):format(#m.places - 4) or "")
     .. open
 end

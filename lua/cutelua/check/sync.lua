@@ -43,7 +43,7 @@ local function at_ring(what, o)
   return ("cute.arch.%s(%s"):format(what, operands.at_ring(o))
 end
 
-local AGAIN = ", n being how often it was there,"
+local AGAIN = ", where n counts its executions,"
 
 --- How to write each operation, and its weaker form. `counts`: other operations
 -- wait for it.

@@ -23,7 +23,8 @@ end
 
 local function who(turn)
   if turn.agent then
-    return ("what warp %d started (%d) ends"):format(turn.warp, turn.agent)
+    return ("warp %d's asynchronous operation %d "
+      .. "completes"):format(turn.warp, turn.agent)
   end
   return ("warp %d"):format(turn.warp)
 end
@@ -48,10 +49,11 @@ end
 ---@return string[]
 function warp_schedule.told(s)
   if #s.turns == 0 then
-    return {"schedule: warps one after the other, agents when none can go on"}
+    return {"schedule: one warp after the other; asynchronous operations "
+      .. "complete when no warp can continue"}
   end
   local MOST, list = 20, stretches(s.path)
-  local text = {("schedule: %d turns, then warps one after the other")
+  local text = {("schedule: %d steps, then one warp after the other")
     :format(#s.turns)}
   for i, one in ipairs(list) do
     if i > MOST then
@@ -82,7 +84,8 @@ function warp_schedule.parse(text, name)
   local lines = {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
   local function bad(i)
-    return nil, ("%s:%d: no schedule of `cutelua check`: '%s'"):format(name, i,
+    return nil, ("%s:%d: this is not a schedule saved by `cutelua check`: "
+      .. "'%s'"):format(name, i,
       core.visible(lines[i] or ""))
   end
   if lines[1] ~= HEAD then return bad(1) end

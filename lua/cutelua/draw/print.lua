@@ -117,7 +117,7 @@ function show.tensor_text(t, colour)
       .. "tensor exist only while it runs\n  " .. tostring(t))
   end
   if check_static(t, 4) then
-    core.fail("shape-mismatch", "print_tensor shows tensors of rank 1 to 4, "
+    core.fail("shape-mismatch", "print_tensor prints tensors of rank 1 to 4, "
       .. "got\n  " .. tostring(t))
   end
   local shapes = {}

@@ -82,7 +82,8 @@ function cards.card(name)
   local names = {}
   for n in pairs(CARDS) do names[#names + 1] = n end
   table.sort(names)
-  core.fail("unknown-name", ("no card %s: there are %s"):format(core.show(name),
+  core.fail("unknown-name", ("no card %s; known cards: "
+    .. "%s"):format(core.show(name),
     table.concat(names, " ")))
 end
 

@@ -119,7 +119,8 @@ local function collision_text(c, list)
     end
     text[i] = ("%d %s"):format(lane.lane, coordinate(c, lane))
   end
-  return ("bank %d is asked for %d words at once: by lanes %s"):format(
+  return ("bank %d receives requests for %d words at once, from lanes "
+    .. "%s"):format(
     list.bank, #list, table.concat(text, ", "))
 end
 
@@ -393,7 +394,7 @@ local function only(list, key, want)
     if c[key] == want then out[#out + 1] = c end
   end
   if #out == 0 then
-    core.fail("unknown-name", ("draw: %s = %s: there are %s"):format(key,
+    core.fail("unknown-name", ("draw: %s = %s; possible are %s"):format(key,
       core.show(want), names_of(list, key)))
   end
   return out
@@ -408,7 +409,7 @@ end
 function conflict.picture(report, opts)
   local list = each_line(report)
   if #list == 0 then
-    core.fail("bad-argument", "draw: no line of this report asks for shared "
+    core.fail("bad-argument", "draw: no line of this report accesses shared "
       .. "memory")
   end
   list = only(list, "tensor", opts.tensor)

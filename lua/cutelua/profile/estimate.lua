@@ -120,8 +120,8 @@ local function play(p, m, clusters, resident, unit)
       p.program.info.name, MOST_STEPS))
   end
   if not found.ok then
-    core.fail("kernel-fault", ("nothing is estimated of a launch at fault "
-      .. "(%s, with one cluster run alone)\n  %s"):format(
+    core.fail("kernel-fault", ("the launch has a fault (%s, found when one "
+      .. "cluster ran alone) and is not estimated\n  %s"):format(
       found.reports[1].kind, tostring(found)))
   end
   return found
@@ -202,8 +202,9 @@ local function on_card(p, opts)
     registers = r.registers, barriers = r.barriers})
   x.resident = x.occupancy.blocks
   if x.resident < 1 then
-    core.fail("bad-launch", ("kernel %s: no block of %d threads, %s registers "
-      .. "each, and %d bytes of shared memory fits an SM of %s"):format(
+    core.fail("bad-launch", ("kernel %s: a block of %d threads, %s registers "
+      .. "each, and %d bytes of shared memory does not fit on an SM of "
+      .. "%s"):format(
       p.program.info.name, x.threads, r.registers or "unknown", x.shared,
       card.name))
   end
@@ -213,7 +214,8 @@ local function on_card(p, opts)
   x.each = ceil_div(x.clusters, x.places)
   cards.need_blocks(p.program.info.name, p.grid)
   if x.at >= x.clusters then
-    core.fail("bad-launch", ("at of %d: the grid has %d clusters, from 0 on")
+    core.fail("bad-launch", ("at = %d: the grid has %d clusters, counted from "
+      .. "0")
       :format(x.at, x.clusters))
   end
   return x

@@ -44,7 +44,7 @@ local function whose(n)
     return ("sm_%d%s to sm_%d%s"):format(n.least, letter, n.most, letter)
   end
   return ("sm_%d and newer%s"):format(n.least, n.specific
-    and ", with a or f behind the number" or "")
+    and ", with a or f after the number" or "")
 end
 
 -- Returns the needs of fn:needs() that a target does not satisfy.
@@ -106,7 +106,7 @@ local function check_registers(r, program, limits, threads, wanted)
     return nil, wanted and "not compiled: see above" or "not asked for", most
   end
   local n, more = compiled(program, r.target)
-  if not n then return nil, "not known: " .. more, most end
+  if not n then return nil, "unknown: " .. more, most end
   r.registers, r.spilled = n, more
   return n <= most, n .. (more > 0 and (", %d bytes spilled"):format(more)
     or ""), most
@@ -281,7 +281,7 @@ local function options(opts)
   own.registers = nil
   kernel.check_options(own)
   if registers ~= nil and type(registers) ~= "boolean" then
-    core.fail("bad-launch", ("registers of %s: true or false"):format(
+    core.fail("bad-launch", ("registers = %s; true or false is needed"):format(
       tostring(registers)))
   end
   return own, registers

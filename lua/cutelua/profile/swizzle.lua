@@ -277,13 +277,13 @@ end
 local function find(requests, o, lines, budget)
   local ok, was = pcall(core.layout, o.text)
   local sw = ok and was.swizzle
-  local why = (not ok or was.is_composed and not sw) and "it goes through a "
-    .. "function of its own" or o.several and "it is seen through layouts of "
-    .. "several swizzles" or nil
+  local why = (not ok or was.is_composed and not sw) and "its coordinates come "
+    .. "from a function" or o.several and "it is accessed through layouts with "
+    .. "different swizzles" or nil
   local best, first
   if not why then best, first = search(requests, o, was, budget) end
   if not why and not best then
-    why = "some accesses do not go through its layout"
+    why = "some accesses bypass its layout"
   end
   local found = setmetatable({tensor = o.tensor, index = o.index,
     dtype = o.dtype, why = why, file = o.file, line = o.line, text = o.text,
@@ -312,7 +312,7 @@ local function head_text(f)
 end
 
 local AGENTS = {wgmma = "warpgroup MMAs read it", tma = "TMA copies it",
-                bulk = "bulk copies take it as it lies"}
+                bulk = "bulk copies need its layout unchanged"}
 
 function Found.__tostring(f)
   local out = {}
@@ -322,7 +322,7 @@ function Found.__tostring(f)
   elseif f.was.conflicts == 0 then
     add("%s: no conflicts in %d passes", head_text(f), f.was.passes)
   elseif f.kept then
-    add("%s: %d conflicts in %d passes, and nothing tried takes fewer",
+    add("%s: %d conflicts in %d passes, and no candidate has fewer",
         head_text(f), f.was.conflicts, f.was.passes)
   else
     add("%s: %d conflicts become %d", head_text(f), f.was.conflicts,
@@ -358,8 +358,8 @@ function List.__tostring(list)
   for i, f in ipairs(list) do out[i] = tostring(f) end
   if #out == 0 then return "no shared tensor has conflicts" end
   if list.lost > 0 then
-    out[#out + 1] = ("%d further requests were not looked at: there are too "
-      .. "many different ones"):format(list.lost)
+    out[#out + 1] = ("%d further requests were not examined: too many of them "
+      .. "differ"):format(list.lost)
   end
   return table.concat(out, "\n")
 end
@@ -433,7 +433,7 @@ end
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
-    core.fail("bad-argument", ("find_swizzle: access %d has copy = a tiled "
+    core.fail("bad-argument", ("find_swizzle: access %d needs copy = a tiled "
       .. "copy, side = \"S\" or \"D\""):format(i))
   end
   local name, bits = copy.name, copy.value_type.bits
@@ -461,20 +461,20 @@ local function check_access(i, a)
     local names = {}
     for n in pairs(OPS) do names[#names + 1] = n end
     table.sort(names)
-    core.fail("bad-argument", ("find_swizzle: access %d is a table with op = "
-      .. "one of %s, not %s"):format(i, table.concat(names, " "),
+    core.fail("bad-argument", ("find_swizzle: access %d must be a table with "
+      .. "op = one of %s, not %s"):format(i, table.concat(names, " "),
       core.show(type(a) == "table" and a.op or a)))
   end
   if type(a.at) ~= "function" then
-    core.fail("bad-argument", ("find_swizzle: access %d has no at, a function "
-      .. "of the thread and the step that gives a coordinate, or nil")
+    core.fail("bad-argument", ("find_swizzle: access %d needs at = a function "
+      .. "of the thread and the step that returns a coordinate or nil")
       :format(i))
   end
   local width = a.width or op[2]
   for _, n in ipairs {a.threads or WARP, a.count or 1, width or 1} do
     if math.type(n) ~= "integer" or n < 1 then
-      core.fail("bad-argument", ("find_swizzle: access %d has %s where 1 or "
-        .. "more is needed"):format(i, tostring(n)))
+      core.fail("bad-argument", ("find_swizzle: access %d has %s; 1 or more is "
+        .. "needed"):format(i, tostring(n)))
     end
   end
   return op[1], width
@@ -490,8 +490,8 @@ local function note(requests, i, a, plain, dtype)
   local kind, width = check_access(i, a)
   width = width or math.max(dtype.bits // 8, 1)
   if width & (width - 1) ~= 0 or width > 16 then
-    core.fail("bad-argument", ("find_swizzle: access %d of %d bytes: 1, 2, 4, "
-      .. "8 or 16 are possible"):format(i, width))
+    core.fail("bad-argument", ("find_swizzle: access %d has %d bytes; 1, 2, 4, "
+      .. "8 or 16 are needed"):format(i, width))
   end
   for step = 0, (a.count or 1) - 1 do
     for warp = 0, (a.threads or WARP) - 1, WARP do
@@ -526,7 +526,7 @@ function swizzle.find_swizzle(layout, accesses, opts)
     lines[i] = {op = note(requests, i, a, layout, dtype)}
   end
   if #requests == 0 then
-    core.fail("bad-argument", "find_swizzle: there are no accesses")
+    core.fail("bad-argument", "find_swizzle: the list of accesses is empty")
   end
   local o = {index = 1, dtype = dtype, text = tostring(layout),
              tensor = opts.name or "the tensor"}

@@ -186,7 +186,8 @@ local function by_gpu(call, opts)
   launch.room = nil
   local room = opts.room or 1024
   if math.type(room) ~= "integer" or room < 1 then
-    core.fail("bad-argument", ("timeline: room = %s: 1 event or more of a warp")
+    core.fail("bad-argument", ("timeline: room = %s; 1 event or more for each "
+      .. "warp is needed")
       :format(core.show(room)))
   end
   local plain, why = call:compile(launch)
@@ -276,7 +277,8 @@ function Timeline:__tostring()
       100 * (self.overhead.traced / self.overhead.plain - 1))
   end
   if self.dropped > 0 then
-    text[#text + 1] = ("  %d events had no room"):format(self.dropped)
+    text[#text + 1] = ("  %d events were dropped: the buffer was "
+      .. "full"):format(self.dropped)
   end
   text[#text + 1] = require "cutelua.text.columns".table(rows, 1)
   return core.visible(table.concat(text, "\n"), true)
@@ -387,8 +389,8 @@ local function check_spans(blocks, limit)
   local n = 0
   for _, b in ipairs(blocks) do n = n + #b.spans end
   if n > limit then
-    core.fail("limit", ("draw: %d spans of %d block%s are too many, at most %d "
-      .. "are drawn\n  say blocks = N for fewer blocks, or limit = N"):format(n,
+    core.fail("limit", ("draw: %d spans of %d block%s are too many; the limit "
+      .. "is %d\n  pass blocks = N for fewer blocks, or limit = N"):format(n,
       #blocks, #blocks == 1 and "" or "s", limit))
   end
 end
@@ -398,7 +400,7 @@ end
 function Timeline:__draw(opts)
   local blocks, most = by_block(self.spans), opts.blocks or 4
   if math.type(most) ~= "integer" or most < 1 then
-    core.fail("bad-argument", ("draw: blocks = %s: 1 or more"):format(
+    core.fail("bad-argument", ("draw: blocks = %s; 1 or more is needed"):format(
       core.show(most)))
   end
   local all, last = #blocks, 0
@@ -408,7 +410,7 @@ function Timeline:__draw(opts)
   local p = {title = ("%s, %s"):format(self.kernel, self.from),
              captions = {}, panels = {}, palette = "strong"}
   if all > most then
-    p.captions[1] = ("the first %d of %d blocks: say blocks = N for more")
+    p.captions[1] = ("the first %d of %d blocks: pass blocks = N for more")
       :format(most, all)
   end
   for _, b in ipairs(blocks) do

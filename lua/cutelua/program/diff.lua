@@ -41,7 +41,7 @@ local function program_of(x)
   local program = show.programs(k)[1]
   if not program then
     core.fail("bad-argument", ("diff: kernel %s was neither launched nor "
-      .. "compiled: nothing is known of it"):format(k.name))
+      .. "compiled, so there is no program to compare"):format(k.name))
   end
   return program
 end
@@ -144,7 +144,7 @@ local function instruction_text(a, b)
   local text = na == nb and ("%d instructions"):format(na)
     or ("%d -> %d instructions"):format(na, nb)
   return text .. (#words > 0 and ": " .. table.concat(words, ", ")
-    or a == b and ", the same" or ", other operands or order")
+    or a == b and ", the same" or ", different operands or order")
 end
 
 -- Returns the SASS comparison; without a disassembler only the number of
@@ -207,7 +207,7 @@ local function add(out, list) table.move(list, 1, #list, #out + 1, out) end
 
 local function head(d)
   local a, b = d.before.info.name, d.now.info.name
-  return a == b and ("kernel %s, before and now"):format(a)
+  return a == b and ("kernel %s, before and after"):format(a)
     or ("kernel %s, and %s"):format(a, b)
 end
 

@@ -84,25 +84,25 @@ end
 function http.answer(request, files)
   local method, target, version =
     request:match "^(%u+) ([!-~]+) HTTP/(%d%.%d)\r?\n"
-  if not method then return http.refusal(400, "this is no request of HTTP") end
+  if not method then return http.refusal(400, "this is not an HTTP request") end
   if version:sub(1, 1) ~= "1" then
-    return http.refusal(505, "HTTP/" .. version .. " is not spoken here")
+    return http.refusal(505, "HTTP/" .. version .. " is not supported")
   end
   local ours = is_ours(request:match "^.-\n\r?\n")
   if ours == nil then
-    return http.refusal(400, "a request says once at which Host it is")
+    return http.refusal(400, "a request needs exactly one Host header")
   elseif not ours then
-    return http.refusal(421, "this is no host of that name")
+    return http.refusal(421, "this server does not have that host name")
   end
   if method ~= "GET" and method ~= "HEAD" then
-    return http.refusal(405, "files are read by GET and HEAD alone",
+    return http.refusal(405, "only GET and HEAD are supported",
       "Allow: GET, HEAD\r\n")
   end
   local code, kind, text
   local name = name_of(target)
   local read = name and files[name]
   if not name then
-    code, text = 400, "this names no file\n"
+    code, text = 400, "this path names no file\n"
   elseif not read then
     code, text = 404, "there is no such file here\n"
   else

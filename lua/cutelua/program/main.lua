@@ -60,7 +60,7 @@ function program.options(argv)
       end
       if not value then return nil, ("'%s' needs an argument"):format(a) end
       if a:sub(1, 2) == "-l" and not value:find "[^=]$" then
-        return nil, ("-l: a module's name is needed, got '%s'"):format(value)
+        return nil, ("-l: a module name is needed, got '%s'"):format(value)
       end
       opt.steps[#opt.steps + 1] = {a:sub(1, 2), value}
     else
@@ -223,7 +223,7 @@ program.commands = {
   {"web", "[--port N]", "serves the workshop to a browser",
    run = plain "cutelua.program.web"},
   {"doc", "[names]", "describes names", run = plain "cutelua.doc"},
-  {"ptx", "FILE", "lists the entries of PTX and what is not modelled",
+  {"ptx", "FILE", "lists kernels of PTX or CUDA C",
    run = plain "cutelua.ptx.list"},
 }
 
@@ -245,7 +245,8 @@ end
 local function watched(opt, argv)
   local name = opt.script and argv[opt.script]
   if not name or name == "-" or command_of(name) or opt.interactive then
-    report.tell "cutelua: --watch needs a script, and no prompt behind it"
+    report.tell("cutelua: --watch needs a script and cannot be combined with a "
+      .. "prompt")
     return 2
   end
   local options = {}

@@ -260,8 +260,8 @@ function repl:eval(text)
   if timed and not text:find "^%s*%%time%s+%S" then
     self:tell {message = timed == "time"
       and "%time CODE: the code is missing [bad-argument]"
-      or ("no %%%s: there is %%time CODE, which says how long code takes "
-          .. "[unknown-name]"):format(timed), frames = {}}
+      or ("no %%%s; the prompt has %%time CODE, which measures how long code "
+          .. "takes [unknown-name]"):format(timed), frames = {}}
     return false
   end
   local f, message, _, first = self:compile(text)

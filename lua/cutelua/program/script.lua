@@ -28,9 +28,9 @@ function script.compile(text, chunk, env)
   if env then _, f, message = pcall(load, text, chunk, "t", env)
   else _, f, message = pcall(load, text, chunk, "t") end
   if message == "C stack overflow" then
-    message = chunk:sub(2) .. ": what is in it is nested too deep"
+    message = chunk:sub(2) .. ": its contents are nested too deep"
   elseif not f and byte(text) == 27 then
-    message = chunk:sub(2) .. ": this is a compiled chunk, no text of Lua"
+    message = chunk:sub(2) .. ": this is a compiled chunk, not Lua source text"
   end
   return f, message
 end

@@ -212,7 +212,7 @@ local function readable(t, n)
   local size = 1.0
   for _, e in ipairs(n) do size = size * e end
   if size * t.element_type.bits > 8 * MOST_BROUGHT then
-    return nil, ("are on %s; t:to \"host\" brings them"):format(place)
+    return nil, ("are on %s; t:to \"host\" copies them"):format(place)
   end
   return t:to "host"
 end

@@ -129,7 +129,7 @@ function timing.text(m)
   for i, row in ipairs(m.rows) do
     local s = row.samples
     table.sort(s)
-    out[i] = ("%-" .. width .. "s  median %s, half of them %s to %s"):format(
+    out[i] = ("%-" .. width .. "s  median %s, middle half %s to %s"):format(
       row.name, show.seconds(quantile(s, 0.5)), show.seconds(quantile(s, 0.25)),
       show.seconds(quantile(s, 0.75)))
   end

@@ -164,7 +164,7 @@ local function run(words, path, files, before)
       if size < MOST_OUTPUT then kept[#kept + 1] = text end
       size = size + #text
     elseif saved(files, before) then
-      say "-- saved: that run was stopped\n"
+      say "-- file saved: the run was stopped\n"
       return nil
     end
   end
@@ -199,7 +199,7 @@ local function kernel_lines(out, before, now)
           k.registers)
       end
       if k.seconds and was.seconds then
-        head = ("%s, ran for %s, was %s"):format(head,
+        head = ("%s, ran for %s, before: %s"):format(head,
           show.seconds(k.seconds), show.seconds(was.seconds))
       end
       out[#out + 1] = head
@@ -210,7 +210,7 @@ local function kernel_lines(out, before, now)
     old[k.kernel] = nil
   end
   for name in pairs(old) do
-    out[#out + 1] = "   kernel " .. name .. ": not launched any more"
+    out[#out + 1] = "   kernel " .. name .. ": no longer launched"
   end
 end
 
@@ -218,7 +218,7 @@ end
 local function summary(script, n, now, before)
   local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
     show.seconds(now.seconds))
-  if before then head = head .. ", was " .. show.seconds(before.seconds) end
+  if before then head = head .. ", before: " .. show.seconds(before.seconds) end
   if now.code ~= 0 then head = head .. ("; exit code %d"):format(now.code) end
   local out = {head}
   if before and now.code == 0 then

@@ -42,8 +42,9 @@ local function folder_of(given)
   for _, path in ipairs(list) do
     if is_folder(path) then return path end
   end
-  return nil, ("the page is not in %s: make web builds it, --folder says where "
-    .. "it is [io]"):format(core.visible(table.concat(list, " nor in ")))
+  return nil, ("the page is not in %s: build it with make web, or pass its "
+    .. "location with --folder "
+    .. "[io]"):format(core.visible(table.concat(list, " nor in ")))
 end
 
 -- Returns readers of the folder's files by name: plain files in the folder
@@ -80,8 +81,8 @@ local function hear(c, folder)
   if ends and ends <= http.MOST then
     answer(c, http.answer(c.text, files_of(folder)))
   elseif #c.text > http.MOST then
-    answer(c, http.refusal(431, "a request's head has at most "
-      .. http.MOST .. " bytes here"))
+    answer(c, http.refusal(431, "the header of a request is longer "
+      .. "than " .. http.MOST .. " bytes"))
   end
   return true
 end
@@ -104,7 +105,7 @@ local function tidy(list)
     local c = list[i]
     if now > c.ends then
       if not (c.answer or c.sent) then
-        answer(c, http.refusal(408, "the request did not come in time"))
+        answer(c, http.refusal(408, "the request was not complete in time"))
         tell(c)
       end
       table.remove(list, i).socket:close()
@@ -156,7 +157,7 @@ function web.main(words)
   if not folder then return failed(why) end
   local listener <close>, port = sys.listen(opt.port)
   if not listener then
-    return failed(("port %d: %s; --port 0 takes one that is free [io]")
+    return failed(("port %d: %s; --port 0 chooses a free one [io]")
       :format(opt.port, port))
   end
   io.write(("The workshop is at http://127.0.0.1:%d/ (Ctrl-C ends it)\n")

@@ -89,7 +89,7 @@ local function read_string(text, at)
     if stop > at then out[#out + 1] = text:sub(at, stop - 1) end
     local c = text:sub(stop, stop)
     if c == '"' then return table.concat(out), stop + 1 end
-    if c == "" then wrong(stop, "a string without an end") end
+    if c == "" then wrong(stop, "an unfinished string") end
     out[#out + 1], at = escaped(text, stop)
   end
 end

@@ -199,8 +199,8 @@ local function walked(message, text)
     or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
       or text:find "ipairs" and message:find "coordinate %d+ of the tensor")
   then
-    return "write for i, v in ipairs(list) do, for i = 0, cute.size(t) - 1 do "
-      .. "of a tensor's t[i], or for i in cute.range(n) do in a kernel"
+    return "write for i, v in ipairs(list) do; for a tensor's t[i], for i = 0, "
+      .. "cute.size(t) - 1 do; in a kernel, for i in cute.range(n) do"
   end
 end
 
@@ -267,7 +267,7 @@ function suggest.module(message)
   if list[1] then
     return ("%s\n  nearest: %s"):format(head, table.concat(list, " "))
   end
-  return ("%s\n  no file of package.path or package.cpath has it: %s.lua")
+  return ("%s\n  package.path and package.cpath have no file %s.lua")
     :format(head, (name:gsub("%.", "/")))
 end
 
@@ -294,12 +294,13 @@ local FOREIGN = {
   {"^%s*for%s*%(", "write for i = 0, n - 1 do ... end"},
   {"launch%s*%(%s*[%a_][%w_]*%s*=", "options are a table: "
     .. "launch {grid = g, block = b}"},
-  {"[%w_%])]%s*[%+%-%*/%%|&^]=", "Lua has no += and its kin: write x = x + y"},
+  {"[%w_%])]%s*[%+%-%*/%%|&^]=", "Lua has no += or similar operators: write x "
+    .. "= x + y"},
   {"%+%+", "write i = i + 1"},
-  {"!=", "write ~=, of traced values x:ne(y)"},
-  {"&&", "write and, of traced values &"},
-  {"||", "write or, of traced values |"},
-  {"![%a_(]", "write not, of traced values ~"},
+  {"!=", "write ~=, for traced values x:ne(y)"},
+  {"&&", "write and, for traced values &"},
+  {"||", "write or, for traced values |"},
+  {"![%a_(]", "write not, for traced values ~"},
   {"^%s*//", "a comment begins with --"}, {"^%s*/%*", "a comment begins with "
     .. "--"}, {"^%s*#", "a comment begins with --"},
   {"%?.+:", "write cute.where(condition, x, y)"},
@@ -310,7 +311,7 @@ local FOREIGN = {
     .. "part"},
   {"%[[^%[%]\"']*:[^%[%]]*%]", "a part of a tensor is t(i, _), a tile "
     .. "cute.local_tile(t, shape, coordinate)"},
-  {"%)%s*=[^=]", "a call is no place to write to: t[i] = x, t[{i, j}] = x"},
+  {"%)%s*=[^=]", "a call cannot be assigned to: write t[i] = x, t[{i, j}] = x"},
   {"{%s*[%a_\"'][%w_\"']*%s*:", "write {name = value}"},
   {"%([^()]*[%a_][%w_]*%s*=[^=]", "named arguments are a table: f {name = "
     .. "value}"},

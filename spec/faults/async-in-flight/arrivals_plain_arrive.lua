@@ -1,14 +1,15 @@
 -- One warp copies by cp.async, which arrives at mbarriers, and another warp
 -- reads. Fault: the arrival does not wait for cp.async.
 -- expect: cutelua: simulator: kernel arrivals: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/arrivals_plain_arrive.lua:55 in main
+-- expect: spec/faults/async-in-flight/arrivals_plain_arrive.lua:56 in main
 --   chunk
--- expect: arrivals_plain_arrive.lua:49: read of shared memory while a cp.async
+-- expect: arrivals_plain_arrive.lua:50: read of shared memory while a cp.async
 --   to it is in flight (it is in no group: commit missing): element 31 of
 --   shared tensor 's' [async-in-flight]
--- expect: the cp.async: arrivals_plain_arrive.lua:40, thread 31
--- expect: cp_async_commit_group() behind the copy, then cp_async_wait_group(n);
---   or let it arrive at an mbarrier (PipelineAsync {cp_async = true})
+-- expect: the cp.async: arrivals_plain_arrive.lua:41, thread 31
+-- expect: call cp_async_commit_group() after the copy, then
+--   cp_async_wait_group(n); or let it arrive at an mbarrier (PipelineAsync
+--   {cp_async = true})
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -7,8 +7,8 @@
 --   cp.async to it is in flight (the preceding wait left 1 group pending):
 --   element 127 of shared tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_conditional_commit.lua:32, thread 127
--- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,
---   too
+-- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
+--   that group too
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

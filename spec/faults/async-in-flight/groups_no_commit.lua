@@ -1,13 +1,14 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: the copies
 -- are not committed.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
--- expect: spec/faults/async-in-flight/groups_no_commit.lua:44 in main chunk
--- expect: groups_no_commit.lua:41: read of shared memory while a cp.async to it
+-- expect: spec/faults/async-in-flight/groups_no_commit.lua:45 in main chunk
+-- expect: groups_no_commit.lua:42: read of shared memory while a cp.async to it
 --   is in flight (it is in no group: commit missing): element 63 of shared
 --   tensor 's' [async-in-flight]
--- expect: the cp.async: groups_no_commit.lua:32, thread 63
--- expect: cp_async_commit_group() behind the copy, then cp_async_wait_group(n);
---   or let it arrive at an mbarrier (PipelineAsync {cp_async = true})
+-- expect: the cp.async: groups_no_commit.lua:33, thread 63
+-- expect: call cp_async_commit_group() after the copy, then
+--   cp_async_wait_group(n); or let it arrive at an mbarrier (PipelineAsync
+--   {cp_async = true})
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

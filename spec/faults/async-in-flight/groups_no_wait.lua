@@ -6,7 +6,7 @@
 --   is in flight (wait missing): element 63 of shared tensor 's'
 --   [async-in-flight]
 -- expect: the cp.async: groups_no_wait.lua:32, thread 63
--- expect: put cp_async_wait_group(n) with a smaller n, and sync_threads(),
+-- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
 --   before the read
 -- expect: 1 more may follow from it
 local cute = require "cute"

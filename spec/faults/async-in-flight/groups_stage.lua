@@ -6,8 +6,8 @@
 --   in flight (the preceding wait left 1 group pending): element 191 of shared
 --   tensor 's' [async-in-flight]
 -- expect: the cp.async: groups_stage.lua:32, thread 63
--- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,
---   too
+-- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
+--   that group too
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -6,7 +6,7 @@
 --   it is in flight (no barrier after its wait): element 159 of shared tensor
 --   's' [async-in-flight]
 -- expect: the cp.async: groups_sync_first.lua:32, thread 31
--- expect: put sync_threads() behind the cp_async_wait_group(n) of the threads
+-- expect: put sync_threads() after the cp_async_wait_group(n) of the threads
 --   that copy, before the read
 -- expect: 1 more may follow from it
 local cute = require "cute"

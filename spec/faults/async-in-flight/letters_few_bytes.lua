@@ -6,8 +6,8 @@
 --   it is in flight (mbarrier 'came'[0] ended phase 0 with 128 of 256 bytes):
 --   element 31 of shared tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_few_bytes.lua:28, thread 31
--- expect: expect the bytes of all that is copied: a TMA load brings the
---   tx_bytes of its atom
+-- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
+--   its atom
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -5,8 +5,8 @@
 --   it is in flight (mbarrier 'came'[0] expects 0 of 128 bytes in phase 1):
 --   element 31 of shared tensor 'mail' [async-in-flight]
 -- expect: the st.async: letters_no_expect.lua:27, thread 31
--- expect: expect the bytes of all that is copied: a TMA load brings the
---   tx_bytes of its atom
+-- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
+--   its atom
 -- expect: 3 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -5,8 +5,8 @@
 --   is in flight (mbarrier 'all'[0] ended phase 0 with 256 of 512 bytes):
 --   element 64 of shared tensor 's' [async-in-flight]
 -- expect: the bulk copy: multicast_bytes.lua:46, thread 0
--- expect: expect the bytes of all that is copied: a TMA load brings the
---   tx_bytes of its atom
+-- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
+--   its atom
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -5,9 +5,9 @@
 --   it is in flight (the wait covered only its reads): element 0 of global
 --   tensor 'y' [async-in-flight]
 -- expect: the store: read_of_bulk_store.lua:34, thread 0
--- expect: cp_async_bulk_wait_group(n), not read alone:
---   cp_async_bulk_wait_group(n, true) waits until the source was read, not for
---   what is written
+-- expect: call cp_async_bulk_wait_group(n) without `read`:
+--   cp_async_bulk_wait_group(n, true) waits only until the source is read, not
+--   until the copy is written
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -4,7 +4,7 @@
 -- expect: report.lua:29: read of shared memory while a cp.async to it is in
 --   flight (wait missing): element 127 of shared tensor 's' [async-in-flight]
 -- expect: the cp.async: report.lua:24, thread 31
--- expect: put cp_async_wait_group(n) with a smaller n, and sync_threads(),
+-- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
 --   before the read
 -- expect: 1 more may follow from it
 local cute = require "cute"

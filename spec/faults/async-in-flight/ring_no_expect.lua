@@ -6,8 +6,8 @@
 --   is in flight (mbarrier 'full'[0] expects 0 of 2048 bytes in phase 1):
 --   element 8 of shared tensor 's' [async-in-flight]
 -- expect: the bulk copy: ring_no_expect.lua:45, thread 128
--- expect: expect the bytes of all that is copied: a TMA load brings the
---   tx_bytes of its atom
+-- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
+--   its atom
 -- expect: 6 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -7,8 +7,8 @@
 --   to it is in flight (mbarrier 'full'[0] ended phase 0 with 2048 of 6144
 --   bytes): element 8 of shared tensor 's' [async-in-flight]
 -- expect: the bulk copy: ring_wrong_full_stage.lua:45, thread 128
--- expect: expect the bytes of all that is copied: a TMA load brings the
---   tx_bytes of its atom
+-- expect: expect the bytes of all copies: a TMA load transfers the tx_bytes of
+--   its atom
 -- expect: 3 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

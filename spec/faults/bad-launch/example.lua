@@ -1,6 +1,6 @@
 -- The example of docs/errors.md.
--- expect: cutelua: call:launch: block of 0: one to three integers of at least 1
---   [bad-launch]
+-- expect: cutelua: call:launch: block = 0; one to three integers of at
+--   least 1 are needed [bad-launch]
 -- expect: spec/faults/bad-launch/example.lua:7 in main chunk
 local cute = require "cute"
 

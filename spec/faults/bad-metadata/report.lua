@@ -4,8 +4,8 @@
 -- expect: report.lua:39: the metadata of a sparse A has 0x0 for a group of 4
 --   elements, which selects element 0 twice: it must select two different
 --   elements of four [bad-metadata]
--- expect: cute.nvgpu.sparse.compress makes metadata of a matrix, partition_E
---   deals it out
+-- expect: create the metadata of a matrix with cute.nvgpu.sparse.compress and
+--   partition it with partition_E
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

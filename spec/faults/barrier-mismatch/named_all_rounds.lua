@@ -4,8 +4,8 @@
 -- expect: spec/faults/barrier-mismatch/named_all_rounds.lua:37 in main chunk
 -- expect: named_all_rounds.lua:31: the block exits with 64 of 128 threads
 --   arrived at barrier 1, where no thread waits for them [barrier-mismatch]
--- expect: all that use a barrier must name the same number of threads and come
---   once
+-- expect: all threads that use a barrier must name the same number of threads
+--   and arrive once
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 

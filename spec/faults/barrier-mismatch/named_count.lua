@@ -5,8 +5,8 @@
 -- expect: named_count.lua:28: a barrier for 64 threads that other warps use for
 --   128 [barrier-mismatch]
 -- expect: the other: named_count.lua:24
--- expect: all that use a barrier must name the same number of threads and come
---   once
+-- expect: all threads that use a barrier must name the same number of threads
+--   and arrive once
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 

@@ -5,8 +5,8 @@
 -- expect: named_same_id.lua:21: the same warp arrives twice at barrier 2 before
 --   the barrier completes [barrier-mismatch]
 -- expect: the other: named_same_id.lua:25
--- expect: all that use a barrier must name the same number of threads and come
---   once
+-- expect: all threads that use a barrier must name the same number of threads
+--   and arrive once
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 

@@ -5,8 +5,8 @@
 --   barrier's previous phase: that phase may count it instead of another
 --   arrival [barrier-mismatch]
 -- expect: the other: report.lua:22
--- expect: let those who come wait for it, or for who waited there; roles have
---   barriers of their own
+-- expect: let the arriving threads wait for the barrier's last round; give each
+--   role a barrier of its own
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -7,8 +7,8 @@
 --   by block (0,0,0) with nothing to order them: element 0 of global tensor
 --   'part' [block-race]
 -- expect: the other: flag_behind_wait_group_read.lua:44, thread 0
--- expect: cp_async_bulk_wait_group(n, true) waits until the source was read:
---   before others are told, wait without `read`
+-- expect: cp_async_bulk_wait_group(n, true) waits only until the source is
+--   read: before you signal other threads, wait without `read`
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -5,8 +5,8 @@
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'sum'
 --   [block-race]
 -- expect: the other: thread 0
--- expect: let one block do it, use atomics, or hand over with a release and an
---   acquire for the gpu
+-- expect: let one block do it, use atomics, or synchronize with a release and
+--   an acquire of gpu scope
 local cute = require "cute"
 local arch = cute.arch
 

@@ -6,8 +6,8 @@
 --   3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks 127
 --   of 128 arrivals [deadlock]
 -- expect: made: box_count_128.lua:36
--- expect: mbarrier_init counts the arrivals of a phase: make it for as many as
---   come, or let the others come
+-- expect: initialize the mbarrier with the number of threads that arrive in a
+--   phase, or let the missing threads arrive
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

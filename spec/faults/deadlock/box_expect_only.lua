@@ -6,8 +6,8 @@
 --   2, 3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks
 --   1 of 1 arrival [deadlock]
 -- expect: made: box_expect_only.lua:36
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -6,8 +6,8 @@
 --   3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks
 --   2048 bytes [deadlock]
 -- expect: expected: box_many_bytes.lua:41
--- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
---   them lies outside: expect all that come
+-- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
+--   elements outside the tensor: expect all of these bytes
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

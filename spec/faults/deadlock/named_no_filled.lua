@@ -4,8 +4,8 @@
 -- expect: spec/faults/deadlock/named_no_filled.lua:37 in main chunk
 -- expect: named_no_filled.lua:28: no warp can go on: 2 warps wait (warp 2, 3)
 --   at barrier 2, where 64 threads arrived and 128 are needed [deadlock]
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

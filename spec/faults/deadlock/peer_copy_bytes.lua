@@ -5,8 +5,8 @@
 --   mbarrier 'all'[0] for the end of phase 0 (parity 0), which lacks nothing;
 --   128 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: peer_copy_bytes.lua:43
--- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
---   them lies outside: expect all that come
+-- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
+--   elements outside the tensor: expect all of these bytes
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

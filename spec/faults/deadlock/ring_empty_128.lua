@@ -6,8 +6,8 @@
 --   mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 124 of
 --   128 arrivals [deadlock]
 -- expect: made: ring_empty_128.lua:34
--- expect: mbarrier_init counts the arrivals of a phase: make it for as many as
---   come, or let the others come
+-- expect: initialize the mbarrier with the number of threads that arrive in a
+--   phase, or let the missing threads arrive
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -6,8 +6,8 @@
 --   3) at mbarrier 'full'[0] for the end of phase 0 (parity 0), which lacks
 --   nothing; 1024 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: ring_few_bytes.lua:43
--- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
---   them lies outside: expect all that come
+-- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
+--   elements outside the tensor: expect all of these bytes
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

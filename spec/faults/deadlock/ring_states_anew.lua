@@ -1,11 +1,12 @@
 -- A persistent block has three steps per tile in two stages. Fault: each tile
 -- restarts with the states of the first.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/ring_states_anew.lua:52 in main chunk
--- expect: ring_states_anew.lua:29: no warp can go on: 1 warp waits (warp 1) at
+-- expect: spec/faults/deadlock/ring_states_anew.lua:53 in main chunk
+-- expect: ring_states_anew.lua:30: no warp can go on: 1 warp waits (warp 1) at
 --   mbarrier 'pipe_empty'[1] for the end of phase 1 (parity 1), which lacks 32
 --   of 32 arrivals [deadlock]
--- expect: some threads, or bytes, never come to the barrier that others wait at
+-- expect: some threads or bytes never arrive at the barrier that other threads
+--   wait at
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -6,8 +6,8 @@
 --   3) at mbarrier 'full'[1] for the end of phase 2 (parity 0), which lacks 1
 --   of 1 arrival; 1 warp exited without arriving [deadlock]
 -- expect: made: ring_tiles_1.lua:32
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -4,8 +4,8 @@
 -- expect: spec/faults/deadlock/roles_sync_in_role.lua:45 in main chunk
 -- expect: roles_sync_in_role.lua:38: no warp can go on: 1 warp waits (warp 1)
 --   at barrier 0, where 32 threads arrived and 64 are needed [deadlock]
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -1,11 +1,12 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: the wait
 -- for a full stage has the wrong parity.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/roles_wait_parity.lua:45 in main chunk
--- expect: roles_wait_parity.lua:30: no warp can go on: 1 warp waits (warp 0) at
+-- expect: spec/faults/deadlock/roles_wait_parity.lua:46 in main chunk
+-- expect: roles_wait_parity.lua:31: no warp can go on: 1 warp waits (warp 0) at
 --   mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 32 of 32
 --   arrivals [deadlock]
--- expect: some threads, or bytes, never come to the barrier that others wait at
+-- expect: some threads or bytes never arrive at the barrier that other threads
+--   wait at
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

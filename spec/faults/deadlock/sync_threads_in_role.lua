@@ -4,8 +4,8 @@
 -- expect: sync_threads_in_role.lua:21: no warp can go on: 1 warp waits (warp 0)
 --   at barrier 0, where 32 threads arrived and 64 are needed; 1 warp exited
 --   without arriving [deadlock]
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 local cute = require "cute"
 local arch = cute.arch
 local when = cute.when

@@ -1,9 +1,10 @@
 -- Two warpgroups alternate by two barriers. Fault: nothing starts the first.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/deadlock/turns_not_begun.lua:23 in main chunk
--- expect: turns_not_begun.lua:16: no warp can go on: 4 warps wait (warp 0, 1,
+-- expect: spec/faults/deadlock/turns_not_begun.lua:24 in main chunk
+-- expect: turns_not_begun.lua:17: no warp can go on: 4 warps wait (warp 0, 1,
 --   2, 3) at barrier 1, where 128 threads arrived and 256 are needed [deadlock]
--- expect: some threads, or bytes, never come to the barrier that others wait at
+-- expect: some threads or bytes never arrive at the barrier that other threads
+--   wait at
 local cute = require "cute"
 local arch = cute.arch
 local when = cute.when

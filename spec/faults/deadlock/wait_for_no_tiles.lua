@@ -5,8 +5,8 @@
 --   at mbarrier 'all'[0] for the end of phase 0 (parity 0), which lacks 1 of 1
 --   arrival [deadlock]
 -- expect: made: wait_for_no_tiles.lua:25
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -5,8 +5,8 @@
 -- expect: griddepcontrol_one_warp.lua:22: read of memory that the previous
 --   launch writes, with no griddepcontrol_wait() in between: element 32 of
 --   global tensor 'x' [dependent-launch]
--- expect: cute.arch.griddepcontrol_wait() before the first access to memory
---   that the launches share
+-- expect: call cute.arch.griddepcontrol_wait() before the first access to
+--   memory that the launches share
 local cute = require "cute"
 local arch = cute.arch
 local when = cute.when

@@ -4,8 +4,8 @@
 -- expect: report.lua:21: read of memory that the previous launch writes, with
 --   no griddepcontrol_wait() in between: element 0 of global tensor 'mX'
 --   [dependent-launch]
--- expect: cute.arch.griddepcontrol_wait() before the first access to memory
---   that the launches share
+-- expect: call cute.arch.griddepcontrol_wait() before the first access to
+--   memory that the launches share
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

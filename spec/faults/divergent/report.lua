@@ -3,8 +3,8 @@
 -- expect: spec/faults/divergent/report.lua:11 in run
 -- expect: report.lua:16: only 20 of the warp's 32 threads reach an operation
 --   that all of them must execute together [divergent]
--- expect: move it out of the branch, so that all threads come, or name those
---   that come in its mask, where it has one
+-- expect: move it out of the branch, so that all threads execute it, or, if it
+--   has a mask, name only the threads that execute it
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

@@ -1,9 +1,10 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/division-by-zero/report.lua:10 in run
--- expect: report.lua:15: the result of an integer division by zero is used
+-- expect: spec/faults/division-by-zero/report.lua:11 in run
+-- expect: report.lua:16: the result of an integer division by zero is used
 --   [division-by-zero]
--- expect: keep the divisor from being 0, or choose with cute.where what is used
+-- expect: make sure that the divisor is not 0, or select a safe divisor with
+--   cute.where
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

@@ -1,12 +1,13 @@
 -- Loads one box by TMA, doubles it and stores it by TMA. Fault: the copies are
 -- not committed.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
--- expect: spec/faults/exited-block/box_no_commit.lua:56 in main chunk
--- expect: box_no_commit.lua:51: block (0,0,0) may exit before a copy to or from
+-- expect: spec/faults/exited-block/box_no_commit.lua:57 in main chunk
+-- expect: box_no_commit.lua:52: block (0,0,0) may exit before a copy to or from
 --   its shared memory completes: none of its threads waits for the copy
 --   [exited-block]
--- expect: wait before the end: for a load at its mbarrier, for a store
---   cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0) in its thread
+-- expect: wait before the block exits: for a load, at its mbarrier; for a
+--   store, with cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0) in
+--   its thread
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -4,8 +4,8 @@
 -- expect: multicast_block_leaves.lua:50: access to shared memory of block
 --   (1,0,0), which may have exited: none of its threads waits for this access
 --   [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -5,8 +5,8 @@
 -- expect: multicast_no_done.lua:51: access to shared memory of block (0,0,0),
 --   which may have exited: none of its threads waits for this access
 --   [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

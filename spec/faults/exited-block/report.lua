@@ -3,8 +3,8 @@
 -- expect: spec/faults/exited-block/report.lua:13 in run
 -- expect: report.lua:26: access to shared memory of block (1,0,0), which may
 --   have exited: none of its threads waits for this access [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

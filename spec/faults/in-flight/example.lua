@@ -4,8 +4,8 @@
 -- expect: spec/faults/in-flight/example.lua:32 in kernel k
 -- expect: commit it with cute.nvgpu.warpgroup.commit_group(), and before this
 --   use call wait_group(0), or wait_group(n) with the n groups committed since
--- expect: hint: warpgroup.fence(), the MMAs, commit_group(), wait_group(0):
---   only then are their registers anybody's
+-- expect: hint: call warpgroup.fence(), the MMAs, commit_group(),
+--   wait_group(0); use their registers only after that
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 

@@ -2,7 +2,7 @@
 -- expect: cutelua: sync waits for the GPU, which runs nothing while a graph is
 --   captured [in-graph]
 -- expect: spec/faults/in-graph/example.lua:9 in main chunk
--- expect: hint: wait, and look at results, behind graph:launch()
+-- expect: hint: wait, and read results, after graph:launch()
 local cute = require "cute"
 
 local s = cute.stream "sim"

@@ -3,8 +3,8 @@
 -- expect: spec/faults/inactive-lane/report.lua:11 in run
 -- expect: report.lua:17: shuffle reads lane 16, which does not take part in it
 --   [inactive-lane]
--- expect: read lanes of the mask only: a narrower width, or a mask with more
---   lanes
+-- expect: read only from lanes in the mask: use a narrower width, or a mask
+--   with more lanes
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

@@ -2,7 +2,7 @@
 -- expect: cutelua: break, return or goto out of a traced loop: its body is
 --   traced once for all iterations [loop-exit]
 -- expect: spec/faults/loop-exit/example.lua:18 in kernel k
--- expect: cute.break_if(condition) leaves it where the condition holds
+-- expect: cute.break_if(condition) leaves the loop
 -- expect: hint: use cute.loop(cond, body), or cute.when around the rest of the
 --   body
 local cute = require "cute"

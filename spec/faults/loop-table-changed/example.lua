@@ -1,6 +1,6 @@
 -- The example of docs/errors.md.
--- expect: cutelua: 'state.last' is new at the end of this loop: fields that it
---   changes must hold something before [loop-table-changed]
+-- expect: cutelua: field 'state.last' is nil before this loop and has a
+--   value after it [loop-table-changed]
 -- expect: spec/faults/loop-table-changed/example.lua:15 in kernel k
 -- expect: give it a value before, or keep it in a local
 -- expect: hint: make the table with all its fields before the loop or branch

@@ -4,8 +4,8 @@
 -- expect: data_over_mbarrier.lua:43: mbarrier 'all'[0] is in use in the memory
 --   where this stores data [mbarrier]
 -- expect: the other: data_over_mbarrier.lua:23
--- expect: an mbarrier's memory holds no data before mbarrier_inval: is this
---   index too large, or the memory used twice?
+-- expect: an mbarrier's memory cannot hold data before mbarrier_inval: is this
+--   index too large, or is the memory used twice?
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -6,8 +6,8 @@
 --   phase;
 --   1 arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
 -- expect: the other: multicast_empty_2.lua:32
--- expect: an arrival too many, or one of the next phase: wait for the end of
---   this one (for a stage: until it is empty)
+-- expect: this arrival is one too many, or belongs to the next phase: wait for
+--   the end of this phase (for a stage, until it is empty)
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

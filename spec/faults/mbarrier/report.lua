@@ -4,8 +4,8 @@
 -- expect: report.lua:24: mbarrier 'bar'[0] counts 2 arrivals a phase; 32
 --   arrivals come at once when 2 are missing [mbarrier]
 -- expect: the other: report.lua:20
--- expect: mbarrier_init counts the threads that arrive in a phase: make it for
---   as many, or let one lane arrive
+-- expect: initialize the mbarrier with the number of threads that arrive in a
+--   phase, or let one lane arrive
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

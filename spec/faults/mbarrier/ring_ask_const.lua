@@ -5,8 +5,8 @@
 -- expect: ring_ask_const.lua:42: mbarrier 'full'[0] counts 1 arrival a phase; 1
 --   arrival comes when 0 are missing (but 4096 bytes are) [mbarrier]
 -- expect: the other: ring_ask_const.lua:31
--- expect: an arrival too many, or one of the next phase: wait for the end of
---   this one (for a stage: until it is empty)
+-- expect: this arrival is one too many, or belongs to the next phase: wait for
+--   the end of this phase (for a stage, until it is empty)
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

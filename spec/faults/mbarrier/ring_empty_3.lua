@@ -1,14 +1,15 @@
 -- Loads tiles by TMA through a ring of stages: one warp loads, four warps read.
 -- Fault: the mbarrier of an empty stage counts 3 arrivals.
 -- expect: cutelua: simulator: kernel ring: 1 fault [kernel-fault]
--- expect: spec/faults/mbarrier/ring_empty_3.lua:63 in main chunk
--- expect: ring_empty_3.lua:57: mbarrier 'empty'[0] counts 3 arrivals a phase;
+-- expect: spec/faults/mbarrier/ring_empty_3.lua:64 in main chunk
+-- expect: ring_empty_3.lua:58: mbarrier 'empty'[0] counts 3 arrivals a phase;
 --   nothing orders this one after the end of phase 0: that phase may count it
 --   instead of another arrival [mbarrier]
--- expect: the other: ring_empty_3.lua:34
--- expect: mbarrier_init counts all that arrive in a phase (of a pipeline: its
---   producer_group, its consumer_group), and who arrives again waits for its
---   end before (for a stage: until it is empty)
+-- expect: the other: ring_empty_3.lua:35
+-- expect: initialize the mbarrier with the number of all arrivals in a phase
+--   (in a pipeline, producer_group or consumer_group); a thread must wait for
+--   the end of the phase before it arrives again (for a stage, until it is
+--   empty)
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -5,8 +5,8 @@
 -- expect: roles_full_1.lua:33: mbarrier 'full'[0] counts 1 arrival a phase; 32
 --   arrivals come at once when 1 is missing [mbarrier]
 -- expect: the other: roles_full_1.lua:22
--- expect: mbarrier_init counts the threads that arrive in a phase: make it for
---   as many, or let one lane arrive
+-- expect: initialize the mbarrier with the number of threads that arrive in a
+--   phase, or let one lane arrive
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 

@@ -9,7 +9,7 @@
 --   alignment (assumed_align, a stride's divisibility), or use a copy atom of
 --   32 bits
 -- expect: hint: use a narrower copy, or pad the layout so that every vector
---   starts on its own size
+--   starts at a multiple of its size
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

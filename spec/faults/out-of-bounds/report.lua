@@ -3,8 +3,8 @@
 -- expect: spec/faults/out-of-bounds/report.lua:11 in run
 -- expect: report.lua:14: write outside global tensor 'mX': coordinate (32,31)
 --   of (32,32) [out-of-bounds]
--- expect: predicate the access, or see whether the tile and the tensor's shape
---   fit
+-- expect: predicate the access, or check that the tile divides the tensor's
+--   shape
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

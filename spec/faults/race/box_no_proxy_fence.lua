@@ -6,8 +6,8 @@
 --   write, with no fence_proxy("async") and barrier in between: element 0 of
 --   shared tensor 'd' [race]
 -- expect: the other: box_no_proxy_fence.lua:47, thread 0
--- expect: call fence_view_async_shared() in the threads that wrote, then meet
---   at a barrier
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

@@ -6,8 +6,8 @@
 --   write, with no fence_proxy("async") and barrier in between: element 4 of
 --   shared tensor 'd' [race]
 -- expect: the other: box_no_sync_filled.lua:48, thread 1
--- expect: call fence_view_async_shared() in the threads that wrote, then meet
---   at a barrier
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
 -- expect: 2 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -5,8 +5,8 @@
 --   write, with no fence_proxy("async") and barrier in between: element 0 of
 --   global tensor 'part' [race]
 -- expect: the other: bulk_load_behind_flag.lua:48
--- expect: fence_proxy("async.global") in the threads that wrote, before they
---   hand it over, or in the one that copies, behind its acquire
+-- expect: call fence_proxy("async.global") in the threads that wrote, before
+--   they release it, or in the thread that copies, after its acquire
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

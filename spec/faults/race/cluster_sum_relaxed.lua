@@ -5,9 +5,9 @@
 --   block with nothing that orders them at cluster scope: element 0 of shared
 --   tensor 's' [race]
 -- expect: the other: cluster_sum_relaxed.lua:31, thread 31
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -5,8 +5,8 @@
 --   with no fence_proxy("async") and barrier in between: element 2048 of shared
 --   tensor 's' [race]
 -- expect: the other: cp_async_then_wgmma.lua:26, thread 0
--- expect: call fence_view_async_shared() in the threads that wrote, then meet
---   at a barrier
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

@@ -4,8 +4,8 @@
 -- expect: empty_counts_one_reader.lua:42: write after a read by another warp
 --   with no barrier in between: element 32 of shared tensor 's' [race]
 -- expect: the other: empty_counts_one_reader.lua:48, thread 32
--- expect: before it is filled anew, wait until all have read: an mbarrier that
---   each reader arrives at behind its read, made for as many
+-- expect: before it is refilled, wait until all threads have read: use an
+--   mbarrier that counts the readers, each of which arrives after its read
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -6,9 +6,9 @@
 --   block with nothing that orders them at cluster scope: element 256 of shared
 --   tensor 's' [race]
 -- expect: the other: multicast_no_scope.lua:49, thread 32
--- expect: before it is filled anew, wait until all have read: an mbarrier that
---   the readers of all these blocks arrive at, with scope = "cluster" for both
---   sides (PipelineTmaAsync {scope = "cluster"})
+-- expect: before it is refilled, wait until all threads have read: use an
+--   mbarrier that the readers of all these blocks arrive at, with scope =
+--   "cluster" for both sides (PipelineTmaAsync {scope = "cluster"})
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

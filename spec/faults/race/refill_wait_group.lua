@@ -5,8 +5,8 @@
 -- expect: refill_wait_group.lua:49: write after a read by a bulk copy whose
 --   completion was not waited for: element 64 of shared tensor 's' [race]
 -- expect: the other: refill_wait_group.lua:55
--- expect: the wait left its group pending: cp_async_bulk_wait_group(1) waits
---   for it, too
+-- expect: the wait leaves its group pending: cp_async_bulk_wait_group(1) waits
+--   for that group too
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

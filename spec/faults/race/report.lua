@@ -4,8 +4,8 @@
 -- expect: report.lua:34: read after a write by another warp with no barrier in
 --   between: element 31 of shared tensor 's' [race]
 -- expect: the other: report.lua:24, thread 31
--- expect: arrive at an mbarrier, or a named barrier, behind the write, and wait
---   there before the read: these threads have no sync_threads() in common
+-- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
+--   there before the read: these threads have no common sync_threads()
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

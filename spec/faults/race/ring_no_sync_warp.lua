@@ -5,8 +5,8 @@
 -- expect: ring_no_sync_warp.lua:42: write after a read by another warp with no
 --   barrier in between: element 16 of shared tensor 's' [race]
 -- expect: the other: ring_no_sync_warp.lua:50, thread 1
--- expect: before it is filled anew, wait until all have read: an mbarrier that
---   each reader arrives at behind its read, made for as many
+-- expect: before it is refilled, wait until all threads have read: use an
+--   mbarrier that counts the readers, each of which arrives after its read
 local cute = require "cute"
 local arch, _ = cute.arch, cute._
 local cpasync = cute.nvgpu.cpasync

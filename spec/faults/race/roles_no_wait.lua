@@ -5,8 +5,8 @@
 -- expect: roles_no_wait.lua:39: read after a write by another warp with no
 --   barrier in between: element 31 of shared tensor 's' [race]
 -- expect: the other: roles_no_wait.lua:32, thread 31
--- expect: arrive at an mbarrier, or a named barrier, behind the write, and wait
---   there before the read: these threads have no sync_threads() in common
+-- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
+--   there before the read: these threads have no common sync_threads()
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

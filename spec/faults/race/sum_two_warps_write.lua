@@ -4,8 +4,8 @@
 -- expect: sum_two_warps_write.lua:34: two warps write one element with no
 --   barrier in between: element 3 of shared tensor 's' [race]
 -- expect: the other: thread 95
--- expect: let one thread write it, or use an atomic; where one comes after the
---   other, sync_threads() in between
+-- expect: let one thread write it, or use an atomic; if one write must follow
+--   the other, put sync_threads() in between
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -6,7 +6,7 @@
 -- expect: A ptr[bf16,rmem]+?{div=8} o ((2,2,2),1):((1,2,4),0)
 -- expect: B ptr[bf16,rmem]+?{div=4} o ((2,2),1):((1,2),0)
 -- expect: C ptr[f32,rmem] o ((2,2),1,1):((1,2),0,0)
--- expect: hint: index fragments with loop numbers of a plain `for i = 0, n do`,
+-- expect: hint: index fragments with the variable of a plain `for i = 0, n do`,
 --   which unrolls
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -3,8 +3,8 @@
 -- expect: spec/faults/registers/report.lua:13 in run
 -- expect: report.lua:19: setmaxnreg.dec cannot change 24 registers a
 --   thread to 40 [registers]
--- expect: setmaxregister_decrease gives registers back, setmaxregister_increase
---   takes them
+-- expect: setmaxregister_decrease releases registers, setmaxregister_increase
+--   requests them
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

@@ -4,8 +4,8 @@
 -- expect: setmaxnreg_three_warps.lua:16: warp 3 exited without executing the
 --   setmaxnreg for 40 registers that warp 0 executed: all warps of a warpgroup
 --   (0 to 3) must execute it [registers]
--- expect: all four warps of a warpgroup execute one setmaxnreg: outside of the
---   branch, or in one for whole warpgroups (warp_idx() // 4)
+-- expect: all four warps of a warpgroup must execute the same setmaxnreg: put
+--   it outside the branch, or branch by warpgroup (warp_idx() // 4)
 local cute = require "cute"
 local arch = cute.arch
 local when = cute.when

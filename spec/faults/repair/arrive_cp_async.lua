@@ -5,10 +5,10 @@
 --   at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 64 of
 --   64 arrivals [deadlock]
 -- expect: made: arrive_cp_async.lua:20
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
--- expect: mended by cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1), n
---   being how often it was there, before arrive_cp_async.lua:26
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
+-- expect: fixed by cute.arch.cp_async_mbarrier_arrive_noinc(bar + n % 1), where
+--   n counts its executions, before arrive_cp_async.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,10 +5,10 @@
 --   at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 1 of 1
 --   arrival; 256 bytes arrived that no expect_tx announced [deadlock]
 -- expect: made: arrive_expect_tx.lua:22
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
--- expect: mended by cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256),
---   n being how often it was there, by one lane before arrive_expect_tx.lua:27,
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
+-- expect: fixed by cute.arch.mbarrier_arrive_and_expect_tx(bar + n % 1, 256),
+--   where n counts its executions, by one lane before arrive_expect_tx.lua:27,
 --   or at the end of arrive_expect_tx.lua:21, or before
 --   arrive_expect_tx.lua:23, or at the end of arrive_expect_tx.lua:26
 local cute = require "cute"

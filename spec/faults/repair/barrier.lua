@@ -5,7 +5,7 @@
 --   barrier between the two lines: element 32 of shared tensor 's' [race]
 -- expect: the other: barrier.lua:15, thread 32
 -- expect: put sync_threads() between the two lines
--- expect: mended by cute.arch.sync_threads() before barrier.lua:16
+-- expect: fixed by cute.arch.sync_threads() before barrier.lua:16
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,7 +5,7 @@
 --   barrier in between: element 63 of shared tensor 's' [race]
 -- expect: the other: barrier_in_loop.lua:19, thread 0
 -- expect: put sync_threads() at the end of the loop of barrier_in_loop.lua:16
--- expect: mended by cute.arch.sync_threads() before barrier_in_loop.lua:17, or
+-- expect: fixed by cute.arch.sync_threads() before barrier_in_loop.lua:17, or
 --   at the end of barrier_in_loop.lua:16
 local cute = require "cute"
 local arch = cute.arch

@@ -6,7 +6,7 @@
 --   's' [race]
 -- expect: the other: barrier_of_some_warps.lua:18, thread 32
 -- expect: put sync_threads() between the two lines, outside of the branch
--- expect: mended by cute.arch.barrier(1, 64) before
+-- expect: fixed by cute.arch.barrier(1, 64) before
 --   barrier_of_some_warps.lua:19
 local cute = require "cute"
 local arch = cute.arch

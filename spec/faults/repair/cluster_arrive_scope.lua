@@ -5,10 +5,10 @@
 --   another block with nothing that orders them at cluster scope: element 63 of
 --   shared tensor 's' [race]
 -- expect: the other: cluster_arrive_scope.lua:31, thread 63
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
--- expect: mended by scope = "cluster" at cluster_arrive_scope.lua:32
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
+-- expect: fixed by scope = "cluster" at cluster_arrive_scope.lua:32
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,10 +5,10 @@
 --   block with nothing that orders them at cluster scope: element 63 of shared
 --   tensor 's' [race]
 -- expect: the other: cluster_both_scopes.lua:32, thread 63
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
--- expect: mended by scope = "cluster" at cluster_both_scopes.lua:33 and scope =
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
+-- expect: fixed by scope = "cluster" at cluster_both_scopes.lua:33 and scope =
 --   "cluster" at cluster_both_scopes.lua:34
 local cute = require "cute"
 local arch = cute.arch

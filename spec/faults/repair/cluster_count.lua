@@ -5,9 +5,9 @@
 --   mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks 32 of 96
 --   arrivals [deadlock]
 -- expect: made: cluster_count.lua:24
--- expect: mbarrier_init counts the arrivals of a phase: make it for as many as
---   come, or let the others come
--- expect: mended by mbarrier_init(..., 64) at cluster_count.lua:24
+-- expect: initialize the mbarrier with the number of threads that arrive in a
+--   phase, or let the missing threads arrive
+-- expect: fixed by mbarrier_init(..., 64) at cluster_count.lua:24
 local cute = require "cute"
 local arch = cute.arch
 

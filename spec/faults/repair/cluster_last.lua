@@ -3,10 +3,10 @@
 -- expect: check: kernel k: bug
 -- expect: cluster_last.lua:26: access to shared memory of block (1,0,0), which
 --   may have exited: none of its threads waits for this access [exited-block]
--- expect: let the block wait for it, or meet the cluster once more
---   (cluster_arrive, cluster_wait) before it ends
--- expect: mended by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the
---   end of the kernel, behind cluster_last.lua:26
+-- expect: let the block wait for it, or add a cluster barrier (cluster_arrive,
+--   cluster_wait) before the block exits
+-- expect: fixed by cute.arch.cluster_arrive() cute.arch.cluster_wait() at the
+--   end of the kernel, after cluster_last.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

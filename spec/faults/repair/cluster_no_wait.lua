@@ -5,11 +5,11 @@
 --   block writes, with nothing that orders them at cluster scope: element 63 of
 --   shared tensor 's' [race]
 -- expect: the other: cluster_no_wait.lua:32, thread 63
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
--- expect: mended by cute.arch.mbarrier_wait(bar + n % 1, n // 1 % 2, {scope =
---   "cluster"}), n being how often it was there, before cluster_no_wait.lua:34
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
+-- expect: fixed by cute.arch.mbarrier_wait(bar + n % 1, n // 1 % 2, {scope =
+--   "cluster"}), where n counts its executions, before cluster_no_wait.lua:34
 local cute = require "cute"
 local arch = cute.arch
 

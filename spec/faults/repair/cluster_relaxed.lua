@@ -5,10 +5,10 @@
 --   block with nothing that orders them at cluster scope: element 63 of shared
 --   tensor 's' [race]
 -- expect: the other: cluster_relaxed.lua:26, thread 63
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
--- expect: mended by cute.arch.cluster_arrive() at cluster_relaxed.lua:27
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
+-- expect: fixed by cute.arch.cluster_arrive() at cluster_relaxed.lua:27
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,10 +5,10 @@
 --   block writes, with nothing that orders them at cluster scope: element 0 of
 --   distributed shared tensor 'peer' [race]
 -- expect: the other: cluster_write.lua:27, thread 0
--- expect: cluster_arrive() and cluster_wait() between the two lines, or an
---   mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope =
---   "cluster"})
--- expect: mended by cute.arch.cluster_arrive() cute.arch.cluster_wait() before
+-- expect: put cluster_arrive() and cluster_wait() between the two lines, or use
+--   an mbarrier with scope = "cluster" for both sides (PipelineTmaAsync {scope
+--   = "cluster"})
+-- expect: fixed by cute.arch.cluster_arrive() cute.arch.cluster_wait() before
 --   cluster_write.lua:28
 local cute = require "cute"
 local arch = cute.arch

@@ -6,7 +6,7 @@
 --   [race]
 -- expect: the other: cp_async_barrier.lua:16, thread 32
 -- expect: put sync_threads() between the two lines
--- expect: mended by cute.arch.sync_threads() before cp_async_barrier.lua:20
+-- expect: fixed by cute.arch.sync_threads() before cp_async_barrier.lua:20
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,14 +1,15 @@
 -- A group of copies is not committed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: cp_async_commit.lua:22: read of shared memory while a cp.async to it
+-- expect: cp_async_commit.lua:23: read of shared memory while a cp.async to it
 --   is in flight (it is in no group: commit missing): element 127 of shared
 --   tensor 's' [async-in-flight]
--- expect: the cp.async: cp_async_commit.lua:18, thread 31
--- expect: cp_async_commit_group() behind the copy, then cp_async_wait_group(n);
---   or let it arrive at an mbarrier (PipelineAsync {cp_async = true})
--- expect: mended by cute.arch.cp_async_commit_group() before
---   cp_async_commit.lua:20
+-- expect: the cp.async: cp_async_commit.lua:19, thread 31
+-- expect: call cp_async_commit_group() after the copy, then
+--   cp_async_wait_group(n); or let it arrive at an mbarrier (PipelineAsync
+--   {cp_async = true})
+-- expect: fixed by cute.arch.cp_async_commit_group() before
+--   cp_async_commit.lua:21
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,9 +5,9 @@
 --   in flight (wait missing): element 127 of shared tensor 's'
 --   [async-in-flight]
 -- expect: the cp.async: cp_async_wait.lua:18, thread 31
--- expect: put cp_async_wait_group(n) with a smaller n, and sync_threads(),
+-- expect: add cp_async_wait_group(n) with a smaller n, and sync_threads(),
 --   before the read
--- expect: mended by cute.arch.cp_async_wait_group(0) before
+-- expect: fixed by cute.arch.cp_async_wait_group(0) before
 --   cp_async_wait.lua:21
 local cute = require "cute"
 local arch = cute.arch

@@ -5,9 +5,9 @@
 --   to it is in flight (no barrier after its wait): element 127 of shared
 --   tensor 's' [async-in-flight]
 -- expect: the cp.async: cp_async_wait_barrier.lua:18, thread 31
--- expect: put sync_threads() behind the cp_async_wait_group(n) of the threads
+-- expect: put sync_threads() after the cp_async_wait_group(n) of the threads
 --   that copy, before the read
--- expect: mended by cute.arch.cp_async_wait_group(0) cute.arch.sync_threads()
+-- expect: fixed by cute.arch.cp_async_wait_group(0) cute.arch.sync_threads()
 --   before cp_async_wait_barrier.lua:21
 local cute = require "cute"
 local arch = cute.arch

@@ -5,9 +5,9 @@
 --   it is in flight (the preceding wait left 2 groups pending): element 127 of
 --   shared tensor 's' [async-in-flight]
 -- expect: the cp.async: cp_async_wait_count.lua:18, thread 31
--- expect: the wait left its group pending: cp_async_wait_group(0) waits for it,
---   too
--- expect: mended by cute.arch.cp_async_wait_group(0) at
+-- expect: the wait leaves its group pending: cp_async_wait_group(0) waits for
+--   that group too
+-- expect: fixed by cute.arch.cp_async_wait_group(0) at
 --   cp_async_wait_count.lua:21
 local cute = require "cute"
 local arch = cute.arch

@@ -5,9 +5,9 @@
 --   at mbarrier 'bar'[0] for the end of phase 0 (parity 0), which lacks
 --   nothing; 128 bytes arrived that no expect_tx announced [deadlock]
 -- expect: expected: expect_tx_bytes.lua:22
--- expect: a TMA load brings the tx_bytes of its atom, whole boxes, whatever of
---   them lies outside: expect all that come
--- expect: mended by 256 bytes expected at expect_tx_bytes.lua:22
+-- expect: a TMA load transfers the tx_bytes of its atom, whole boxes, including
+--   elements outside the tensor: expect all of these bytes
+-- expect: fixed by 256 bytes expected at expect_tx_bytes.lua:22
 local cute = require "cute"
 local arch = cute.arch
 

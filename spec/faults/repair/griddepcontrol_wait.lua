@@ -5,9 +5,9 @@
 -- expect: griddepcontrol_wait.lua:22: read of memory that the previous launch
 --   writes, with no griddepcontrol_wait() in between: element 0 of global
 --   tensor 'a' [dependent-launch]
--- expect: cute.arch.griddepcontrol_wait() before the first access to memory
---   that the launches share
--- expect: mended by cute.arch.griddepcontrol_wait() before
+-- expect: call cute.arch.griddepcontrol_wait() before the first access to
+--   memory that the launches share
+-- expect: fixed by cute.arch.griddepcontrol_wait() before
 --   griddepcontrol_wait.lua:22
 local cute = require "cute"
 local arch = cute.arch

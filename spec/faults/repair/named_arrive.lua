@@ -4,9 +4,9 @@
 -- expect: named_arrive.lua:20: no warp can go on: 2 warps wait (warp 2, 3) at
 --   barrier 1, where 64 threads arrived and 128 are needed; 2 warps exited
 --   without arriving [deadlock]
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
--- expect: mended by cute.arch.barrier_arrive(1, 128) at the end of
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
+-- expect: fixed by cute.arch.barrier_arrive(1, 128) at the end of
 --   named_arrive.lua:17
 local cute = require "cute"
 local arch = cute.arch

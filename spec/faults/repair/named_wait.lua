@@ -4,9 +4,9 @@
 -- expect: named_wait.lua:21: read after a write by another warp with no barrier
 --   in between: element 63 of shared tensor 's' [race]
 -- expect: the other: named_wait.lua:17, thread 63
--- expect: arrive at an mbarrier, or a named barrier, behind the write, and wait
---   there before the read: these threads have no sync_threads() in common
--- expect: mended by cute.arch.barrier(1, 128) at named_wait.lua:20
+-- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
+--   there before the read: these threads have no common sync_threads()
+-- expect: fixed by cute.arch.barrier(1, 128) at named_wait.lua:20
 local cute = require "cute"
 local arch = cute.arch
 

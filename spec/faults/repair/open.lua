@@ -6,8 +6,8 @@
 --   between: element 223 of shared tensor 's' [race]
 -- expect: the other: open.lua:17, thread 223
 -- expect: put sync_threads() between the two lines
--- expect: mended by cute.arch.sync_threads() before open.lua:23 (in the
---   schedules that were looked at: there are more)
+-- expect: fixed by cute.arch.sync_threads() before open.lua:23 (in the
+--   schedules that were examined: there are more)
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,9 +5,9 @@
 --   no fence_proxy("async") and barrier in between: element 0 of shared tensor
 --   's' [race]
 -- expect: the other: proxy_fence.lua:26, thread 0
--- expect: call fence_view_async_shared() in the threads that wrote, then meet
---   at a barrier
--- expect: mended by cute.arch.fence_view_async_shared() before
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
+-- expect: fixed by cute.arch.fence_view_async_shared() before
 --   proxy_fence.lua:30, or before proxy_fence.lua:29, or before
 --   proxy_fence.lua:27
 local cute = require "cute"

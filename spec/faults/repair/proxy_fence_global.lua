@@ -5,9 +5,9 @@
 --   write, with no fence_proxy("async") and barrier in between: element 0 of
 --   shared tensor 's' [race]
 -- expect: the other: proxy_fence_global.lua:24, thread 0
--- expect: call fence_view_async_shared() in the threads that wrote, then meet
---   at a barrier
--- expect: mended by cute.arch.fence_proxy("async") at proxy_fence_global.lua:25
+-- expect: call fence_view_async_shared() in the threads that wrote, then
+--   synchronize at a barrier
+-- expect: fixed by cute.arch.fence_proxy("async") at proxy_fence_global.lua:25
 local cute = require "cute"
 local arch = cute.arch
 

@@ -5,7 +5,7 @@
 --   between: element 0 of global tensor 'x' [race]
 -- expect: the other: release.lua:15, thread 0
 -- expect: put sync_threads() between the two lines
--- expect: mended by sem = "release" at release.lua:16
+-- expect: fixed by sem = "release" at release.lua:16
 local cute = require "cute"
 local arch = cute.arch
 

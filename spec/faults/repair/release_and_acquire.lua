@@ -5,7 +5,7 @@
 --   no barrier in between: element 0 of global tensor 'x' [race]
 -- expect: the other: release_and_acquire.lua:16, thread 0
 -- expect: put sync_threads() between the two lines
--- expect: mended by sem = "release" at release_and_acquire.lua:17 and sem =
+-- expect: fixed by sem = "release" at release_and_acquire.lua:17 and sem =
 --   "acquire" at release_and_acquire.lua:21
 local cute = require "cute"
 local arch = cute.arch

@@ -5,10 +5,10 @@
 --   mbarrier 'full'[0] for the end of phase 3 (parity 1), which lacks 32 of 32
 --   arrivals; 1 warp exited without arriving [deadlock]
 -- expect: made: ring_empty.lua:22
--- expect: no thread that is left comes there: make it for those that do, or let
---   the others come
--- expect: mended by cute.arch.mbarrier_wait(empty + n % 2, n // 2 % 2), n being
---   how often it was there, at the end of ring_empty.lua:28
+-- expect: no running thread arrives there: initialize the mbarrier with the
+--   number of threads that do, or let the missing threads arrive
+-- expect: fixed by cute.arch.mbarrier_wait(empty + n % 2, n // 2 % 2), where n
+--   counts its executions, at the end of ring_empty.lua:28
 local cute = require "cute"
 local arch = cute.arch
 

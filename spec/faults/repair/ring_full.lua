@@ -4,10 +4,10 @@
 -- expect: ring_full.lua:35: read after a write by another warp with no barrier
 --   in between: element 63 of shared tensor 's' [race]
 -- expect: the other: ring_full.lua:29, thread 31
--- expect: arrive at an mbarrier, or a named barrier, behind the write, and wait
---   there before the read: these threads have no sync_threads() in common
--- expect: mended by cute.arch.mbarrier_wait(full + n % 2, n // 2 % 2), n being
---   how often it was there, before ring_full.lua:35
+-- expect: arrive at an mbarrier, or a named barrier, after the write, and wait
+--   there before the read: these threads have no common sync_threads()
+-- expect: fixed by cute.arch.mbarrier_wait(full + n % 2, n // 2 % 2), where n
+--   counts its executions, before ring_full.lua:35
 local cute = require "cute"
 local arch = cute.arch
 

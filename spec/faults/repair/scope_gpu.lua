@@ -5,9 +5,9 @@
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'flag'
 --   [block-race]
 -- expect: the other: scope_gpu.lua:18, thread 0
--- expect: let one block do it, use atomics, or hand over with a release and an
---   acquire for the gpu
--- expect: mended by scope = "gpu" at scope_gpu.lua:22
+-- expect: let one block do it, use atomics, or synchronize with a release and
+--   an acquire of gpu scope
+-- expect: fixed by scope = "gpu" at scope_gpu.lua:22
 local cute = require "cute"
 local arch = cute.arch
 

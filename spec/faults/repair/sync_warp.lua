@@ -6,7 +6,7 @@
 --   tensor 's' [warp-race]
 -- expect: the other: sync_warp.lua:16, thread 1
 -- expect: put cute.arch.sync_warp() between the two lines
--- expect: mended by cute.arch.sync_warp() before sync_warp.lua:17
+-- expect: fixed by cute.arch.sync_warp() before sync_warp.lua:17
 local cute = require "cute"
 local arch = cute.arch
 

@@ -1,12 +1,13 @@
 -- A changed tensor map is used and not acquired.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: tensormap_acquire.lua:28: this tensor map was changed but not
+-- expect: tensormap_acquire.lua:29: this tensor map was changed but not
 --   acquired afterwards: element 0 of global tensor 'm' [tensor-map]
--- expect: the other: tensormap_acquire.lua:25
--- expect: fence_tma_desc_acquire() in the thread that copies, behind a barrier
--- expect: mended by cute.nvgpu.cpasync.fence_tma_desc_acquire(...) of its map
---   before tensormap_acquire.lua:28
+-- expect: the other: tensormap_acquire.lua:26
+-- expect: call fence_tma_desc_acquire() in the thread that copies, after a
+--   barrier
+-- expect: fixed by cute.nvgpu.cpasync.fence_tma_desc_acquire(...) of its map
+--   before tensormap_acquire.lua:29
 local cute = require "cute"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 

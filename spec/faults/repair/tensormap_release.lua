@@ -4,9 +4,9 @@
 -- expect: tensormap_release.lua:29: this tensor map was changed but not
 --   released afterwards: element 0 of global tensor 'm' [tensor-map]
 -- expect: the other: tensormap_release.lua:26
--- expect: fence_tma_desc_release() in the thread that changed it, or
+-- expect: call fence_tma_desc_release() in the thread that changed it, or
 --   cp_fence_tma_desc_release() from shared memory
--- expect: mended by cute.nvgpu.cpasync.fence_tma_desc_release() before
+-- expect: fixed by cute.nvgpu.cpasync.fence_tma_desc_release() before
 --   tensormap_release.lua:27
 local cute = require "cute"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync

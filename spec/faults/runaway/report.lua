@@ -3,7 +3,7 @@
 -- expect: spec/faults/runaway/report.lua:12 in run
 -- expect: report.lua:16: a warp executed 1001 instructions without finishing
 --   [runaway]
--- expect: does the loop end? otherwise raise the budget option
+-- expect: check that the loop ends; if it does, raise the budget option
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

@@ -1,10 +1,11 @@
 -- A tensor map changes for each group; its acquire is before the loop.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-map/map_acquired_once.lua:53 in main chunk
--- expect: map_acquired_once.lua:45: this tensor map was changed but not
+-- expect: spec/faults/tensor-map/map_acquired_once.lua:54 in main chunk
+-- expect: map_acquired_once.lua:46: this tensor map was changed but not
 --   acquired afterwards: element 0 of global tensor 'map' [tensor-map]
--- expect: the other: map_acquired_once.lua:37
--- expect: fence_tma_desc_acquire() in the thread that copies, behind a barrier
+-- expect: the other: map_acquired_once.lua:38
+-- expect: call fence_tma_desc_acquire() in the thread that copies, after a
+--   barrier
 local cute = require "cute"
 local arch = cute.arch
 local cpasync = cute.nvgpu.cpasync

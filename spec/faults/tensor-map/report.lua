@@ -4,7 +4,7 @@
 -- expect: report.lua:32: this tensor map was changed but not released
 --   afterwards: element 0 of global tensor 'maps' [tensor-map]
 -- expect: the other: report.lua:29
--- expect: fence_tma_desc_release() in the thread that changed it, or
+-- expect: call fence_tma_desc_release() in the thread that changed it, or
 --   cp_fence_tma_desc_release() from shared memory
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

@@ -5,7 +5,7 @@
 -- expect: multicast_no_wait.lua:48: read of uninitialised memory: element 256
 --   of shared tensor 's' [uninitialised]
 -- expect: the copy: multicast_no_wait.lua:42
--- expect: a copy brings it: wait at its mbarrier before the read, for its stage
+-- expect: a copy writes it: wait at its mbarrier before the read, for its stage
 --   and parity
 -- expect: 2 more may follow from it
 local cute = require "cute"

@@ -3,7 +3,7 @@
 -- expect: spec/faults/uninitialised/report.lua:11 in run
 -- expect: report.lua:18: read of uninitialised memory: element 1 of register
 --   tensor 'r' [uninitialised]
--- expect: nobody wrote this before: is an initialisation, a copy or a barrier
+-- expect: nothing wrote this before: is an initialisation, a copy or a barrier
 --   missing?
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)

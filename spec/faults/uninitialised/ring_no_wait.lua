@@ -5,7 +5,7 @@
 -- expect: ring_no_wait.lua:51: read of uninitialised memory: element 12 of
 --   shared tensor 's' [uninitialised]
 -- expect: the copy: ring_no_wait.lua:43
--- expect: a copy brings it: wait at its mbarrier before the read, for its stage
+-- expect: a copy writes it: wait at its mbarrier before the read, for its stage
 --   and parity
 -- expect: 1 more may follow from it
 local cute = require "cute"

@@ -5,8 +5,8 @@
 -- expect: roles_arrive_early.lua:40: read of uninitialised memory: element 31
 --   of shared tensor 's' [uninitialised]
 -- expect: the write: roles_arrive_early.lua:33
--- expect: other threads write it: they arrive at an mbarrier behind the write,
---   who reads waits there, for the same stage and its parity
+-- expect: other threads write it: let them arrive at an mbarrier after the
+--   write, and let the readers wait there for the same stage and its parity
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -5,8 +5,8 @@
 -- expect: roles_wrong_stage.lua:39: read of uninitialised memory: element 63 of
 --   shared tensor 's' [uninitialised]
 -- expect: the write: roles_wrong_stage.lua:32
--- expect: other threads write it: they arrive at an mbarrier behind the write,
---   who reads waits there, for the same stage and its parity
+-- expect: other threads write it: let them arrive at an mbarrier after the
+--   write, and let the readers wait there for the same stage and its parity
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

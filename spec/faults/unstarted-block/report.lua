@@ -4,8 +4,8 @@
 -- expect: report.lua:23: element 0 of distributed shared tensor 'there' of
 --   block (0,0,0), which may not have started: no cluster barrier comes before
 --   this access [unstarted-block]
--- expect: meet the cluster before (cluster_arrive, cluster_wait): then all of
---   its blocks run
+-- expect: use a cluster barrier first (cluster_arrive, cluster_wait): after it,
+--   all blocks of the cluster are running
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

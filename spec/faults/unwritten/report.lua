@@ -1,10 +1,11 @@
 -- The example of docs/errors.md.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
--- expect: spec/faults/unwritten/report.lua:10 in main chunk
--- expect: report.lua:12: 1 of 30 elements of global tensor 'mY', an output,
+-- expect: spec/faults/unwritten/report.lua:11 in main chunk
+-- expect: report.lua:13: 1 of 30 elements of global tensor 'mY', an output,
 --   were not written: element 29 [unwritten]
--- expect: is a tile, a rest or a branch missing? Where others are to write
---   them: hand over the part, or say cute.undefined_ok(tensor)
+-- expect: is a tile, a remainder or a branch missing? If these elements are
+--   written elsewhere, pass only the part that is written here, or call
+--   cute.undefined_ok(tensor)
 local cute = require "cute"
 
 cute.kernel("k", function(mY, n)

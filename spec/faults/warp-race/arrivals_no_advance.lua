@@ -5,8 +5,8 @@
 -- expect: arrivals_no_advance.lua:38: write after a write by a cp.async that is
 --   in flight: element 0 of shared tensor 's' [warp-race]
 -- expect: the other: thread 0
--- expect: wait for it before: cp_async_wait_group(n), or the mbarrier that
---   tells that all have read
+-- expect: wait for it first: cp_async_wait_group(n), or the mbarrier that all
+--   readers arrive at
 -- expect: 1 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -6,7 +6,7 @@
 --   warp writes, with no __syncwarp between the two lines: element 8 of shared
 --   tensor 's' [warp-race]
 -- expect: the other: sum_no_warp_put.lua:30, thread 8
--- expect: put cute.arch.sync_warp() behind sum_no_warp_put.lua:30, before
+-- expect: put cute.arch.sync_warp() after sum_no_warp_put.lua:30, before
 --   sum_no_warp_put.lua:28 runs again, outside of the branch
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

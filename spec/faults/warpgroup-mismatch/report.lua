@@ -5,8 +5,8 @@
 --   warpgroup (warps 0 to 3), or uses different descriptors or ACCUMULATE
 --   [warpgroup-mismatch]
 -- expect: the other: the same line
--- expect: all 128 threads of a warpgroup come to each of its MMAs, with the
---   same operands: descriptors by make_warp_uniform
+-- expect: all 128 threads of a warpgroup must execute each of its MMAs with the
+--   same operands: pass descriptors through make_warp_uniform
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(launch, f, ...)

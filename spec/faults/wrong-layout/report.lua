@@ -5,7 +5,7 @@
 --   was traced as ((3,1),(11,32)):((1,32),(3,32)), which has another element 11
 --   in mode 1 [wrong-layout]
 -- expect: make the extents multiples of the tile, keep the layout static, or
---   divide it mode by mode
+--   partition it mode by mode
 local cute = require "cute"
 local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}

@@ -29,7 +29,8 @@ local function kept(A, row, first, group)
   end
   if #list > half then
     core.fail("bad-argument", ("compress: elements %d to %d of row %d: %d of "
-      .. "%d are not 0, at most %d may be"):format(first, first + group - 1,
+      .. "%d are not 0, but at most %d may be "
+      .. "nonzero"):format(first, first + group - 1,
       row, #list, group, half))
   end
   for i = 0, group - 1 do
@@ -59,8 +60,9 @@ function sparse.compress(A)
       .. "16 or 32"):format(A, bits))
   end
   if depth % (4 * group) ~= 0 then
-    core.fail("bad-argument", ("compress: rows of %d elements; those of %s "
-      .. "are a multiple of %d\n  %s"):format(depth, A.element_type, 4 * group,
+    core.fail("bad-argument", ("compress: rows of %d elements; for %s a "
+      .. "multiple of %d is needed\n  "
+      .. "%s"):format(depth, A.element_type, 4 * group,
       A))
   end
   local values = core.zeros({rows, depth // 2}, A.element_type)

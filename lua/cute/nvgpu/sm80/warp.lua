@@ -30,8 +30,8 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
                       ab == "BF16" and "f32" or "f32 f16")
   local m, n, k = table.unpack(shape_mnk, 1, 3)
   if m ~= 16 or n ~= 8 or k ~= 16 and k ~= 8 then
-    core.fail("bad-argument", ("%s: no instruction of shape %s: {16, 8, 16} "
-      .. "and {16, 8, 8} are there"):format(op, core.show(shape_mnk)))
+    core.fail("bad-argument", ("%s: no instruction of shape %s; possible are "
+      .. "{16, 8, 16} and {16, 8, 8}"):format(op, core.show(shape_mnk)))
   end
   return core.make_mma_atom(("SM80_16x8x%d_%s%s%s%s_TN"):format(k, acc, ab, ab,
                                                                 acc))
@@ -42,7 +42,7 @@ local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1
     if n ~= 1 and n ~= 2 and n ~= 4 then
-      core.fail("bad-argument", ("%s: %s matrices: 1, 2 or 4 are moved at once")
+      core.fail("bad-argument", ("%s: %s matrices; 1, 2 or 4 are possible")
         :format(op, core.show(num_matrices)))
     end
     return {atom = (transpose and turned:format(2 * n) or load:format(n))}

@@ -182,8 +182,8 @@ local function swizzle_of(layout, dtype)
       while dtype.bits << m < 128 do m = m + 1 end
       fits[n] = ("Sw<%d,%d,3>"):format(n, m)
     end
-    fail("inadmissible", "%s of %s is no swizzle of TMA's: there are %s "
-      .. "(32, 64, 128 bytes)", swizzle, dtype, table.concat(fits, ", "))
+    fail("inadmissible", "%s of %s is not a TMA swizzle; possible are %s (32, "
+      .. "64, 128 bytes)", swizzle, dtype, table.concat(fits, ", "))
   end
   return bits
 end
@@ -196,13 +196,14 @@ local function runs_of(gmem, smem, tiler)
                                 tiler)
   local size = core.size(tile)
   if size ~= core.size(smem) then
-    fail("shape-mismatch", "the tiler %s has %d elements, the layout in shared "
-      .. "memory %d (%s)\n  give that of one stage", core.show(tiler), size,
+    fail("shape-mismatch", "the tiler %s has %d elements, but the layout in "
+      .. "shared memory has %d (%s)\n  pass the layout of one "
+      .. "stage", core.show(tiler), size,
       core.size(smem), smem)
   end
   local inverse = core.right_inverse(smem)
   if core.size(inverse) ~= size then
-    fail("inadmissible", "%s leaves gaps: TMA fills shared memory without any",
+    fail("inadmissible", "%s has gaps: TMA fills shared memory without gaps",
       smem)
   end
   return leaves(core.coalesce(core.composition(tile, inverse)))
@@ -224,8 +225,9 @@ local function modes_of(gmem, smem, tiler)
       if n > 256 then
         box = 256
         if n % 256 ~= 0 then
-          fail("limit", "%d elements of mode %d lie one behind the other in "
-            .. "shared memory: a box takes 256, or a tile whole boxes", n,
+          fail("limit", "%d elements of mode %d are contiguous in shared "
+            .. "memory: a box takes at most 256, and a tile must consist of "
+            .. "whole boxes", n,
             leaf - 1)
         end
       end
@@ -255,17 +257,17 @@ end
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
-    fail("limit", "%s has %d modes: a tensor map has 5\n  group_modes those "
-      .. "that lie one behind the other", gmem, #modes)
+    fail("limit", "%s has %d modes, but a tensor map has at most 5\n  merge "
+      .. "contiguous modes with group_modes", gmem, #modes)
   end
   local first = tensor[modes[1].leaf]
   if first.stride ~= 1 and first.extent ~= 1 then
     local best = 1
     for i, t in ipairs(tensor) do if t.stride == 1 then best = i end end
-    fail("inadmissible", "shared memory runs along mode %d of the tensor, "
-      .. "whose stride is %d: TMA copies runs that are contiguous on both "
-      .. "sides\n  a layout of shared memory that runs along mode %d would "
-      .. "fit", modes[1].leaf - 1, first.stride, best - 1)
+    fail("inadmissible", "shared memory is contiguous along mode %d of the "
+      .. "tensor, whose stride is %d: TMA needs the same contiguous mode on "
+      .. "both sides\n  use a shared-memory layout that is contiguous along "
+      .. "mode %d", modes[1].leaf - 1, first.stride, best - 1)
   end
 end
 

@@ -80,8 +80,8 @@ local function width(op, shape, k)
   local m, n = shape[1], shape[2]
   if m ~= 64 or math.type(n) ~= "integer" or n % 8 ~= 0 or n < 8 or n > 256
     or (shape[3] or k) ~= k then
-    refuse(op, "no instruction of shape %s: M is 64, N a multiple of 8 up to "
-      .. "256, K %d", core.show(shape), k)
+    refuse(op, "no instruction of shape %s: M must be 64, N a multiple of 8 up "
+      .. "to 256, K %d", core.show(shape), k)
   end
   return n
 end
@@ -90,18 +90,18 @@ end
 local function source(op, a_src, a_major, b_major, only_k)
   a_major, b_major = a_major or "K", b_major or "K"
   if a_src ~= "SMEM" and a_src ~= "RMEM" then
-    refuse(op, "A comes from SMEM or RMEM, not %s", core.show(a_src))
+    refuse(op, "A must come from SMEM or RMEM, not %s", core.show(a_src))
   end
   for _, major in ipairs {a_major, b_major} do
     if major ~= "K" and major ~= "MN" then
-      refuse(op, "the major is K or MN, not %s", core.show(major))
+      refuse(op, "the major mode must be K or MN, not %s", core.show(major))
     end
   end
   if only_k and (a_major ~= "K" or b_major ~= "K") then
-    refuse(op, "operands of this type are K-major")
+    refuse(op, "operands of this type must be K-major")
   end
   if a_src == "RMEM" and a_major ~= "K" then
-    refuse(op, "A in registers is K-major")
+    refuse(op, "A in registers must be K-major")
   end
   local letters = a_src == "SMEM" and "SS" or "RS"
   if only_k then return letters .. "_TN" end
@@ -126,8 +126,8 @@ end
 local function selected(op, selector)
   selector = selector or 0
   if selector ~= 0 and selector ~= 1 then
-    refuse(op, "the selector is 0 (lanes 0 and 1 of four have metadata) or 1 "
-      .. "(lanes 2 and 3), not %s", core.show(selector))
+    refuse(op, "the selector must be 0 (lanes 0 and 1 of four have metadata) "
+      .. "or 1 (lanes 2 and 3), not %s", core.show(selector))
   end
   return selector
 end
@@ -167,7 +167,7 @@ end
 local f8 = of_bytes("e4m3 e5m2", "f32 f16")
 local i8 = of_bytes("i8 u8", "i32", function(op, n)
   if n % 16 ~= 0 and n ~= 8 and n ~= 24 then
-    refuse(op, "N is 8, 24 or a multiple of 16, not %d", n)
+    refuse(op, "N must be 8, 24 or a multiple of 16, not %d", n)
   end
 end)
 
@@ -240,8 +240,8 @@ function warpgroup.commit_group() core.effect "wgmma_commit" end
 ---@param group integer
 function warpgroup.wait_group(group)
   if math.type(group) ~= "integer" or group < 0 or group > 7 then
-    core.fail("needs-static", ("wait_group: the number of pending groups is "
-      .. "a Lua integer of 0 to 7, not %s"):format(core.show(group)))
+    core.fail("needs-static", ("wait_group: the number of pending groups must "
+      .. "be a Lua integer from 0 to 7, not %s"):format(core.show(group)))
   end
   core.effect("wgmma_wait", group)
 end

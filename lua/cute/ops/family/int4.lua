@@ -9,17 +9,21 @@ local int4 = {name = "gemm_int4"}
 function int4.takes(p)
   if p.b ~= cute.Int4 then return false
   elseif p.a ~= cute.bf16 and p.a ~= cute.f16 then
-    return ("gemm_int4 has A of bf16 or f16, not of %s"):format(p.a)
-  elseif p.batches > 1 or p.ragged then return "gemm_int4 has no batches"
+    return ("gemm_int4 needs A of bf16 or f16, not %s"):format(p.a)
+  elseif p.batches > 1 or p.ragged then return "gemm_int4 does not support "
+    .. "batches"
   elseif p.gated and p.n % 32 ~= 0 then
-    return ("gates of gemm_int4 come in groups of 16, N is %d"):format(p.n // 2)
+    return ("with gated = true gemm_int4 needs N to be a multiple of 16, but "
+      .. "it is %d"):format(p.n // 2)
   elseif p.A.stride[2] ~= 1 then
-    return ("gemm_int4 wants rows of A, A is %s"):format(p.A.layout)
+    return ("gemm_int4 needs contiguous rows of A, but A is "
+      .. "%s"):format(p.A.layout)
   end
   if p.scale_a == "blocks" then
-    return "gemm_int4 has no factors for blocks of A"
+    return "gemm_int4 does not support factors for blocks of A"
   elseif p.scale_b ~= "blocks" and p.scale_b ~= "rows" then
-    return "gemm_int4 wants scale_b, one of each column, or of groups of K"
+    return "gemm_int4 needs scale_b, with one factor for each column or for "
+      .. "each group of K"
   end
   return types.too_old(p)
 end

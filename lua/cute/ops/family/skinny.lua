@@ -16,7 +16,7 @@ local function rows_refuse(name, t)
   local whole = t.stride[2] == 1 and t.alignment % 16 == 0
   for _, far in ipairs(steps) do whole = whole and far % each == 0 end
   if not whole then
-    return ("gemm_skinny wants rows at multiples of 16 bytes, %s is %s")
+    return ("gemm_skinny needs rows at multiples of 16 bytes, but %s is %s")
       :format(name, t.layout)
   end
 end
@@ -30,12 +30,14 @@ function skinny.takes(p)
   if types.too_old(p) then return types.too_old(p) end
   local piece = 128 // b.bits
   if p.scale_a == "blocks" then
-    return "gemm_skinny has no factors for blocks of A"
+    return "gemm_skinny does not support factors for blocks of A"
   elseif p.group and p.group % (4 * piece) ~= 0 then
-    return ("gemm_skinny has factors for multiples of %d elements of K, not %d")
+    return ("gemm_skinny supports factors for multiples of %d elements of K, "
+      .. "not %d")
       :format(4 * piece, p.group)
   elseif p.k % piece ~= 0 then
-    return ("gemm_skinny wants K in pieces of %d, not %d"):format(piece, p.k)
+    return ("gemm_skinny needs K to be a multiple of %d, but it is "
+      .. "%d"):format(piece, p.k)
   end
   return rows_refuse("A", p.A) or rows_refuse("B", p.B)
 end

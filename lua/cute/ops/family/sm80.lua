@@ -45,7 +45,7 @@ local function atom_of(p)
   local as = converted(a, b)
   if as then return as == cute.bf16 and BF16 or F16, 16, as end
   if types.same(p, "f32") then
-    return nil, "tensor cores have no f32: tf32 = true lets them round it"
+    return nil, "tensor cores do not support f32: tf32 = true rounds it to tf32"
   end
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
@@ -144,10 +144,12 @@ function sm80.takes(p)
   local atom, why = atom_of(p)
   if not atom then return why end
   if p.group and p.sums ~= cute.f32 then
-    return ("factors for blocks of K are of f32 sums, not of %s"):format(p.sums)
+    return ("factors for blocks of K need f32 accumulators, not "
+      .. "%s"):format(p.sums)
   end
   if p.group and (p.group < 16 or p.group & (p.group - 1) ~= 0) then
-    return ("blocks of %d of K: powers of two from 16 on"):format(p.group)
+    return ("blocks of %d elements of K; a power of two of at least 16 is "
+      .. "needed"):format(p.group)
   end
 end
 

@@ -15,28 +15,31 @@ local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
   if t.stride[lead] ~= 1 then
-    return ("%s is %s, and TMA here wants contiguous %s"):format(name, t.layout,
+    return ("%s is %s, but TMA needs contiguous %s here"):format(name, t.layout,
                                                                  rows)
   end
   local stride = t.stride[3 - lead]
   if type(stride) == "table" then
-    return ("TMA wants %s of one stride, %s is %s"):format(what, name, t.layout)
+    return ("TMA needs %s at a constant stride, but %s is "
+      .. "%s"):format(what, name, t.layout)
   end
   if t.shape[3 - lead] > 1 and (stride * bits % 128 ~= 0 or stride <= 0) then
-    return ("TMA wants %s at multiples of 16 bytes: %s's are %d elements (%d "
-      .. "bytes) apart"):format(what, name, stride, stride * bits // 8)
+    return ("TMA needs %s at multiples of 16 bytes, but those of %s are %d "
+      .. "elements (%d bytes) "
+      .. "apart"):format(what, name, stride, stride * bits // 8)
   end
   local apart = cute.flatten_to_tuple(t.stride[3] or {0})
-  if #apart > 3 then return ("TMA has 5 modes, %s more"):format(name) end
+  if #apart > 3 then return ("TMA supports 5 modes, but %s has "
+    .. "more"):format(name) end
   for _, far in ipairs(apart) do
     if far * bits % 128 ~= 0 or far < 0 then
-      return ("TMA wants matrices at multiples of 16 bytes: %s's are %d bytes "
-        .. "apart"):format(name, far * bits // 8)
+      return ("TMA needs matrices at multiples of 16 bytes, but those of %s "
+        .. "are %d bytes apart"):format(name, far * bits // 8)
     end
   end
   if t.alignment % 16 ~= 0 then
-    return ("TMA wants addresses at multiples of 16 bytes: %s begins at one of "
-      .. "%d"):format(name, t.alignment)
+    return ("TMA needs addresses at multiples of 16 bytes, but %s starts at a "
+      .. "multiple of %d"):format(name, t.alignment)
   end
 end
 
@@ -59,7 +62,7 @@ end
 function sm90.refuses(p, name)
   local lead = sm90.lead(p, name)
   if name == "B" and p.gated and lead == 1 then
-    return "gates of gemm_sm90 want rows of B"
+    return "with gated = true gemm_sm90 needs contiguous rows of B"
   end
   return tma_refuses(name, p[name], lead, name == "D" and "rows or columns"
                                           or "rows")
@@ -67,34 +70,36 @@ end
 
 function sm90.takes(p)
   if not core.has(p.sm, "wgmma") or p.arch ~= "sm_90a" then
-    return ("wgmma wants sm_90a, the device is %s"):format(p.arch)
+    return ("wgmma needs sm_90a, but the device is %s"):format(p.arch)
   end
   local known = types.same(p, "bf16") or types.same(p, "f16")
     or types.same(p, "f32") and p.tf32
     or types.fp8(p.a) and types.fp8(p.b) or types.byte(p.a) and types.byte(p.b)
   if not known then
     return ("wgmma does not multiply %s by %s%s"):format(p.a, p.b,
-      types.same(p, "f32") and " (tf32 = true lets it round them)" or "")
+      types.same(p, "f32") and " (tf32 = true rounds them to tf32)" or "")
   end
   if p.d.bits ~= 16 and p.d.bits ~= 32 then
-    return ("gemm_sm90 stores 16 and 32 bits, not %s"):format(p.d)
+    return ("gemm_sm90 writes D of 16 or 32 bits, not %s"):format(p.d)
   end
   if p.batches > 1 and p.gated and not p.ragged then
-    return "gemm_sm90 has no gates in batches"
+    return "gemm_sm90 does not support gated = true with batches"
   end
   if p.group and (p.gated or p.batches > 1 and not p.ragged
     or not (types.fp8(p.a) and p.group == 128
             or p.a.bits == 16 and p.group % 64 == 0 and p.group <= 256)) then
-    return "gemm_sm90 has factors for 128 elements of K of 8-bit floats, for "
-      .. "64, 128, 192 or 256 of 16 bits, without gates and batches"
+    return "gemm_sm90 supports factors for 128 elements of K with 8-bit "
+      .. "floats, for 64, 128, 192 or 256 with 16-bit types, without gated and "
+      .. "batches"
   end
   if p.gated and p.n % 16 ~= 0 then
-    return ("gates of gemm_sm90 come in groups of 8, N is %d"):format(p.n // 2)
+    return ("with gated = true gemm_sm90 needs N to be a multiple of 8, but it "
+      .. "is %d"):format(p.n // 2)
   end
   for _, name in ipairs(p.ragged == "rows" and {"A", "D"} or {}) do
     if sm90.lead(p, name) == 1 then
-      return ("groups begin at any row, and TMA's boxes on 16 bytes: columns "
-        .. "of %s are contiguous"):format(name)
+      return ("groups can start at any row, but TMA boxes start at multiples "
+        .. "of 16 bytes: the columns of %s must not be contiguous"):format(name)
     end
   end
   return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")

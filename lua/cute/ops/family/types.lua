@@ -10,7 +10,8 @@ function types.byte(t) return t.name == "i8" or t.name == "u8" end
 --- Returns the reason why a problem's device lacks kernels with tensor cores
 -- fed by cp.async; nil where it has them.
 function types.too_old(p)
-  return p.sm < 80 and ("cp.async wants sm_80, the device is %s"):format(p.arch)
+  return p.sm < 80 and ("cp.async needs sm_80, but the device is "
+    .. "%s"):format(p.arch)
     or nil
 end
 

@@ -230,7 +230,7 @@ describe("products", function()
       assert.equal(p & 0xffffffff, got[6][i])
       assert.equal(p >> 32, got[7][i])
     end
-    raises("no sub_cc before it", function()
+    raises("no previous sub_cc", function()
       cute.kernel("k", function(o)
         arch.add_cc(o[0], 1)
         o[0] = arch.subc(o[0], 1)

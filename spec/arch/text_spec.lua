@@ -92,7 +92,7 @@ describe("printf", function()
     raises("1 conversion and 3 values follow", launch, function(_)
       cute.printf("%d\n", arch.thread_idx())
     end, {o})
-    raises("gives three values: write (thread_idx())", launch, function(_)
+    raises("returns three values: write (thread_idx())", launch, function(_)
       cute.printf("%d\n", arch.thread_idx())
     end, {o})
     raises("only meaningful inside a kernel", cute.printf, "hello\n")
@@ -120,8 +120,8 @@ describe("inline PTX", function()
     end
     local relaxed = "red.relaxed.cluster.shared::cluster.add.noftz.bf16x2"
     for _, op in ipairs {"red.shared::cluster.add.noftz.f16x2", relaxed} do
-      raises(("inline_ptx: %s: ptxas makes an integer add of it that is not "
-        .. "atomic"):format(op), sum(op .. " [{$r0}], {$r1};"))
+      raises(("inline_ptx: %s: ptxas compiles it to an integer add that is "
+        .. "not atomic"):format(op), sum(op .. " [{$r0}], {$r1};"))
     end
     sum "red.shared::cta.add.noftz.f16x2 [{$r0}], {$r1};" ()
     sum "red.shared::cluster.add.noftz.f16 [{$r0}], {$r1};" ()

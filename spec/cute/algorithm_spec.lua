@@ -129,7 +129,7 @@ describe("algorithms", function()
       go(function(a, b) cute.axpby(1, a, 1, b) end))
     raises({"transform of 8 elements and 6"},
       go(function(a, b) cute.transform(a, b, function(v) return v end) end))
-    raises({"the last argument is the function", "[bad-argument]"},
+    raises({"the last argument must be a function", "[bad-argument]"},
       go(function(a, b) cute.transform(a, b) end))
     raises({"bad argument #1 to 'cute.fill' (tensor expected, got 3)",
             "[bad-argument]"},

@@ -142,7 +142,7 @@ describe("Hopper's names", function()
     local text = program:cuda "sm_90a"
     assert.truthy(text:find("barrier.cluster.arrive.relaxed", 1, true), text)
     assert.truthy(text:find("cluster.arrive.release.aligned", 1, true), text)
-    raises("no agent 'thread' that is brought together", function()
+    raises("no agent 'thread' (Agent.ThreadBlock, ", function()
       runs({}, 0, function(out)
         pipeline.agent_sync(pipeline.Agent.Thread)
         out[0] = 0

@@ -335,7 +335,7 @@ describe("tile schedulers", function()
 
   it("name unsupported options", function()
     local make = utils.PersistentTileSchedulerParams
-    support.raises("M of 0: an integer of 1 or more is needed", make, {0, 1})
+    support.raises("M of 0; an integer of 1 or more is needed", make, {0, 1})
     support.raises("swizzle_size of 0", make, {1, 1}, nil, {swizzle_size = 0})
     support.raises("one block along K, not 2", make, {1, 1}, {1, 1, 2})
     support.raises("0 x 4 tiles", utils.hilbert_tile_order, 0, 4)

@@ -128,10 +128,10 @@ describe("NamedBarrier", function()
     end, {O}, {block = 64})
     assert.is_true(r.ok, tostring(r))
     for t = 0, 63 do assert.equal((63 - t) * 3 + t, O[t]) end
-    raises("no wait of its own", function()
+    raises("no separate wait", function()
       cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 32}:wait()
     end)
-    raises("no wait of its own", cute.pipeline.wait)
+    raises("no separate wait", cute.pipeline.wait)
     raises("no whole warps", cute.pipeline.NamedBarrier,
            {barrier_id = 1, num_threads = 40})
   end)

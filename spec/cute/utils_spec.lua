@@ -22,7 +22,7 @@ describe("shared layouts", function()
       cute.f32, {32, 8}))))
     assert.equal("SW64", (select(2, utils.get_smem_layout_atom_epi("row",
       cute.bf16, {64, 32}))))
-    raises("no multiple of 128", utils.get_smem_layout_atom_ab, "K",
+    raises("not a multiple of 128", utils.get_smem_layout_atom_ab, "K",
            cute.bf16, {64, 4})
     raises("no major 'M'", utils.get_smem_layout_atom_ab, "M", cute.bf16,
            {64, 64})

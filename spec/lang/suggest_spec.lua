@@ -104,7 +104,7 @@ describe("the Python DSL's operations of a warp", function()
            warp.MmaF16BF16Op, "bf16", cute.f16, {16, 8, 16})
     raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}",
            warp.MmaF16BF16Op, "bf16", cute.f32, {16, 8, 4})
-    raises("LdMatrix8x8x16bOp: 3 matrices: 1, 2 or 4", warp.LdMatrix8x8x16bOp,
+    raises("LdMatrix8x8x16bOp: 3 matrices; 1, 2 or 4", warp.LdMatrix8x8x16bOp,
            false, 3)
   end)
 end)

@@ -126,7 +126,7 @@ describe("foreign values", function()
 
   it("of callbacks are named, too", function()
     raises("find_if takes a function and a tuple", cute.find_if, {1}, 1)
-    raises("gave a number for 1, not a tuple", cute.filter_tuple, {1, 2},
+    raises("returned a number for 1, not a tuple", cute.filter_tuple, {1, 2},
            function(x) return x end)
     raises("differ in nesting", cute.transform_leaf,
            function(a, b) return a * b end, {1, {2, 3}}, {4, {5}})

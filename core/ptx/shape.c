@@ -196,13 +196,13 @@ static ShapeItem *item(Build *b, ShapeKind kind, ShapeWhen when, uint32_t x) {
   return &b->out->item[b->out->n++];
 }
 
-static void open(Build *b, ShapeKind kind, uint32_t target) {
+static void open_region(Build *b, ShapeKind kind, uint32_t target) {
   item(b, kind, SHAPE_ALWAYS, 0);
   Open o = {target};
   b->open[b->opened++] = o;
 }
 
-static void close(Build *b) {
+static void close_region(Build *b) {
   item(b, SHAPE_END, SHAPE_ALWAYS, 0);
   b->opened--;
 }
@@ -255,7 +255,7 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
   const Node *own = &b->node[y];
   uint32_t n = open_all(b, after ? own->next_after : own->next, after);
   if (!after && own->preds < 2) return n;
-  open(b, SHAPE_ONCE, y);
+  open_region(b, SHAPE_ONCE, y);
   return n + 1;
 }
 
@@ -267,7 +267,7 @@ static uint32_t close_all(Build *b, uint32_t y, bool after) {
        y = after ? b->node[y].next_after : b->node[y].next) {
     if (!after && b->node[y].preds < 2) continue;
     if (last != SHAPE_NONE) tree(b, last);
-    close(b);
+    close_region(b);
     last = y;
   }
   return last;
@@ -282,8 +282,9 @@ static void tree(Build *b, uint32_t x) {
     const Node *own = &b->node[x];
     if (own->header) {
       open_all(b, own->after, true);
-      open(b, SHAPE_LOOP, SHAPE_NONE);
-      open(b, SHAPE_ONCE, x);  // leaving it goes on with the next iteration
+      open_region(b, SHAPE_LOOP, SHAPE_NONE);
+      // Leaving this region goes on with the next iteration.
+      open_region(b, SHAPE_ONCE, x);
     }
     item(b, SHAPE_BLOCK, SHAPE_ALWAYS, x);
     open_all(b, own->first, false);
@@ -291,8 +292,8 @@ static void tree(Build *b, uint32_t x) {
     uint32_t last = close_all(b, own->first, false);
     if (own->header) {
       if (last != SHAPE_NONE) tree(b, last);
-      close(b);
-      close(b);
+      close_region(b);
+      close_region(b);
       last = close_all(b, own->after, true);
     }
     x = last;

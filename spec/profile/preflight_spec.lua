@@ -52,11 +52,11 @@ describe("preflight", function()
     local r = async(1):preflight("sm_75", o)
     assert.is_false(r.ok)
     assert.equal("cp.async", names(r))
-    assert.equal(20, r.lacks[1].line)
+    assert.equal(21, r.lacks[1].line)
     assert.equal("sm_80 and newer", r.lacks[1].needs)
     assert.is_truthy(tostring(r):find("kernel async does not run on sm_75\n",
                                       1, true))
-    assert.is_truthy(tostring(r):find("lacks cp.async (preflight_spec.lua:20), "
+    assert.is_truthy(tostring(r):find("lacks cp.async (preflight_spec.lua:21), "
       .. "which needs sm_80 and newer", 1, true))
     assert.is_true(async(1):preflight("sm_80", o).ok)
     raises("no architecture 'sm_81'", function()

@@ -131,20 +131,21 @@ describe("advice on waits for groups", function()
       arch.sync_threads()
     end)
     assert.equal("race pending", what)
-    assert.matches("warpgroup.wait_group%(0%) waits for it, too", text)
+    assert.matches("warpgroup.wait_group%(0%) waits for that group too", text)
     for n = 1, 3 do
       what, text = stores(function(tid)
         first(tid, 1, function() arch.cp_async_bulk_wait_group(n, true) end)
         arch.sync_threads()
       end)
       assert.equal("race pending", what)
-      assert.matches("cp_async_bulk_wait_group%(0%) waits for it, too", text)
+      assert.matches("cp_async_bulk_wait_group%(0%) waits for that group too",
+        text)
       what, text = copies(function(tid)
         first(tid, 32, function() arch.cp_async_wait_group(n) end)
         arch.sync_threads()
       end)
       assert.equal("async-in-flight pending", what)
-      assert.matches("cp_async_wait_group%(0%) waits for it, too", text)
+      assert.matches("cp_async_wait_group%(0%) waits for that group too", text)
       assert.matches("the preceding wait left " .. n .. " group", text)
     end
   end)
@@ -155,13 +156,15 @@ describe("advice on waits for groups", function()
       arch.sync_threads()
     end)
     assert.equal("race issuer", what)
-    assert.matches("a wait counts for the threads alone that started it", text)
+    assert.matches("a wait counts only for the threads that started "
+      .. "the copy", text)
     what, text = copies(function(tid)
       other(tid, 32, function() arch.cp_async_wait_group(0) end)
       arch.sync_threads()
     end)
     assert.equal("async-in-flight issuer", what)
-    assert.matches("a wait counts for the threads alone that started it", text)
+    assert.matches("a wait counts only for the threads that started "
+      .. "the copy", text)
   end)
 
   -- One thread's store is signalled by a flag, to a warp or to a block.
@@ -202,8 +205,8 @@ describe("advice on waits for groups", function()
     for blocks, kind in ipairs {"async-in-flight", "block-race"} do
       local what, text = told(blocks, true)
       assert.equal(kind .. " read", what)
-      assert.matches("cp_async_bulk_wait_group%(n, true%) waits until the "
-        .. "source was read", text)
+      assert.matches("cp_async_bulk_wait_group%(n, true%) waits only until "
+        .. "the source is read", text)
       assert.is_nil((told(blocks, false)))
     end
   end)

@@ -9,6 +9,7 @@
 -- structure its bytes or a table of fields by byte offset.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
+local files = require "cute.lang.files"
 local kernel = require "cute.lang.kernel"
 local sign = require "cute.lang.signature"
 
@@ -157,10 +158,10 @@ sign.class("ptx module", Module, [[
            "file module variables")
 
 local function read(path, name)
-  local f, why = io.open(path, "rb")
-  if not f then core.fail("io", ("%s: %s"):format(name, why)) end
-  local text = f:read "a"
-  f:close()
+  local text, why = files.read(path)
+  if not text then
+    core.fail("io", ("%s: %s: %s"):format(name, core.visible(path), why))
+  end
   return text
 end
 

@@ -10,7 +10,7 @@ local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- Functions that f32 calls without and with fastmath; "" means the same.
+-- Emitted functions for f32 without and with fastmath; "": the same function.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},

@@ -312,8 +312,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of three warps take each tile, one every other tile of its
-          -- block
+          -- two of three warps take each tile; one warp takes every other tile
+          -- of its block
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

@@ -9,7 +9,7 @@ local support = require "spec.support"
 local prelude = support.read "core/emit/prelude.cu"
   .. support.read "core/emit/preludemem.cu"
 
--- Its functions by name, in order; overloads once.
+-- Returns the prelude's functions by name, in order; overloads once.
 local function functions()
   local names = {}
   for name in prelude:gmatch "__forceinline__ [^\n(]-([%w_]+)%(" do
@@ -21,7 +21,7 @@ end
 
 describe("the prelude", function()
   it("compiles for every architecture, all of its functions", function()
-    -- make them exist although no kernel calls them
+    -- make the functions exist although no kernel calls them
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
     for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do

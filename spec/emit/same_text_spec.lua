@@ -4,7 +4,7 @@ local support = require "spec.support"
 
 local PROCESSES = 5
 
--- The output of a command, which must be the same in all processes.
+-- Returns the output of a command, which must be the same in all processes.
 local function same(words)
   local first
   for _ = 1, PROCESSES do
@@ -62,7 +62,7 @@ show(function(x)
   end
   x[0] = state.at + t.q[0] + t.m.value + t.again[0]
 end)
--- what functions in a table share, and fields of objects in one
+-- upvalues that functions in a table share; fields of objects in a table
 local function counters()
   local a, b, c, d = 0, 0, 0, 0
   return {up = function() a, b = a + 1, b + 2 end,

@@ -216,7 +216,7 @@ static char *copy_of(const void *p, size_t n) {
   return memcpy(malloc(n + 1), p, n);
 }
 
-// Reports whether it is registered host memory.
+// Reports whether p points to registered host memory.
 static int registered(const void *p) {
   for (Handle *h = handles; h; h = h->next) {
     void *at;

@@ -194,7 +194,7 @@ SAME["take elements from the host and from a GPU"] = {[[
       print(all(cute.empty({4, 6}, cute.i32, {device = "gpu"}):copy_from(G))
         == all(A))]], {"true", "true\thost", "true\ttrue\ttrue", "true"}}
 
--- Copies by a kernel of ours, which that driver does not know.
+-- A program whose copies run a kernel that the fake driver does not know.
 local MOVED = [[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = A:to "gpu"
@@ -286,7 +286,7 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    assert.equal("4\n", out)  -- one sets the fill element
+    assert.equal("4\n", out)  -- one call sets the fill element
     assert.is_nil(err:find "download")
   end)
 

@@ -401,8 +401,8 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
     return (state >> 33) % n + 1
   end
   local streams, tensors, plain, steps
-  -- who wrote and read a tensor last: events by stream, with the capture that
-  -- they are of; streams that are part of the one under way
+  -- wrote, read: by tensor and stream, the event of the last access and its
+  -- capture; branches: streams of the current capture, begun on stream root
   local wrote, read, branches, root
   local function order(s, list)
     for from, e in pairs(list or {}) do
@@ -411,7 +411,7 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
       end
     end
   end
-  -- f on stream s, plainly g, where tensor dst is written and src read
+  -- Queues f, which reads tensor src and writes dst, on stream s; g is f in Lua
   local function queue(s, dst, src, f, g)
     if root and not branches[s] then
       streams[s]:wait(streams[root])

@@ -1,6 +1,6 @@
--- The lanes that must execute an operation together: every operation with an
--- effect and every intrinsic, by all lanes and inside a divergent branch,
--- compared with its table.
+-- Lanes that must execute an operation together. Every operation with an effect
+-- and every intrinsic runs in all lanes and in a divergent branch; the reports
+-- are compared with the operation's table.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -155,7 +155,7 @@ local function publish(x, atom)
 end
 ATOMS[publish] = ATOMS[load_box]
 
--- The same without tensor maps, between x and shared memory.
+-- Executes a bulk copy without a tensor map, between x and shared memory.
 local function with_run(op, f)
   return function(x)
     local lane = arch.lane_idx()

@@ -24,7 +24,7 @@ local function plain(r, depth)
   return l, function(c) return oracle.eval(shape, d, c) end
 end
 
--- A left side and its function of integers.
+-- Returns a left side and its function of integers.
 local function left(r)
   if r:below(3) > 0 then return plain(r) end
   local b, m, s = 1 + r:below(2), r:below(3), 2 + r:below(2)
@@ -182,7 +182,7 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- CuTe's own form if a swizzle of the offsets is the same function
+    -- CuTe's notation, if a swizzle of the offsets is the same function
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(

@@ -20,7 +20,7 @@ local function agree(f, ...)
   end
 end
 
--- The same numbers as functions of a traced one: x(8) has divisor 8.
+-- Returns n, or a traced n with a known divisor.
 local function known(n, div)
   if math.type(n) == "integer" then return n end
   return cute.assume(n, 1, 1 << 20, div)

@@ -15,7 +15,7 @@ local function counting(n, dtype)
   return t
 end
 
--- An M x K matrix with the rows that `rows` lists.
+-- Returns an M x K matrix with the rows that `rows` lists.
 local function gather(rows, K, vector)
   return cute.make_composed_layout(function(i, j)
     return rows[i + 1] * K + j

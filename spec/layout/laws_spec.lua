@@ -54,7 +54,7 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d cases"):format(got, n))
 end
 
--- For every function: f(c0, c1, ..) of its modes is the sum of theirs.
+-- Returns one function for each mode; the layout's value is their sum.
 local function modes_of(s, d)
   local list = {}
   for i, x in ipairs(s) do

@@ -39,7 +39,7 @@ local function depth(t)
   return n + 1
 end
 
--- The modes of t with [at, at + drop) replaced by the other arguments.
+-- Returns the modes of t with [at, at + drop) replaced by the other arguments.
 local function splice(t, at, drop, ...)
   local list = table.move(modes(t), 1, at, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -115,7 +115,7 @@ local function filled(r, deep)  -- with a leaf
   return #leaves(t) > 0 and t or filled(r, deep)
 end
 
--- t with some of its tuples replaced by integers: a profile that it refines.
+-- Returns t with some tuples replaced by integers: a profile that t refines.
 local function coarse(r, t)
   if not is(t) or r:below(3) == 0 then return 1 end
   local list = {}
@@ -132,7 +132,7 @@ local function add(name, numbers, args, want)
 end
 
 local function one(gen) return function(r) return {gen(r, 3)} end end
-local function like(gen)  -- two of one profile
+local function like(gen)  -- two tuples of one profile
   return function(r)
     local t = gen(r, 3)
     return {t, map(function() return gen(r, 0) end, t)}

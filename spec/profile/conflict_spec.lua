@@ -145,8 +145,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Returns the lanes by element "m,n", and by pass and bank, of an access, by
-  -- brute force.
+  -- Computes, by brute force, the lanes of an access by element "m,n", and by
+  -- pass and bank.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8

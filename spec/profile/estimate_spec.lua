@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
-local REGISTERS = 64  -- given, so that no compiler is called
+local REGISTERS = 64  -- a given number, so that no compiler is called
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 

@@ -1,4 +1,4 @@
--- Scalar instructions of PTX: rules that surprise, as an H100 has them, and
+-- Scalar instructions of PTX: surprising rules, as measured on an H100, and
 -- roundings against exact arithmetic in double precision.
 local variants = require "spec.golden.ptx"
 
@@ -97,12 +97,12 @@ end)
 
 local function float(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- The f32 behind x of the same sign, away from zero or toward it.
+-- Returns the f32 next to u of the same sign, away from zero or toward it.
 local function beside(u, step)
   return float(u + step)
 end
 
--- A f32 of any sign, exponents 2^-n to 2^n.
+-- Returns a random f32 of any sign with exponents 2^-n to 2^n.
 local function random(n)
   return math.random(0, 1) << 31 | (127 + math.random(-n, n)) << 23
          | math.random(0, 0x7fffff)

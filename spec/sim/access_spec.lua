@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Addresses of 32 lanes, as a function of the lane.
+-- Returns the addresses of 32 lanes, given as a function of the lane.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end

@@ -23,7 +23,7 @@ local function matrix(dtype, rows, cols, seed)
   end)
 end
 
--- D = A * B + C, accumulated in C's fragment; elements one by one.
+-- Computes D = A * B + C in C's fragment; copies elements one by one.
 local function one(mma)
   return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())

@@ -17,7 +17,7 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(fix) races at its lines `at`, and not with a working fix.
+-- Asserts that kernel(nothing) races at its lines `at`, and kernel(fix) not.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -323,7 +323,7 @@ describe("columns beyond their row", function()
 end)
 
 describe("columns beyond their row", function()
-  -- What is told of 128 threads that look at a tensor of 8 x 8 without gaps.
+  -- Returns the report of 128 threads that access an 8 x 8 tensor without gaps.
   local function dense(f)
     local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
                                        cute.f32))
@@ -589,7 +589,7 @@ end)
 describe("signed results of 32 bits", function()
   local MOST, LEAST = 0x7fffffff, -0x80000000
 
-  -- The kinds of the reports of f(x, n, thread).
+  -- Returns the kinds of the reports of f(x, n, thread).
   local function kinds(n, f)
     local list = {}
     for _, r in ipairs(report(function(x, k) f(x, k, arch.thread_idx()) end, 32,

@@ -76,7 +76,7 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- setup.sh has a function named `test`, for that purpose; it always succeeds.
+-- setup.sh has a function `test` for the purpose `test`: it always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -134,7 +134,7 @@ local function line_of(text, at)
   return n + 1
 end
 
--- These two still have to be split.
+-- Structs with too many fields, which still have to be split.
 local MANY_FIELDS = {SimWarp = 63, SimCluster = 74}
 
 -- Counts the declarators of a struct's body; a nested struct is one.

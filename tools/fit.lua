@@ -29,8 +29,8 @@ local worker = require "cutelua.tune.worker"
 local ROUNDS, FOLDS = 6, 5
 local UNSEEN = "fresh"  -- products that no constant is fitted to
 
--- Microseconds that host and GPU need from launch to launch: shorter times say
--- nothing.
+-- Microseconds that host and GPU need from launch to launch: shorter times have
+-- no meaning.
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------

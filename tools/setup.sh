@@ -17,7 +17,7 @@ wish() {  # the same for an optional package
   "$@" >/dev/null 2>&1 || wished="$wished $package"
 }
 have() { command -v "$1"; }
-there() { [ -e "$1" ]; }  # `test` is a purpose below
+there() { [ -e "$1" ]; }  # not `test`, which is a purpose below
 header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
 archive() { path=$($cc -print-file-name="$1") && [ "$path" != "$1" ]; }
 browser() { have chromium || have chromium-browser || have google-chrome; }

@@ -143,7 +143,7 @@ var cuteEditor = (function () {
       return data;
     };
   }
-  // none(): called if nothing can complete the text.
+  // Completes names; calls none() if nothing can complete the text.
   function completes(cm, ask, none) {
     var hint = hints(ask, none);
     function complete(single) {
@@ -298,7 +298,7 @@ var cuteEditor = (function () {
     };
   }
 
-  // Maps lines to those of the script that ran, whatever was typed since.
+  // Maps lines of the text to lines of the script that ran.
   function lineNumbers(cm) {
     var was = new Map();
     return {

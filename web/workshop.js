@@ -168,10 +168,10 @@ var workshop = (function () {
 
   // ---- a run while typing ----
 
-  var trying = null;  // promise of the current one
+  var trying = null;  // promise of the current run while typing
   var slow = false;   // the script takes longer than LIVE_S
   var later;
-  // Ends the current or waiting one.
+  // Ends the current or waiting run while typing.
   async function quiet() {
     clearTimeout(later);
     if (!trying) return;

@@ -620,8 +620,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 
 #ifdef FAKE_CLUSTERS
-// Prints its arguments. A multiprocessor holds a block, but none with 256
-// threads in a cluster.
+// cuLaunchKernelEx prints its arguments and rejects clusters of blocks with 256
+// threads. A multiprocessor holds one block.
 static int blocks(const CUlaunchConfig *c) {
   int n = 1;
   for (unsigned i = 0; i < c->numAttrs; i++)

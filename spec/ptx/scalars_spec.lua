@@ -108,8 +108,8 @@ local function random(n)
          | math.random(0, 0x7fffff)
 end
 
--- Is u the f32 that an exact number rounds to? below, above: whether the number
--- is less or more than a float.
+-- Reports whether u is the f32 that an exact number rounds to. compare(r) is
+-- the sign of the exact number minus r.
 local function is_rounded(mode, u, compare)
   local r = float(u)
   local c = compare(r)
@@ -125,7 +125,7 @@ end
 
 local function sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Comparisons of a float with an exact result, which double precision holds.
+-- Comparisons of a float with an exact result, computed in double precision.
 local OPS = {
   add = {"%s.f32 d0, a0, a1;", 10, function(a, b)
     return function(r) return sign(a + b - r) end

@@ -27,7 +27,7 @@ local function clean(f, opts, ...) assert.equal("", (found(f, opts, ...))) end
 -- The cluster's barrier and its end
 ---------------------------------------------------------------------------
 
--- Stages that both blocks free for each other. o: omitted parts.
+-- Runs a ring whose stages both blocks free for each other. o: omitted parts.
 local function ring(o, at)
   local STAGES, ROUNDS = 2, 5
   local function each(first, last, f)
@@ -547,7 +547,7 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- One warp waits for the cluster; the others learn of it from that warp.
+  -- One warp waits for the cluster's barrier and then signals the other warps.
   local function by_one(hear, relaxed)
     return exchange(function()
       if relaxed then arch.cluster_arrive_relaxed() else

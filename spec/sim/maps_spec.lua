@@ -184,7 +184,7 @@ describe("a tensor map in memory", function()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- nothing waits for it
+        warp(0, function() acquire(map) end)  -- no barrier follows
       end}))
     end)
   end

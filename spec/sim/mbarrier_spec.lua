@@ -59,7 +59,7 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- The first report of each seed, preceded by its line, and the lines.
+  -- Returns the first report of each seed, preceded by its line, and all lines.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -213,7 +213,7 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- Each thread knows by another way than the barrier that the others arrived.
+-- Threads know without this mbarrier that the others have arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -465,7 +465,7 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    for told in text:gmatch "[^\n]+" do  -- whichever comes last
+    for told in text:gmatch "[^\n]+" do  -- either access may be last
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
       local before = ("%d mbarrier: mbarrier 'bar'[0] is invalidated with "
@@ -480,7 +480,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- too early: others have not passed its last phase
+    -- invalidated too early: others have not passed the mbarrier's last phase
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
@@ -558,7 +558,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- the bytes taken for the count
+      expects(4096, nil, 4096))  -- the bytes passed as the count
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)

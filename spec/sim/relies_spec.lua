@@ -1,7 +1,7 @@
--- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for a
--- warpgroup's MMA covers only the warp that executes it, reads and a copy that
--- overwrites their data are in two proxies, loads complete at their mbarriers.
--- With `strict` each is a fault. Behaviour that PTX guarantees has no note.
+-- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for an
+-- MMA covers only the warp that waits. Threads read through one proxy, copies
+-- write through another. Loads complete at their mbarriers. With `strict` each
+-- note is a fault. Behaviour that PTX guarantees has no note.
 local cute = require "cute"
 local ours = require "spec.ours"
 local support = require "spec.support"
@@ -190,7 +190,7 @@ describe("a warp's wait_group", function()
     it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
-      launch {grid = 1, device = DEVICE}  -- traced: the lines are known
+      launch {grid = 1, device = DEVICE}  -- now the lines are known
       local want = o.told and {("write after a read by wgmma, ordered after "
         .. "one warp's wait_group but not after that of warp %d: element ")
         :format(o.told), at.store or at.write, at.read, "PTX orders only this "

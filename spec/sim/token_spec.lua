@@ -46,7 +46,7 @@ local WAYS = {
   end,
 }
 
--- The kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
+-- Returns the kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
 local function faults(f)
   local r = support.report(cute.kernel("k", function()
     local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()

@@ -1,6 +1,6 @@
--- Accumulators of a whole tile in the order of a copy that moves a part of it:
--- make_tiled_copy_S of make_tiled_copy_C_atom, and retile. Each element is
--- traced to its destination by its coordinate.
+-- make_tiled_copy_S of make_tiled_copy_C_atom, and retile, put the accumulators
+-- of a tile into the order of a copy that moves a part of the tile. Each
+-- element encodes its coordinate, which the destination must have.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"

@@ -3,7 +3,7 @@ local support = require "spec.support"
 local _, X = cute._, cute.X
 local message, raises = support.message, support.raises
 
--- A host tensor of integers: the element at offset k is k.
+-- Returns a host tensor of integers: the element at offset k is k.
 local function counting(layout, dtype)
   local t = cute.zeros(cute.cosize(layout), dtype or cute.i32)
   for k = 0, cute.cosize(layout) - 1 do t[k] = k end
@@ -358,7 +358,7 @@ local function ir(f, ...)
   return cute.kernel("k", f)(...):trace({block = 32}).ir
 end
 
--- The widths of all moves of a kernel in bits: {[bits] = count}.
+-- Returns the widths of all moves of a kernel in bits: {[bits] = count}.
 local function moves(f, ...)
   local out = {}
   for bits in ir(f, ...):gmatch "copy (%d+) bits" do

@@ -15,7 +15,7 @@ local function matrix(m, n, dtype, order)
     cute.make_layout({m, n}, order or cute.LayoutRight))
 end
 
--- The canonical layout of rows of 128 bytes.
+-- Returns the canonical layout of rows of 128 bytes.
 local function sw128(bm, bk, stages)
   local atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
     cute.make_layout({8, 64}, {64, 1}))
@@ -480,7 +480,7 @@ describe("a TMA copy", function()
       function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    -- ... are fetched into L2, shared, stored
+    -- im2col tiles are fetched into L2, shared by multicast, stored
     local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...

@@ -21,8 +21,8 @@ end
 describe("tilers", function()
   local T = numbered(L "(8,12):(12,1)")
 
-  -- By definition: element (x..., y...) of the division is element tile(x) +
-  -- rest(y) of each mode.
+  -- Computes by definition: element (x..., y...) of the division is element
+  -- tile(x) + rest(y) of each mode.
   local function oracle(tiles, coord, inner)
     local modes = {}
     for m, tile in ipairs(tiles) do
@@ -229,7 +229,7 @@ describe("the iterator of a swizzled tensor", function()
   local raw = cute.zeros({512}, cute.i32)
   for i = 0, 511 do raw[i] = i end
 
-  -- A swizzled tensor of 16 x 16 over raw.
+  -- Returns a swizzled tensor of 16 x 16 over raw.
   local function swizzled()
     local sw = cute.make_swizzle(R(1, 3), R(0, 2), R(3, 4))
     local stride = R(2) == 1 and {16, 1} or {1, 16}

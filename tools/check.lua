@@ -52,7 +52,7 @@ local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
 rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
-    if path:find "^spec/faults/" then  -- a document shows them without marks
+    if path:find "^spec/faults/" then  -- documents omit the marks
       line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
     end
     local width = utf8.len(line) or #line
@@ -391,7 +391,7 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- one folder for each kind
+      -- spec/faults has one folder for each error kind
       if (folder or ""):find "^spec/faults/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")

@@ -11,7 +11,7 @@ need() {  # PACKAGE COMMAND...: the package is missing if the command fails
   case "$missing " in *" $package "*) return ;; esac
   "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
-wish() {  # the same for an optional package
+wish() {  # PACKAGE COMMAND...: the same for an optional package
   package=$1
   shift
   "$@" >/dev/null 2>&1 || wished="$wished $package"

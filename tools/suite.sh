@@ -163,7 +163,7 @@ run_asan() {
     sed 's/^/    /' "$work/lualib" | tail -3
     lua=-l:liblua5.4.a
   fi
-  rm -f "$build-asan/cutelua"  # may have been linked with the other Lua
+  rm -f "$build-asan/cutelua"  # it may have been linked with another Lua
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
     TILES="$tiles" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \

@@ -10,7 +10,7 @@
 // requests `put` and `files`.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms: a line after such a pause is sent at once;
+const PAUSE = 50;        // ms: a line after such a pause is sent at once
 const LINES = 64;        // this many lines are sent together after a pause
 const MOST = 1 << 20;    // bytes of output of one request
 const ROOM = 1 << 16;    // bytes that are decoded at once
@@ -28,7 +28,7 @@ class Output {
     this.left = MOST;
     this.dropped = 0;
     this.decoders = [];
-    this.fd = 1;                        // of the waiting bytes
+    this.fd = 1;                        // stream of the waiting bytes
     this.bytes = new Uint8Array(ROOM);
     this.used = 0;
     this.pieces = [];                   // [fd, text], not yet posted

@@ -12,7 +12,7 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
-local MORE = {{sem = "acq_rel", scope = "sys"}}  -- for f32 only
+local MORE = {{sem = "acq_rel", scope = "sys"}}  -- accesses of f32 only
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "

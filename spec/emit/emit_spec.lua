@@ -691,7 +691,7 @@ describe("a statement reads all before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
-      o[23], g[23] = 1, 1  -- so that the text may write to both
+      o[23], g[23] = 1, 1  -- lets the text write to both tensors
     end
     it(what, function() host_agrees(kernel) end)
     it(what .. " on the GPU #gpu", function() gpu_agrees(kernel) end)

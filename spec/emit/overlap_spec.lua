@@ -72,7 +72,7 @@ describe("arguments that overlap", function()
                                                                true))
     assert.is_truthy(text(bytes, views(b, {2 * N}, N)[1]):find("restrict", 1,
                                                               true))
-    -- half a byte is enough
+    -- tensors that share half a byte overlap
     local four = cute.zeros({16}, cute.i4)
     local low = cute.make_tensor(four.iterator, cute.make_layout {5})
     local high = cute.make_tensor(four.iterator + 4, cute.make_layout {4})

@@ -181,7 +181,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- block that wrote here
+    local from = block ~ 1  -- block that wrote to this block
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end

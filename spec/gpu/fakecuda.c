@@ -110,7 +110,7 @@ typedef struct Event {
 typedef struct Op {
   struct Op *next;
   int done, context;
-  char kind;  // c f k e w
+  char kind;  // copy, fill, kernel, event, wait: c f k e w
   Stream *stream;
   char *to, *from, *own;  // own: bytes that were read at submission
   size_t n, size;
@@ -430,7 +430,7 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  for (Op *o = queue; o; o = o->next)  // its address may be reused
+  for (Op *o = queue; o; o = o->next)  // the stream's address may be reused
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }

@@ -109,11 +109,11 @@ describe("tensors on the host", function()
     local C = cute.zeros({4, 6}, cute.i4):copy_from(
       cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2}))
     assert.equal(cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2})(3, 5), C(3, 5))
-    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- to itself, transposed
+    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- copied to itself
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
-    assert.equal(2, E(1))  -- 3 is (3)
+    assert.equal(2, E(1))  -- shape 3 equals shape (3)
     support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 cannot be copied to f32", B.copy_from,
@@ -311,7 +311,7 @@ describe("tensors on a GPU, through a driver", function()
       for i = 1, 50 do make(100000) make(90000 + i) end
       local m = gpu.memory()
       print(m.misses, m.hits, m.used, m.pool >= 100000, m.peak == m.pool)
-      make(50000)  -- would waste too much of these
+      make(50000)  -- free pieces are too large for it
       print(gpu.memory().misses, gpu.memory().pool == m.pool + 50176)
       print(gpu.trim() == m.pool + 50176, gpu.memory().pool)
       local keep = cute.zeros({200000}, "u8", {device = "gpu"})

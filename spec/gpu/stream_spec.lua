@@ -112,7 +112,7 @@ PROGRAMS["memory that is handed out again waits for other streams"] = {[[
     local temp = cute.empty({8}, cute.f32, {device = where})
     launch(temp, x, k, s)
     launch(y, temp, 1, s)
-    close(temp)  -- s still works with it
+    close(temp)  -- stream s still uses temp
     local other = cute.empty({8}, cute.f32, {device = where})
     launch(other, x, 10 * k, t)
     launch(z, other, 1, t)
@@ -651,7 +651,7 @@ describe("through a driver", function()
                                             stream = stream}
       end
       local x, y = tensor(1, {device = "gpu:1"}), tensor(0, {device = "gpu:1"})
-      for k = 1, 2 do  -- traced, then known
+      for k = 1, 2 do  -- first launch traces, second does not
         run(y, x, k)
         local far_off = y:to "gpu"
         print(far_off.device, get(far_off), y:clone().device)

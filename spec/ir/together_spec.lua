@@ -416,7 +416,7 @@ local function try(sample, n, mask, block)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    while not NAMES[op] and op:find "%." do  -- without its flags
+    while not NAMES[op] and op:find "%." do  -- removes flags from the name
       op = op:match "^(.*)%."
     end
     ops[op] = (ops[op] or 0) + 1
@@ -429,11 +429,11 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, BLOCK[what])
-    found["uninitialised"] = nil  -- registers of omitted operations
+    found["uninitialised"] = nil  -- omitted operations leave registers unset
     found["warp-race"] = nil      -- all lanes write one element
     found["race"] = nil
     found["mbarrier"] = nil       -- a phase in which only some arrived
-    found["exited-block"] = nil   -- nothing waits for what they sent
+    found["exited-block"] = nil   -- nothing waits for the sent data
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")

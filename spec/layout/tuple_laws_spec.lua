@@ -110,7 +110,7 @@ local function tuple(r, deep)
   return is(t) and t or {t}
 end
 
-local function filled(r, deep)  -- with a leaf
+local function filled(r, deep)  -- a tuple with at least one leaf
   local t = any(r, deep)
   return #leaves(t) > 0 and t or filled(r, deep)
 end

@@ -178,7 +178,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    for per = 1, 8 do  -- lanes that copy from one line
+    for per = 1, 8 do  -- per: lanes that copy from one line
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
       for l = 0, 31 do
@@ -187,7 +187,7 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- with rows of two chunks or more, reads may be the lower bound
+      -- if two or more lanes copy from each line, the lines are the lower bound
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

@@ -172,7 +172,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- its last element is beyond the end
+    r = first(p + 4)  -- the last element is outside
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))

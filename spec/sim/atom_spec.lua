@@ -160,7 +160,7 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        for k = 0, 2 do  -- exact in doubles except for the last rounding
+        for k = 0, 2 do  -- exact in doubles, then rounded to f32
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
         assert.equal(x, C[{i, j}])

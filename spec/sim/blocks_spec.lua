@@ -143,7 +143,7 @@ describe("blocks that share memory without order", function()
       local i = arch.block_idx() * 32 + arch.thread_idx()
       at[1] = line() + 1
       local x = a[(i + 1) % 128]
-      arch.sync_threads()  -- of one block only
+      arch.sync_threads()  -- orders only one block
       a[i] = x
     end, zeros(128))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)

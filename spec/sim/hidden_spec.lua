@@ -224,7 +224,7 @@ local function matrix(row)
   return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
 end
 local COPIES = {
-  function(tile, t)  -- into registers
+  function(tile, t)  -- copies to registers
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
@@ -242,7 +242,7 @@ local COPIES = {
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
   end,
-  function(tile, t)  -- one row each
+  function(tile, t)  -- a thread copies within a row
     local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
     cute.when(t:lt(32), function()
       row[0] = 1.0
@@ -314,7 +314,7 @@ describe("columns beyond their row", function()
           .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
         assert.truthy(row, f.message)
         assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
-        r = run({1, 0})  -- rows 60 to 63
+        r = run({1, 0})  -- reads rows 60 to 63
         assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
                        r.reports[1].message)
       end

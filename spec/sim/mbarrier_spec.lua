@@ -243,7 +243,7 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- lines of the ring
+local at = support.recorder()  -- line numbers of the ring's calls
 
 -- Waits by polling: `ask` is try_wait or test_wait.
 local function asking(ask)
@@ -490,7 +490,7 @@ describe("an mbarrier", function()
         or told:find("nothing that orders its mbarrier_init before", 1, true),
         told)
     end
-    -- bytes are pending
+    -- invalidated while bytes are pending
     local report = launch(function(x)
       local bar = arch.alloc_smem(cute.i64, 1)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -702,7 +702,7 @@ describe("a wait that nothing orders before the next phase's end", function()
   it("is none where the wait comes first, or a later phase ends", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
-    clean(twice(false, true), {}, y)  -- it waits longer, and passes
+    clean(twice(false, true), {}, y)  -- warp 1 passes after the third phase
     local _, some = found(twice(false, false), {}, y)
     assert.equal(SEEDS, some)
   end)

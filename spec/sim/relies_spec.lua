@@ -510,7 +510,7 @@ it("kernels of this repository rely only on PTX #long", function()
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do
       assert.is_nil(k.wrong({300, 144, 320}, i))
-      assert.is_nil(k.wrong({256, 256, 448}, 1))  -- the rung itself
+      assert.is_nil(k.wrong({256, 256, 448}, 1))  -- the kernel of the ladder
     end
   end)
   words.tell = tell

@@ -504,7 +504,7 @@ describe("order", function()
       a[tid] = cute.where(tid:eq(3), 0, q)
       cute.when(tid:ne(3), function() a[tid] = a[tid] + q end)
     end))
-    clean(run({block = 32}, function(a, n)  -- the whole block at once
+    clean(run({block = 32}, function(a, n)  -- the whole block returns
       for k in cute.range(2) do
         local q = 7 // (k + n)
         cute.when(cute.gt(k, 0), function() a[arch.thread_idx()] = q end)

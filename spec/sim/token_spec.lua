@@ -154,7 +154,7 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      arch.mbarrier_wait(b + 1, arrive(b))  -- nothing arrives there
+      arch.mbarrier_wait(b + 1, arrive(b))  -- nothing arrives at b + 1
     end))
   end)
 end)

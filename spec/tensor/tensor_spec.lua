@@ -384,15 +384,15 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- the same order on both sides, whichever it is
+    -- both sides have the same order of elements, row-major or nested
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
       L({4, {2, 4}}, {8, {4, 1}})))
-    -- different orders: element by element
+    -- sides with different orders are copied element by element
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- pairs, as in the accumulators of an MMA
+    -- pairs of elements, as in the accumulators of an MMA
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
     -- a row of odd length misaligns the next one

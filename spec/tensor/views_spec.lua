@@ -243,14 +243,14 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      for _ = 1, R(0, 2) do  -- tiles of a tile: the swizzle remains, in part
+      for _ = 1, R(0, 2) do  -- nested tiles, still partly swizzled
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
         if cute.size(v, 0) < 16 then break end
         v = cute.local_tile(v, {n, n}, c)
         at = at + (c[1] * stride[1] + c[2] * stride[2]) * n
       end
-      if R(2) == 1 then  -- and a row of it
+      if R(2) == 1 then  -- takes a row of the tile
         local i = R(0, cute.size(v, 0) - 1)
         if i == 0 or v.layout.is_composed then
           v, at = v(i, ANY), at + i * stride[1]

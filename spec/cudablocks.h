@@ -262,7 +262,7 @@ SHIFTS(64, unsigned long long, long long)
 // Prints kernels' output on standard error.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// PTX allows 2 ulp around this, which rounding to bf16 hides.
+// PTX allows an error of 2 ulp, which rounding to bf16 hides.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
 // Applies a function to both halves of a word.

@@ -32,7 +32,7 @@ end
 
 local parse_type
 
--- A reader of a text: take(pattern) returns the match at the current position.
+-- Returns a reader of a text: take(pattern) gives the match at the position.
 local function reader(text)
   local at = 1
   local r = {names = {}}

@@ -15,7 +15,7 @@ local function read(path)
   return f:read "a"
 end
 
--- rule(name, files, check): check(path, text, complain)
+-- Defines a rule; check(path, text, complain) is called for each file.
 local function rule(name, files, check)
   local complaints = {}
   for _, path in ipairs(files) do

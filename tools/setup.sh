@@ -87,7 +87,7 @@ size() {
             s/^After this operation, \(.*\) of additional.*$/ installed: \1)/p' |
     tr -d '\n'
 }
-install() {  # PACKAGE...
+install() {  # PACKAGE...: installs packages by apt.
   $apt install -y --no-install-recommends "$@" >/dev/null 2>&1 || {
     $apt update >/dev/null &&
     $apt install -y --no-install-recommends "$@"

@@ -247,7 +247,7 @@ var cuteEditor = (function () {
       close.onclick = function () { w.clear(); };
       return w;
     }
-    // notes: {{line, kind, text, hint, also}}, lines counted from 1.
+    // Shows notes: {{line, kind, text, hint, also}}, lines counted from 1.
     function show(notes) {
       clear();
       var kinds = {};
@@ -277,7 +277,7 @@ var cuteEditor = (function () {
     return {show: show, clear: clear};
   }
 
-  // cells: {line: {text, share of the maximum, bad, colour}}
+  // Shows cells: {line: {text, share of the maximum, bad, colour}}.
   function heat(cm) {
     var lines = [];
     return function (cells) {
@@ -411,7 +411,7 @@ var cuteEditor = (function () {
       }};
   }
 
-  // An editor as high as its text, with errors under their lines.
+  // Makes an editor as high as its text, with errors under their lines.
   editor.small = function (root, text, host) {
     var cm = codeMirror(root, Object.assign(options(text), {
       viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],

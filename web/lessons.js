@@ -70,7 +70,7 @@ var cuteLessons = (function () {
     });
     return list;
   }
-  // A step of the lesson: an editor, its buttons, its results.
+  // Makes a step of the lesson: an editor, its buttons, its results.
   function Step(all, index, title) {
     var block = all.lesson.blocks[index - 1], self = this;
     this.all = all;

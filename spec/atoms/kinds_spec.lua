@@ -25,7 +25,7 @@ local function holds(call, arch, text, block)
                    text .. " in the PTX")
 end
 
--- on: "gpu", or nil for the simulator.
+-- Runs a call; on: "gpu", or nil for the simulator.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
 end
@@ -155,7 +155,7 @@ local function codes(kind, seed)
   end
 end
 
--- (rows,K) codes as bytes, and their values as f(row, k).
+-- Returns (rows,K) codes as bytes, and their values as f(row, k).
 local function bytes(kind, rows, K, seed)
   local f = codes(kind, seed)
   local t = tensor({rows, K}, cute.u8, function(i)

@@ -207,7 +207,7 @@ describe("integers", function()
 end)
 
 describe("packed arrays", function()
-  -- An oracle on strings of bits, least significant first.
+  -- Returns the bits of bytes, least significant first, for an oracle.
   local function bits_of(bytes)
     local out = {}
     for i = 1, #bytes do

@@ -78,8 +78,8 @@ describe("cute.nvgpu.sm80.sparse", function()
   end)
 end)
 
--- D (M,N) = A (M,K) B (N,K)^T, with tiles of 128 x n by two warpgroups and K in
--- steps of `step`.
+-- Computes D (M,N) = A (M,K) B (N,K)^T, with tiles of 128 x n by two warpgroups
+-- and K in steps of `step`.
 local function gemm(op, n, step)
   local mma = cute.make_tiled_mma(op, cute.make_layout {2, 1, 1})
   local function smem(t, rows, k)

@@ -820,7 +820,7 @@ describe("registers", function()
 end)
 
 describe("loops of the device", function()
-  -- `copies` loops of one line, of `trips` iterations each.
+  -- Returns the text of `copies` loops of one line, of `trips` iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

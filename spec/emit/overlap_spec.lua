@@ -144,8 +144,9 @@ end)
 
 -- ---- results ----
 
--- Random straight-line kernels of one thread over three views of one buffer:
--- each step stores a sum of two elements. The oracle is a loop over a table.
+-- Returns a random straight-line program of one thread over three views of one
+-- buffer: each step stores a sum of two elements. The oracle is a loop over a
+-- table.
 local function program(seed)
   local state = seed
   local function random(n)

@@ -70,8 +70,8 @@ local function modes(pattern)
   return out
 end
 
--- The cache works: the old file is a miss, an entry of our own replaces it,
--- and nothing is left over.
+-- Asserts that the old file is a miss, that a new entry replaces it, and that
+-- no other file is left.
 local function replaces(what)
   local out, err = run(dir)
   assert.equal("", err, what)

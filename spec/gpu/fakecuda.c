@@ -206,8 +206,8 @@ static Op *give(CUstream s, Op op) {
   return o;
 }
 
-// Nothing may wait for the GPU, or use the default stream next to a captured
-// stream that waits for it.
+// During a capture nothing may wait for the GPU, or use the default stream next
+// to a captured stream that waits for the default stream.
 static int in_capture(void) {
   return capturing ? 900 : 0;
 }

@@ -84,7 +84,7 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Y(i,j) is the j-th of `columns` functions of element i of each input.
+-- Adds a kernel: Y(i,j) is function j of `columns`, of element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()

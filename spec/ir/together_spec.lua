@@ -30,7 +30,7 @@ local function fragments(name)
   return mma, a, b, c
 end
 
--- A tile of a warpgroup's MMA, with written shared memory and fenced registers.
+-- Returns a tile of a warpgroup's MMA: written shared memory, fenced registers.
 local function warpgroup()
   local wg = cute.nvgpu.warpgroup
   local mma = cute.make_tiled_mma(
@@ -54,7 +54,7 @@ end
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
--- A barrier with as many arrivals as the warp has lanes, and its use by f.
+-- Makes an mbarrier with an arrival for each lane of a warp; f uses it.
 local function with_barrier(f)
   return function()
     local bar = smem(1, cute.i64).iterator
@@ -106,7 +106,7 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- An operation on a tensor map of the lane's own, a copy of the atom's.
+-- Executes f on a tensor map of the lane's own, a copy of the atom's.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)

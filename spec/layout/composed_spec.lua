@@ -33,9 +33,9 @@ local function left(r)
          function(x) return oracle.swizzle(b, m, s, x) end
 end
 
--- A composed layout of 1 to 3 left sides, its function of the right side's
--- coordinates, that right side, its expected text, and its function of the
--- right side's values.
+-- Returns a composed layout of 1 to 3 left sides, its function of the right
+-- side's coordinates, that right side, its expected text, and its function of
+-- the right side's values.
 local function composed(r, depth)
   local l, f = plain(r, depth)
   local right, text, lead = l, tostring(l), function(x) return x end

@@ -5,8 +5,8 @@ local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises
 local ANY = cute._
 
--- f(numbers..) returns a list of integers. Asserts that the host and one thread
--- of the simulator, with traced numbers, agree.
+-- Asserts that f(numbers..), a list of integers, is the same on the host and in
+-- one thread of the simulator with traced numbers.
 local function agree(f, ...)
   local want = f(...)
   local out = cute.zeros({#want}, cute.i64)

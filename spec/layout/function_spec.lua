@@ -8,7 +8,7 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- Memory whose elements equal their offsets.
+-- Returns memory whose elements equal their offsets.
 local function counting(n, dtype)
   local t = cute.zeros({n}, dtype or cute.i32)
   for i = 0, n - 1 do t[i] = i end

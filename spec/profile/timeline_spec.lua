@@ -15,13 +15,13 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
 local function plainly(_, f, ...) return f(...) end
 
--- n dependent products.
+-- Computes n dependent products.
 local function chain(v, n)
   for _ = 1, n do v = v * 3.0 end
   return v
 end
 
--- Two warps: the first works longer, then both synchronize.
+-- Runs two warps: the first works longer, then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()

@@ -12,8 +12,8 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- The rule, word by word: the lanes of a group request 4-byte words. The number
--- of passes is the largest number of different words in one bank.
+-- Applies the rule word by word: the lanes of a group request 4-byte words. The
+-- number of passes is the largest number of different words in one bank.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do

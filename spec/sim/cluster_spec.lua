@@ -107,7 +107,7 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- a barrier without memory order does not help; one with it does
+    -- a relaxed barrier does not help; a barrier with memory order does
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -738,8 +738,8 @@ describe("a launch that may begin before the one in front is done", function()
       z).ok)
   end)
 
-  -- A kernel that writes `to` and lets its dependent start: before its wait, in
-  -- its first block only, or after the wait.
+  -- Returns a kernel that writes `to` and lets its dependent start: before its
+  -- wait, in its first block only, or after the wait.
   local function between(how)
     return function(to)
       local let = arch.griddepcontrol_launch_dependents

@@ -389,7 +389,7 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    local function elements(most)  -- a column each, in rows below `most`
+    local function elements(most)  -- copies a column each, below `most`
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
         local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)

@@ -20,8 +20,8 @@ end
 -- Rings whose barriers expect other counts than the threads that arrive
 ---------------------------------------------------------------------------
 
--- Four warps read data that a fifth one fills, `rounds` stages of two; these
--- counts of arrivals make a stage full and empty.
+-- Four warps read data that a fifth warp fills, `rounds` times, in two stages.
+-- The counts are the arrivals that make a stage full and empty.
 local function readers(full_count, empty_count, rounds, lines)
   return function(y)
     local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -147,7 +147,8 @@ it("an mbarrier is invalidated behind all who use it", function()
 end)
 
 describe("an mbarrier's memory", function()
-  -- f(words, t): an access by one thread after the mbarrier is initialised.
+  -- Returns a kernel; f(words, t) is one thread's access after the mbarrier's
+  -- use.
   local function kernel(inval, f)
     return function(y)
       local t, s = arch.thread_idx(),
@@ -255,7 +256,7 @@ local function asking(ask)
   end
 end
 
--- o: omitted or changed parts.
+-- Runs a ring of stages; o: omitted or changed parts.
 local function ring(o)
   local wait = o.wait or arch.mbarrier_wait
   local stages, rounds = o.stages or STAGES, o.of or ROUNDS
@@ -627,8 +628,8 @@ describe("a wait that nothing orders before the next phase's end", function()
   local pipeline = cute.pipeline
   local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
-  -- A warp fills 8 stages of a ring of 3, another one reads them. The first
-  -- ends with a wait for all stages, in one of several states.
+  -- One warp fills a ring of 3 stages 8 times, and another warp reads them. The
+  -- first warp ends with a wait for all stages, in one of several states.
   local function ended(tail)
     return function(y)
       local warp, lane = arch.warp_idx(), arch.lane_idx()

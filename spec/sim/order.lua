@@ -74,7 +74,7 @@ end
 ---------------------------------------------------------------------------
 
 -- publish(flag), wait(flag): the synchronisation between write and read.
--- Returns the reports, and those expected if the two lines race.
+-- Returns the reports, and the expected reports of a race of the two lines.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end

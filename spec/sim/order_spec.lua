@@ -349,7 +349,7 @@ describe("chains", function()
 end)
 
 describe("buffers that are used again", function()
-  -- full and empty flags that count rounds: a ring of two stages.
+  -- Runs a ring of two stages, whose full and empty flags count rounds.
   local function ring(release, acquire)
     local lines = support.recorder()
     local A = cute.zeros({32, 7}, cute.i32)

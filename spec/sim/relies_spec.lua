@@ -46,7 +46,7 @@ local function notes(want, launch)
   end
 end
 
--- The same with `check`; also checks the verdict with `strict`.
+-- Checks the same notes by `check`, and the verdict with `strict`.
 local function checks(want, call, opts)
   local function launch(more)
     local own = {device = DEVICE}

@@ -25,7 +25,8 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- The faults of a report as "kind line line2: message", in order of detection.
+-- Returns a report's faults as "kind line line2: message", first detected
+-- first.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do

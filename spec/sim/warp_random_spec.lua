@@ -154,7 +154,7 @@ end
 local LEAVES = {"step", "step", "vote", "redux", "match", "sync", "shuffle"}
 local TREES = {"branch", "branch", "loop", "group"}
 
--- A group contains no branch: its lanes would not reach one place.
+-- Adds a block. A group contains no branch, which would separate its lanes.
 function Program:block(m, depth, flat)
   local list = {}
   for i = 1, 2 + self.random(2) do
@@ -290,7 +290,7 @@ function RUN:match(node, lanes)
   end)
 end
 
--- CUDA's definition, in segments of `width` lanes.
+-- Returns a shuffle's source lane as CUDA defines it, in segments of `width`.
 local function source(node, l, mask)
   local w, by = node.width, node.by
   local base = l // w * w

@@ -8,8 +8,8 @@ local _ = cute._
 
 local g = setmetatable({state = 77}, random.Gen)
 
--- A fragment's layout: extents whose product is at most 24, strides in any
--- order, sometimes with gaps.
+-- Returns a fragment's layout: extents whose product is at most 24, strides in
+-- any order, sometimes with gaps.
 local function layout()
   local shape, n = {}, 1
   for k = 1, g:r(3) do

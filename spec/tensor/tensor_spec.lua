@@ -495,7 +495,7 @@ describe("copies of traced tensors", function()
       seed = (seed * 1103515245 + 12345) % 2147483648
       return seed // 65536 % n
     end
-    -- strides of a layout of these extents in a random order, padded
+    -- Returns padded strides for these extents, in a random order.
     local function strides(extents)
       local order, out, cur = {}, {}, 1
       for i = 1, #extents do table.insert(order, 1 + rnd(i), i) end

@@ -164,7 +164,7 @@ local CASES = {
    ""},
 }
 
--- A kernel that applies f to tile 0 of a matrix, in stages of shared memory.
+-- Returns a kernel that applies f to tile 0 of a matrix, in stages of smem.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)

@@ -64,7 +64,7 @@ local unpack_times
 
 local KEPT = 3  -- multiple of the best time: slower choices are not written
 
--- Returns the choices of a problem that are written.
+-- Returns the choices of a problem that are written to the file.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end

@@ -355,7 +355,7 @@ var cuteEditor = (function () {
       over = -1;
     });
     cm.on("cursorActivity", function () {
-      if (!quiet) setTimeout(function () {  // a click moves the focus later
+      if (!quiet) setTimeout(function () {  // a click still moves the focus
         if (cm.hasFocus()) host.chosen(numbers.was(cm.getCursor().line));
       });
     });

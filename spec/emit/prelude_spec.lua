@@ -78,7 +78,7 @@ describe("the prelude", function()
     assert.equal("f32_to_bf16 pack_bf16", helpers "sm_75")
   end)
 
-  -- A single conversion is a separate instruction, three times as slow.
+  -- The instruction for a single conversion is three times as slow.
   it("rounds one value to bf16 as half of a pair", function()
     local k = cute.kernel("k", function(a, b, c)
       local i = cute.arch.thread_idx()

@@ -62,7 +62,7 @@ show(function(x)
   end
   x[0] = state.at + t.q[0] + t.m.value + t.again[0]
 end)
--- upvalues that functions in a table share; fields of objects in a table
+-- what functions in a table share, and fields of objects in one
 local function counters()
   local a, b, c, d = 0, 0, 0, 0
   return {up = function() a, b = a + 1, b + 2 end,

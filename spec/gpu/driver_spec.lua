@@ -261,7 +261,7 @@ describe("the GPU's face", function()
       launch "bad2"
       print(message(dev.sync, dev))
       launch "bad3"
-      local ok, text = pcall(launch, "after")  -- sees the other error
+      local ok, text = pcall(launch, "after")  -- it learns of the other's
       print((text:gsub("^.-:%d+: ", "")))]]
     local gone = "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (in words); " ..
       "the context was destroyed and its buffers are closed [driver-error]\n"

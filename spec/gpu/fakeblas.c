@@ -140,7 +140,7 @@ int cublasLtMatmulAlgoGetHeuristic(
   return 0;
 }
 
-// The attributes of an algorithm are 100, 101 ...
+// The values of an algorithm's attributes are 100, 101, ...
 int cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
                                          int name, void *p, size_t n,
                                          size_t *written) {

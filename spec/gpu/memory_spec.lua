@@ -311,7 +311,7 @@ describe("tensors on a GPU, through a driver", function()
       for i = 1, 50 do make(100000) make(90000 + i) end
       local m = gpu.memory()
       print(m.misses, m.hits, m.used, m.pool >= 100000, m.peak == m.pool)
-      make(50000)  -- free pieces are too large for it
+      make(50000)  -- would waste too much of these
       print(gpu.memory().misses, gpu.memory().pool == m.pool + 50176)
       print(gpu.trim() == m.pool + 50176, gpu.memory().pool)
       local keep = cute.zeros({200000}, "u8", {device = "gpu"})

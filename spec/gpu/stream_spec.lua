@@ -112,7 +112,7 @@ PROGRAMS["memory that is handed out again waits for other streams"] = {[[
     local temp = cute.empty({8}, cute.f32, {device = where})
     launch(temp, x, k, s)
     launch(y, temp, 1, s)
-    close(temp)  -- stream s still uses temp
+    close(temp)  -- s still works with it
     local other = cute.empty({8}, cute.f32, {device = where})
     launch(other, x, 10 * k, t)
     launch(z, other, 1, t)
@@ -401,8 +401,8 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
     return (state >> 33) % n + 1
   end
   local streams, tensors, plain, steps
-  -- wrote, read: by tensor and stream, the event of the last access and its
-  -- capture; branches: streams of the current capture, begun on stream root
+  -- who wrote and read a tensor last: events by stream, with the capture that
+  -- they are of; streams that are part of the one under way
   local wrote, read, branches, root
   local function order(s, list)
     for from, e in pairs(list or {}) do
@@ -411,7 +411,7 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
       end
     end
   end
-  -- Queues f, which reads tensor src and writes dst, on stream s; g is f in Lua
+  -- f on stream s, plainly g, where tensor dst is written and src read
   local function queue(s, dst, src, f, g)
     if root and not branches[s] then
       streams[s]:wait(streams[root])
@@ -651,7 +651,7 @@ describe("through a driver", function()
                                             stream = stream}
       end
       local x, y = tensor(1, {device = "gpu:1"}), tensor(0, {device = "gpu:1"})
-      for k = 1, 2 do  -- first launch traces, second does not
+      for k = 1, 2 do  -- traced, then known
         run(y, x, k)
         local far_off = y:to "gpu"
         print(far_off.device, get(far_off), y:clone().device)

@@ -126,7 +126,7 @@ end
 -- ---- the laws: arguments, and the result in plain Lua ----
 
 local law = {}
--- numbers: these arguments may contain traced numbers
+-- numbers: arguments that may be traced
 local function add(name, numbers, args, want)
   law[#law + 1] = {name = name, numbers = numbers, args = args, want = want}
 end

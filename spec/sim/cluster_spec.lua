@@ -808,8 +808,8 @@ end)
 -- Alternating roles
 ---------------------------------------------------------------------------
 
--- Two warps that process tiles alternately: each waits for its own barrier and
--- arrives at the other's.
+-- Two warps process tiles alternately: each warp waits for its own barrier and
+-- arrives at the other warp's.
 local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()

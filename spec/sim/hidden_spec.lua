@@ -411,7 +411,7 @@ describe("columns beyond their row", function()
       end)(matrix(200))
       return (call:trace({block = 128}).fn:emit(90))
     end
-    local plain = text(function(a)  -- an iterator has no position
+    local plain = text(function(a)  -- an iterator has no coordinate
       return cute.make_tensor(a.iterator, a.layout)
     end)
     assert.equal(plain, text(function(a) return a end))

@@ -20,7 +20,7 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Stages, their barriers, and the number of arrivals each expects. o: changes.
+-- Makes stages and their mbarriers, each with its arrival count. o: changes.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),

@@ -209,7 +209,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    local o = {cluster = {1, 1}, group = WARPS}  -- there are no other blocks
+    local o = {cluster = {1, 1}, group = WARPS}  -- runs one block per cluster
     assert.is_true(multiply(o, 1).ok)
   end)
 

@@ -335,8 +335,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Barriers of several rounds. own: every thread polls; otherwise the first
-  -- one.
+  -- Runs grid barriers of several rounds. own: every thread polls; otherwise
+  -- only the first thread polls.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()

@@ -213,8 +213,8 @@ end)
 
 -- ---- reads, and what a copy writes over them ----
 
--- Loads tile 0 by TMA, and threads of 4 warps read it; after that warp 4, or a
--- reader, loads tile 1 over it.
+-- Loads tile 0 by TMA, and threads of 4 warps read it. Then warp 4, or a
+-- reader, loads tile 1 into the same memory.
 local function again(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local load, cX = cpasync.make_tiled_tma_atom(

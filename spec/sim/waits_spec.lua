@@ -21,7 +21,7 @@ local function lack(...)
   return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
 end
 
--- Two warpgroups multiply from A, which all threads fill again.
+-- Two warpgroups multiply from A, then all threads fill A again.
 local function products(wait)
   local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
   local whole = cute.tile_to_shape(atom, {128, 64})

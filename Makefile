@@ -14,8 +14,8 @@ STRIP   ?= -Wl,-s
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes \
            -Wswitch-enum
 WARN    += $(if $(WERROR),-Werror)
-# Only debuggers unwind stacks, by .debug_frame. Unwind tables for the program
-# itself would be a tenth of it.
+# Only debuggers unwind stacks, and they use .debug_frame. Unwind tables in the
+# program would be a tenth of its size.
 CSTD    := -std=c11 -fvisibility=hidden -fPIC -fno-asynchronous-unwind-tables \
              -Icore -I$(BUILD) -I$(LUA_INC) $(DEFS) \
              -DCUTE_VERSION='"$(VERSION)"'
@@ -41,8 +41,8 @@ endif
 
 all: $(BUILD)/cute/core.so $(BUILD)/cutelua $(BUILD)/spec/units.so
 
-# A simulated GEMM spends most of its time in these loops; their alignment
-# matters up to 5 %.
+# A simulated GEMM spends most of its time in the loops of these files. Their
+# alignment changes that time by up to 5 %.
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o $(BUILD)/sim/matrix.o: \
   ALIGN := -falign-functions=64 -falign-loops=64
 $(BUILD)/sim/tile.o $(BUILD)/sim/tile16.o: ALIGN += $(TILES)
@@ -59,7 +59,7 @@ $(BUILD)/emit/prelude.inc: $(PRELUDE) tools/embed.lua
 	$(LUA) tools/embed.lua $@ $(PRELUDE)
 $(filter $(BUILD)/emit/%,$(OBJ)): $(BUILD)/emit/prelude.inc
 
-# Changes when a file is added or removed, which no timestamp shows.
+# A list of all files. It changes when a file is added or removed.
 $(BUILD)/files: FORCE
 	@mkdir -p $(BUILD)
 	@echo '$(CORE) $(LUA_SRC) $(DOCS)' | cmp -s - $@ || \
@@ -107,36 +107,36 @@ demo: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
-# Covers what differs between machines: compiler, libc, CPU, driver, NVRTC. All
-# specs without tests of the tag #long, and the specs of the program through the
+# Tests what differs between machines: compiler, libc, CPU, driver, NVRTC. Runs
+# all specs, without tests of the tag #long; specs of the program run inside the
 # program.
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program
 
-# The spec files of `make test` that take at most 1.5 s of CPU.
+# Runs the spec files of `make test` that take at most 1.5 s of CPU.
 quick: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) quick
 
-# Everything that needs no GPU, as CI runs it.
+# Runs all tests that need no GPU, as CI does.
 test-all:
 	@sh .ci/run
 
-# The same specs on the GPU, the specs that need one, and four scripts under the
-# toolkit's compute-sanitizer if installed.
+# Runs the same specs on the GPU, the specs that need a GPU, and four scripts
+# under the toolkit's compute-sanitizer if that is installed.
 gpu: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/gpu.sh $(BUILD)
 
-# Specs for a machine without busted or Lua: copy this folder there with
-# $(BUILD), and run `sh tools/gpu.sh $(BUILD)`.
+# Prepares specs for a machine without busted or Lua: copy this folder there
+# with $(BUILD), and run `sh tools/gpu.sh $(BUILD)`.
 gpu-kit: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/kit.sh $(BUILD)
 
-# The data of CUTELUA_GOLDEN_DIR, by default ../shared/golden, and of the
-# folders golden-approx, golden-hopper and golden-ptx beside it.
+# Compares with the data in CUTELUA_GOLDEN_DIR (default ../shared/golden) and in
+# the folders golden-approx, golden-hopper and golden-ptx beside it.
 golden: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua -e 'require("spec.golden").main()'
@@ -146,8 +146,8 @@ names: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/cutelua -e 'require("spec.program.names").main()'
 
-# The part of `make check` that needs no build: seconds. `make hooks` installs
-# it as git's pre-commit hook, beside a hook that checks commit messages.
+# Runs the part of `make check` that needs no build: it takes seconds. `make
+# hooks` makes it git's pre-commit hook; another hook checks commit messages.
 rules: setup-rules
 	@sh tools/suite.sh $(BUILD) rules
 
@@ -159,8 +159,8 @@ check: setup-check
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) check
 
-# Address and undefined-behaviour sanitizers, leaks included, and a Lua that
-# checks the use of its C API, built from the source of Debian's package.
+# Runs specs under the address, leak and undefined-behaviour sanitizers, with a
+# Lua that checks the use of its C API (built from Debian's source package).
 asan: setup-asan
 	@sh tools/suite.sh $(BUILD) asan
 
@@ -172,8 +172,8 @@ bench: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for b in spec/bench/*.lua; do $(BUILD)/cutelua $$b; done
 
-# docs/ladders.md and its charts from docs/measured/, measured again if there is
-# a GPU.
+# Writes docs/ladders.md and its charts from the records in docs/measured/,
+# which it measures again if there is a GPU.
 ladders: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; x=$(BUILD)/cutelua; m=docs/measured; \
@@ -194,8 +194,8 @@ ladders: setup-build
 	    gemm_fp8_sm89 gemm_sm70 --sizes 4096 --record $$m/gemm_other.tsv; \
 	fi; $$x tools/ladders.lua
 
-# Updates what is generated in the documents; writes the reference of all public
-# names, the tutorial and the documents as pages: build/docs.
+# Updates generated parts of documents. Writes pages to build/docs: the
+# reference of all public names, the tutorial and the documents.
 docs: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(LUA) tools/irdoc.lua
@@ -207,7 +207,7 @@ docs: setup-build
 	@$(BUILD)/cutelua tools/pages.lua $(BUILD)/docs README.md \
 	  docs/*.md docs/measured/*.md
 
-# Random input for FUZZ_SECONDS: one target for each file spec/fuzz/*.lua.
+# Tests with random input for FUZZ_SECONDS, by each file spec/fuzz/*.lua.
 fuzz: setup-fuzz
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@set -e; for f in spec/fuzz/*.lua; do \
@@ -238,12 +238,12 @@ $(BUILD)/cutelua.1: $(BUILD)/cutelua tools/manpage.lua
 	$(BUILD)/cutelua tools/manpage.lua >$@.tmp
 	mv $@.tmp $@
 
-# $(BUILD)/cutelua_VERSION_ARCH.deb
+# Builds $(BUILD)/cutelua_VERSION_ARCH.deb.
 deb: setup-deb
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/deb.sh $(BUILD)
 
-# $(BUILD)/cutelua-VERSION-1.ARCH.rock, for `luarocks install`
+# Builds $(BUILD)/cutelua-VERSION-1.ARCH.rock, for `luarocks install`.
 rock: setup-check
 	@sh tools/rock.sh $(BUILD)/rock $(BUILD)
 
@@ -252,7 +252,8 @@ rock: setup-check
 packages: setup-deb deb rock
 	@sh tools/packages.sh $(BUILD)
 
-# $(BUILD)/web: the workshop's page, with the program for browsers and node.
+# Builds $(BUILD)/web: the workshop's page, the program for browsers and
+# node.
 web: setup-web
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) web-source
 	@$(MAKE) --no-print-directory -j$(JOBS) web-one web-threads
@@ -261,7 +262,7 @@ web-one web-threads:
 	@$(MAKE) --no-print-directory -f tools/web.mk BUILD=$(BUILD) \
 	  THREADS=$(filter -threads,$(@:web%=%)) web-program
 
-# Compares it with the native program, under node and in a Chromium.
+# Compares the web build with the native program, under node and in Chromium.
 web-test: setup-webtest
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) web

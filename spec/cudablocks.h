@@ -48,7 +48,7 @@ template <class T> static T of_lane(int lane) {
          sizeof x);
   return x;
 }
-static inline int lanes() {  // in this thread's warp
+static inline int lanes() {  // number in the thread's warp
   int left = count - (self & ~31);
   return left < 32 ? left : 32;
 }
@@ -245,7 +245,7 @@ static inline float ptx_min_f32(float x, float y) { return fminf(x, y); }
 static inline double ptx_max_f64(double x, double y) { return fmax(x, y); }
 static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 
-// Shifts by more than the width give PTX's results.
+// Defines shifts whose results for counts above the width are PTX's.
 #define SHIFTS(bits, U, S) \
   static inline U ptx_shl_b##bits(U x, unsigned n) { \
     return n < bits ? x << n : 0; \
@@ -259,13 +259,13 @@ static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 SHIFTS(32, unsigned, int)
 SHIFTS(64, unsigned long long, long long)
 
-// Output of kernels.
+// Prints kernels' output on standard error.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// PTX allows 2 ulp around this, which rounding to bf16 hides.
+// PTX allows an error of 2 ulp, which rounding to bf16 hides.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
-// Applies a function to both halves.
+// Applies a function to both halves of a word.
 #define BOTH(t, value, bits, name, expression) \
   static inline unsigned ptx_##name##_##t##x2(unsigned a, unsigned b) { \
     unsigned r = 0; \

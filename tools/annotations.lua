@@ -32,7 +32,7 @@ end
 
 local parse_type
 
--- A reader of a text: take(pattern) returns the match at the current position.
+-- Returns a reader of a text: take(pattern) gives the match at the position.
 local function reader(text)
   local at = 1
   local r = {names = {}}
@@ -133,7 +133,7 @@ end
 ---------------------------------------------------------------------------
 
 local classes, aliases = {}, {}  -- by name
-local used = {}  -- {path, line, name}: looked up when all are declared
+local used = {}  -- types used: {path, line, name}
 
 -- Functions by tag: each reads the text of a tag into an annotation block.
 local tags = {}
@@ -364,8 +364,8 @@ local function of_type(parts)
   return #list > 1 and {union = list} or list[1]
 end
 
--- Returns the union of functions one of which is called: all arguments that any
--- of them accepts.
+-- Returns one function for several, any of which may be called: it accepts all
+-- arguments that any of them accepts.
 local function any_of(list)
   local all = {params = {}, min = math.huge, max = 0, deprecated = true}
   for _, f in ipairs(list) do
@@ -384,7 +384,7 @@ local function field_of_any(list, key)
   local found, instances = {}, {}
   for _, one in ipairs(list) do
     local got, there = field_of(one, key)
-    if there and not got then return nil, true end  -- it may be anything
+    if there and not got then return nil, true end  -- the field may be anything
     if got and got ~= found[1] then found[#found + 1] = got end
   end
   if #found < 2 then return found[1], #found > 0 end
@@ -485,7 +485,7 @@ function Scope:set(name, value)
   self.vars[name] = not self.found.assigned[name] and value or false
 end
 
-local later = {}  -- function bodies, which run after all files have
+local later = {}  -- function bodies; they are evaluated after all files
 
 local eval, run_block
 

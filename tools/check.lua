@@ -15,7 +15,7 @@ local function read(path)
   return f:read "a"
 end
 
--- rule(name, files, check): check(path, text, complain)
+-- Defines a rule; check(path, text, complain) is called for each file.
 local function rule(name, files, check)
   local complaints = {}
   for _, path in ipairs(files) do
@@ -52,7 +52,7 @@ local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
 rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
-    if path:find "^spec/faults/" then  -- a document shows them without marks
+    if path:find "^spec/faults/" then  -- documents omit the marks
       line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
     end
     local width = utf8.len(line) or #line
@@ -76,7 +76,7 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- setup.sh has a function named `test`, for that purpose; it always succeeds.
+-- setup.sh has a function `test` for the purpose `test`: it always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -134,7 +134,7 @@ local function line_of(text, at)
   return n + 1
 end
 
--- These two still have to be split.
+-- Structs with too many fields, which still have to be split.
 local MANY_FIELDS = {SimWarp = 63, SimCluster = 74}
 
 -- Counts the declarators of a struct's body; a nested struct is one.
@@ -391,7 +391,7 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- one folder for each kind
+      -- spec/faults has one folder for each error kind
       if (folder or ""):find "^spec/faults/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")

@@ -23,7 +23,7 @@ local function lines(command)
   return out
 end
 
--- rooms[room][file] = {defines = {symbol = true}, uses = {symbol = true}}
+-- Returns rooms[room][file] = {defines = {symbol = true}, uses = {...}}.
 local function read_rooms()
   local rooms, objects, missing = {}, {}, {}
   for _, path in ipairs(lines "ls core/*/*.c") do
@@ -35,7 +35,7 @@ local function read_rooms()
       objects[#objects + 1] = object
       rooms[room] = rooms[room] or {}
       rooms[room][file] = {defines = {}, uses = {}}
-    elseif path ~= "core/program/weblib.c" then  -- belongs to another build
+    elseif path ~= "core/program/weblib.c" then  -- not in this build
       missing[#missing + 1] = object
     end
   end
@@ -58,7 +58,7 @@ local function sorted(set)
   return out
 end
 
--- edges[A][B] = the symbols of B that A uses
+-- Returns edges: edges[A][B] = the symbols of B that A uses.
 local function edges_of(files)
   local home, edges = {}, {}
   for file, names in pairs(files) do
@@ -78,7 +78,7 @@ local function edges_of(files)
   return edges
 end
 
--- Tarjan's algorithm; returns the components of more than one file.
+-- Returns the components of more than one file, by Tarjan's algorithm.
 local function circles_of(edges)
   local number, low, stack, on, count, out = {}, {}, {}, {}, 0, {}
   local function visit(v)

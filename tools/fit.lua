@@ -29,8 +29,8 @@ local worker = require "cutelua.tune.worker"
 local ROUNDS, FOLDS = 6, 5
 local UNSEEN = "fresh"  -- products that no constant is fitted to
 
--- Microseconds that host and GPU need from launch to launch: shorter times say
--- nothing.
+-- Microseconds that host and GPU need from launch to launch: shorter times have
+-- no meaning.
 local FLOOR = 2.8
 
 ---------------------------------------------------------------------------
@@ -64,7 +64,7 @@ local unpack_times
 
 local KEPT = 3  -- multiple of the best time: slower choices are not written
 
--- Returns the choices of a problem that are written.
+-- Returns the choices of a problem that are written to the file.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end

@@ -1,6 +1,6 @@
 #!/bin/sh
 # packages.sh BUILD: installs the Debian package, then the rock, in a root made
-# by debootstrap, and tries what a user would. Must run as root.
+# by debootstrap, and runs commands of a user there. Must run as root.
 set -e
 build=$(cd "$1" && pwd)
 deb=$(ls "$build"/cutelua_*.deb)

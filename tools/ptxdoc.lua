@@ -7,7 +7,7 @@ local function read(path)
   return f:read "a"
 end
 
--- The strings that a row's argument is: literals and names of macros.
+-- Returns the text of a row's argument: literals and macros, joined.
 local function text_of(code, macros)
   local out = {}
   while code:find "%S" do
@@ -30,7 +30,7 @@ local function macros_of(text)
   return macros
 end
 
---- The rows of core/ptx/rows.c: {family, name, takes, note, rejected}.
+--- Returns the rows of core/ptx/rows.c: {family, name, takes, note, rejected}.
 function ptxdoc.rows()
   local text = read "core/ptx/rows.c"
   local macros, list, family = macros_of(text), {}, nil
@@ -71,7 +71,7 @@ local function table_lines()
   return table.concat(out, "\n") .. "\n\n"
 end
 
---- Returns the text of docs/ptx.md with the table that the rows have now.
+--- Returns the text of docs/ptx.md with the current table of the rows.
 function ptxdoc.page()
   local text = read "docs/ptx.md"
   local _, from = text:find "<!%-%- opcodes: [^\n]*\n"

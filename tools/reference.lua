@@ -422,7 +422,7 @@ end
 
 --- Writes the complete reference.
 ---@param folder string
----@param program string whose commands are told
+---@param program string whose commands are described
 function reference.write(folder, program)
   os.execute(("mkdir -p '%s/reference'"):format(folder))
   local data = {sections = reference.sections(), atoms = reference.atoms(),

@@ -9,7 +9,7 @@ rm -rf "$tree"
 mkdir -p "$tree"
 top=$(pwd)
 tree=$(cd "$tree" && pwd)
-# builds in a copy, as a first build would
+# the rock is built in a copy, as on a new machine
 copy=$tree/source
 mkdir -p "$copy"
 cp -r core lua kernels tools Makefile VERSION ./*.rockspec "$copy"

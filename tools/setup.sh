@@ -11,13 +11,13 @@ need() {  # PACKAGE COMMAND...: the package is missing if the command fails
   case "$missing " in *" $package "*) return ;; esac
   "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
-wish() {  # the same for an optional package
+wish() {  # PACKAGE COMMAND...: the same for an optional package
   package=$1
   shift
   "$@" >/dev/null 2>&1 || wished="$wished $package"
 }
 have() { command -v "$1"; }
-there() { [ -e "$1" ]; }  # `test` is a purpose below
+there() { [ -e "$1" ]; }  # not `test`, which is a purpose below
 header() { printf '#include <%s>\n' "$1" | $cc $2 -E -x c -; }
 archive() { path=$($cc -print-file-name="$1") && [ "$path" != "$1" ]; }
 browser() { have chromium || have chromium-browser || have google-chrome; }
@@ -87,7 +87,7 @@ size() {
             s/^After this operation, \(.*\) of additional.*$/ installed: \1)/p' |
     tr -d '\n'
 }
-install() {  # PACKAGE...
+install() {  # PACKAGE...: installs packages by apt.
   $apt install -y --no-install-recommends "$@" >/dev/null 2>&1 || {
     $apt update >/dev/null &&
     $apt install -y --no-install-recommends "$@"

@@ -117,7 +117,7 @@ run_web() {
   busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}
 }
 
-# (Its racecheck crashes on kernels with cp.async; the simulator finds races.)
+# Omits racecheck, which crashes on cp.async; the simulator finds races.
 run_sanitizer() {
   tool=$(command -v compute-sanitizer ||
     ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null) || {
@@ -163,7 +163,7 @@ run_asan() {
     sed 's/^/    /' "$work/lualib" | tail -3
     lua=-l:liblua5.4.a
   fi
-  rm -f "$build-asan/cutelua"  # may have been linked with the other Lua
+  rm -f "$build-asan/cutelua"  # it may have been linked with another Lua
   count "sanitized build" clean_build "$build-asan" STRIP= LUA_LIB="$lua" \
     TILES="$tiles" \
     CFLAGS="$flags,undefined -fno-sanitize-recover=undefined" \
@@ -206,7 +206,7 @@ run_check() {
   run_rules
   count "names in documents" "$build/cutelua" tools/docs.lua
   count "circles of files, exported names" lua5.4 tools/circles.lua "$build"
-  [ -n "$BUILT_WERROR" ] ||  # that is what $build is
+  [ -n "$BUILT_WERROR" ] ||  # $build has -Werror already
     count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \
     CFLAGS=-O0 all

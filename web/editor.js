@@ -143,7 +143,7 @@ var cuteEditor = (function () {
       return data;
     };
   }
-  // none(): called if nothing can complete the text.
+  // Completes names; calls none() if nothing can complete the text.
   function completes(cm, ask, none) {
     var hint = hints(ask, none);
     function complete(single) {
@@ -247,7 +247,7 @@ var cuteEditor = (function () {
       close.onclick = function () { w.clear(); };
       return w;
     }
-    // notes: {{line, kind, text, hint, also}}, lines counted from 1.
+    // Shows notes: {{line, kind, text, hint, also}}, lines counted from 1.
     function show(notes) {
       clear();
       var kinds = {};
@@ -277,7 +277,7 @@ var cuteEditor = (function () {
     return {show: show, clear: clear};
   }
 
-  // cells: {line: {text, share of the maximum, bad, colour}}
+  // Shows cells: {line: {text, share of the maximum, bad, colour}}.
   function heat(cm) {
     var lines = [];
     return function (cells) {
@@ -298,7 +298,7 @@ var cuteEditor = (function () {
     };
   }
 
-  // Maps lines to those of the script that ran, whatever was typed since.
+  // Maps lines of the text to lines of the script that ran.
   function lineNumbers(cm) {
     var was = new Map();
     return {
@@ -355,7 +355,7 @@ var cuteEditor = (function () {
       over = -1;
     });
     cm.on("cursorActivity", function () {
-      if (!quiet) setTimeout(function () {  // a click moves the focus later
+      if (!quiet) setTimeout(function () {  // a click still moves the focus
         if (cm.hasFocus()) host.chosen(numbers.was(cm.getCursor().line));
       });
     });
@@ -411,7 +411,7 @@ var cuteEditor = (function () {
       }};
   }
 
-  // An editor as high as its text, with errors under their lines.
+  // Makes an editor as high as its text, with errors under their lines.
   editor.small = function (root, text, host) {
     var cm = codeMirror(root, Object.assign(options(text), {
       viewportMargin: Infinity, gutters: ["reports", "CodeMirror-linenumbers"],

@@ -16,7 +16,7 @@
 
 // Long requests, of which only one runs at a time.
 const RUNS = new Set(["run", "prompt", "block", "exercise"]);
-// The ones among them that begin with fresh globals.
+// Long requests that begin with fresh globals.
 const FRESH = new Set(["run", "block", "exercise"]);
 // Requests that need no results of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
@@ -164,8 +164,8 @@ class Hand {
 // ---- the engine ----
 
 class Engine {
-  // options: seconds that a run may take; base: URL of the files' folder;
-  // parts: {program, worker, wasm} if the page includes them; onstate: called
+  // options: seconds, the time limit of a run; base, URL of the files' folder;
+  // parts, {program, worker, wasm} if the page includes them; onstate, called
   // with "starting", "ready", "busy", "failed" (then `reason` has the cause).
   constructor(options = {}) {
     this.options = options;

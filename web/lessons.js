@@ -70,7 +70,7 @@ var cuteLessons = (function () {
     });
     return list;
   }
-  // A step of the lesson: an editor, its buttons, its results.
+  // Makes a step of the lesson: an editor, its buttons, its results.
   function Step(all, index, title) {
     var block = all.lesson.blocks[index - 1], self = this;
     this.all = all;
@@ -196,7 +196,7 @@ var cuteLessons = (function () {
     return this.ask(this.fields(), function (answer) {
       this.came(text, answer); });
   };
-  // Draws its picture before the reader gets there.
+  // Draws the block's picture before the reader gets there.
   Snippet.prototype.show = async function () {
     var answer = await this.all.host.engine.ask("block", Object.assign(
       {lesson: this.all.lesson.name, text: this.block.text}, this.fields()));
@@ -275,7 +275,7 @@ var cuteLessons = (function () {
     var error = answer.error || {};
     var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
-    if (answer.line) {  // the message of that line, or all of it
+    if (answer.line) {  // the message of the error's line, or the whole message
       var there = text.split("\n").find(function (l) {
         return l.trim().indexOf(".lua:" + answer.line + ": ") > 0; });
       this.editor.fail(answer.line, there ? there.replace(/^\s*\S+: /, "")

@@ -82,7 +82,7 @@ var cuteResults = (function () {
       log.scrollTop = log.scrollHeight;
       if (times > 1) requestAnimationFrame(function () { toEnd(times - 1); });
     }
-    // Draws shortly, together with all output until then.
+    // Draws after a short delay, together with all output until then.
     function soon() {
       if (timer) return;
       timer = setTimeout(function () {
@@ -523,7 +523,7 @@ var cuteResults = (function () {
       answered: function (a) {
         if (a.stopped) log.add(make("div", "stopped", a.message || "stopped"));
         if (a.error) log.add(failure(a.error));
-        if (a.page) {  // pictures and costs now refer to its numbers
+        if (a.page) {  // pictures and costs now refer to the prompt's page
           answer = a;
           at = 0;
           times = {};

@@ -13,8 +13,8 @@
 var cuteShelf = (function () {
   var PREFIX = "workshop.";
 
-  // Storage in this browser. If the browser stores nothing, values last until
-  // the page closes, and `broken` is a sentence about it.
+  // Returns storage in this browser. If the browser stores nothing, values last
+  // until the page closes, and `broken` is a sentence about that.
   function store() {
     var kept = {}, s = {broken: null};
     s.get = function (key, otherwise) {
@@ -238,7 +238,7 @@ var cuteShelf = (function () {
       },
       wrote: function (list) { wrote = list; drawFiles(); }};
   }
-  // A script of the shelf goes by its file's name, a kernel by its path.
+  // Returns the name of a shelf's entry: a script's file name, a kernel's path.
   function nameOf(s) { return s.path.replace(/^scripts\//, ""); }
   function shelved(name) {
     return SHELF.scripts.concat(SHELF.kernels).filter(function (s) {

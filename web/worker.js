@@ -10,14 +10,14 @@
 // requests `put` and `files`.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms: a line after such a pause is sent at once;
-const LINES = 64;        // this many together, after the same delay each
+const PAUSE = 50;        // ms: a line after such a pause is sent at once
+const LINES = 64;        // this many lines are sent together after a pause
 const MOST = 1 << 20;    // bytes of output of one request
 const ROOM = 1 << 16;    // bytes that are decoded at once
 const FOLDER = "/work";  // folder of files that were put, for the script
 
 let program = null;      // the Module
-let output = null;       // of the running request
+let output = null;       // output of the running request
 
 // ---- output ----
 
@@ -28,11 +28,11 @@ class Output {
     this.left = MOST;
     this.dropped = 0;
     this.decoders = [];
-    this.fd = 1;                        // of the waiting bytes
+    this.fd = 1;                        // stream of the waiting bytes
     this.bytes = new Uint8Array(ROOM);
     this.used = 0;
     this.pieces = [];                   // [fd, text], not yet posted
-    this.lines = 0;                     // posted since a pause
+    this.lines = 0;                     // lines posted since a pause
     // times of the last output and of the last post
     this.last = this.posted = -PAUSE;
   }
@@ -179,7 +179,7 @@ function inside(name) {
   return parts.length && !parts.includes("..") ? parts.join("/") : null;
 }
 
-// `written`: a script of another Worker wrote it.
+// Stores a file; `written`: a script of another Worker wrote it.
 function put({name, bytes, written}) {
   const fs = program.FS, path = inside(name);
   if (!path) return wrong(`no name of a file: '${name}'`);

@@ -27,7 +27,7 @@ var workshop = (function () {
   var drafts = store.get("drafts", {});
 
   function shelved(name) { return cuteShelf.shelved(name); }
-  // The script's name as in reports: Lua cuts names longer than 40 bytes.
+  // Returns the script's name as in reports: Lua cuts names above 40 bytes.
   function baseName() {
     var name = current.name.replace(/[\x00-\x1f\x7f]|^.*\//g, "");
     var left = 39, size = new TextEncoder();
@@ -122,7 +122,7 @@ var workshop = (function () {
     if (got && got.files) shelf.wrote(got.files);
     if (answer.seconds < 1) results.costs();
   }
-  // A kernel's file does nothing by itself: names the scripts that launch it.
+  // Names the scripts that launch a kernel, whose file alone does nothing.
   function silent(answer) {
     var users = cuteShelf.users(current.name);
     if (!/^kernels\//.test(current.name) || !el("lesson").hidden || answer.page
@@ -168,10 +168,10 @@ var workshop = (function () {
 
   // ---- a run while typing ----
 
-  var trying = null;  // promise of the current one
+  var trying = null;  // promise of the current run while typing
   var slow = false;   // the script takes longer than LIVE_S
   var later;
-  // Ends the current or waiting one.
+  // Ends the current or waiting run while typing.
   async function quiet() {
     clearTimeout(later);
     if (!trying) return;
@@ -269,8 +269,8 @@ var workshop = (function () {
     while (numbered() in drafts || shelved(numbered())) n++;
     return numbered();
   }
-  // entry: {name, text, words?, seed?}. The user's version of that name takes
-  // precedence, except with `link`: then the script gets a name of its own.
+  // Opens an entry {name, text, words?, seed?}. The user's version of that name
+  // takes precedence, except with `link`: then the script gets a new name.
   function open(entry, link) {
     clearTimeout(keeping);
     if (current.text !== undefined) keep();

@@ -1,6 +1,6 @@
--- All memory accesses: an operation, type, memory, order and hint that a trace
--- accepts runs on the simulator of a target exactly if the target has CUDA C
--- for it, and that CUDA C compiles.
+-- Tests every memory access (operation, type, memory, order, hint) that a trace
+-- accepts: it runs on the simulator of a target exactly if CUDA C can be
+-- emitted for that target, and that CUDA C compiles.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -12,7 +12,7 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
-local MORE = {{sem = "acq_rel", scope = "sys"}}  -- for f32 only
+local MORE = {{sem = "acq_rel", scope = "sys"}}  -- accesses of f32 only
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "
@@ -83,7 +83,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: {dtype, accesses that have CUDA C}
+  local taken = {}  -- by target: {dtype, accesses with CUDA C}
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

@@ -114,8 +114,8 @@ end)
 local NAN, INF = 0x7fffffff, 0x7f800000
 local SIGN = 0x80000000
 
--- PTX's tables: -inf, -subnormal, -0, +0, +subnormal, +inf, NaN; a later test
--- covers subnormals that .ftz does not flush.
+-- Results from PTX's tables, for -inf, -subnormal, -0, +0, +subnormal, +inf,
+-- NaN. A later test covers subnormals that .ftz does not flush.
 local SPECIALS = {
   ["ex2.approx.ftz.f32"] = {0, 0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000,
                             INF, NAN},
@@ -185,7 +185,7 @@ describe("approximate functions", function()
       return {of_words "lg2.approx.f32"(x), of_words "sqrt.approx.f32"(x),
               of_words "rsqrt.approx.f32"(x), of_words "rcp.approx.f32"(x)}
     end, "u32", "u32")
-    assert.same({0xc3150000, 0xc2fc0000}, got[1])   -- -149, -126
+    assert.same({0xc3150000, 0xc2fc0000}, got[1])   -- f32 bits of -149 and -126
     assert.same({0x1a3504f3, 0x1fffffff}, got[2])
     assert.same({0x64b504f2, 0x5f000000}, got[3])
     assert.same({INF, 0x7e800001}, got[4])

@@ -330,8 +330,8 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- exact enough in double for these ranges: the three neighbours enclose
-      -- it
+      -- doubles are exact enough for these ranges: the results rounded down and
+      -- up enclose the double
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

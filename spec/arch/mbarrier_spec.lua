@@ -204,8 +204,8 @@ describe("on Hopper", function()
     end)
   end
 
-  -- Returns the text emitted for older targets than sm_90; rejects what they
-  -- lack.
+  -- Traces f for a target older than sm_90. An operation that the target lacks
+  -- is an error.
   local function older(f)
     return cute.kernel("k", function(o)
       local tid = arch.thread_idx()

@@ -25,7 +25,7 @@ local function decode(f, u)
   return sign * (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- Rounds to nearest even; a NaN is 0x7fff.
+-- Encodes x, rounded to nearest even. A NaN becomes 0x7fff.
 local function encode(f, x)
   if x ~= x then return 0x7fff end
   local sign = (x < 0 or 1 / x < 0) and 0x8000 or 0
@@ -160,7 +160,7 @@ end)
 local QUARTERS = {e4m3 = {mantissa = 3, bias = 7, most = 0x7e},
                   e5m2 = {mantissa = 2, bias = 15, most = 0x7b}}
 
--- Returns the value of a code without its sign; nil: a NaN.
+-- Returns the value of an 8-bit float without its sign, or nil for a NaN.
 local function quarter(f, code)
   if code > f.most then
     return f.mantissa == 2 and code == 0x7c and math.huge or nil
@@ -170,7 +170,7 @@ local function quarter(f, code)
   return (1 + m * 2.0 ^ -f.mantissa) * 2.0 ^ (e - f.bias)
 end
 
--- Rounds to nearest even among all finite codes.
+-- Returns the nearest of all finite codes, the even one on a tie.
 local function nearest(f, x)
   if x ~= x then return 0x7f end
   local sign = (x < 0 or 1 / x < 0) and 0x80 or 0
@@ -212,7 +212,7 @@ describe("pairs of 8-bit floats", function()
         halves[i] = (i - 1) | (i * 40503 + 77 & 0xffff) << 16
         floats[i] = T.random() & 0xffffffff
       end
-      for i = 1, 2048 do  -- near the midpoints of neighbouring codes
+      for i = 1, 2048 do  -- inputs near the midpoints of neighbouring codes
         local x = quarter(f, i % f.most) or 1
         x = (x + quarter(f, i % f.most + 1)) / 2
         local bits = string.unpack("<I4", string.pack("<f", x))

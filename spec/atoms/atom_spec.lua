@@ -28,7 +28,7 @@ local function types_of(text)
   return #list == 4 and list or nil
 end
 
--- The names of the atoms that one warp or less executes, with their
+-- Returns the names of the atoms that at most one warp executes, with their
 -- requirements.
 local function warp_atoms()
   local list = {}
@@ -46,7 +46,7 @@ local function warp_atoms()
   end
 end
 
--- One tile (four side by side for Volta's quad pairs).
+-- Returns a kernel of one tile (four side by side for Volta's quad pairs).
 local function tile_kernel(atom)
   local mma = cute.make_tiled_mma(atom.name,
     atom.arch == "sm_70" and {2, 2, 1} or nil)
@@ -225,7 +225,7 @@ describe("MMA atoms", function()
   end)
 end)
 
--- x as an element of a type: integers wrap into its range.
+-- Returns x as an element of a type: integers wrap into the type's range.
 local function element(dtype, x)
   if dtype.is_float then return x end
   local n = 1 << dtype.bits
@@ -233,7 +233,7 @@ local function element(dtype, x)
   return least + (math.floor(x * 40) - least) % n
 end
 
--- D of one tile of normally distributed values, as a list.
+-- Returns D of one tile of normally distributed values, as a list.
 local function random_tile(atom, device)
   local seed = 1
   local function uniform()
@@ -316,7 +316,7 @@ describe("copy atoms", function()
 end)
 
 describe("copy atoms", function()
-  -- Through the atom: global or shared memory of 32 rows, registers.
+  -- Copies 32 rows through an atom, between memory and registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)
     local ns, nd = cute.size(atom.layout_src_tv, 1),

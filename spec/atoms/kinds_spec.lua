@@ -8,10 +8,10 @@ local raises = require "spec.support".raises
 local _ = cute._
 local tensor = kernels.tensor
 
--- The value of an element type's raw bits.
+-- Returns the value of an element type's raw bits.
 local function value_of(dtype, bits) return core.from_bits(dtype, bits) end
 
--- Deterministic integers in [lo, hi].
+-- Returns deterministic integers in [lo, hi].
 local function integers(seed, lo, hi)
   return function(i)
     return lo + ((i + seed) * 2654435761 // 16) % (hi - lo + 1)
@@ -25,7 +25,7 @@ local function holds(call, arch, text, block)
                    text .. " in the PTX")
 end
 
--- on: "gpu", or nil for the simulator.
+-- Runs a call; on: "gpu", or nil for the simulator.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
 end
@@ -155,7 +155,7 @@ local function codes(kind, seed)
   end
 end
 
--- (rows,K) codes as bytes, and their values as f(row, k).
+-- Returns (rows,K) codes as bytes, and their values as f(row, k).
 local function bytes(kind, rows, K, seed)
   local f = codes(kind, seed)
   local t = tensor({rows, K}, cute.u8, function(i)
@@ -355,7 +355,7 @@ end)
 -- ---- sparse ----
 
 describe("sparse atoms", function()
-  -- Two of four: index i of a group of four, the first below the second.
+  -- Pairs of positions in a group of four elements, the lower position first.
   local pairs_of = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
   -- For each of 16 rows and K // 4 // unit groups the two elements that are
@@ -376,7 +376,7 @@ describe("sparse atoms", function()
     return kept, words
   end
 
-  -- The position of stored value i of row m in the whole row.
+  -- Returns the position of stored value i of row m in the uncompressed row.
   local function place(kept, m, i, unit)
     local g, at = i // (2 * unit), i % (2 * unit)
     return (g * 4 + kept[m][g][at // unit + 1]) * unit + at % unit

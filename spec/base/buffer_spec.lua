@@ -2,7 +2,7 @@ local core = require "cute.core"
 local support = require "spec.support"
 local f32, raises = support.f32, support.raises
 
--- The bf16 bits of an f32 value: to nearest, ties to even, on integers.
+-- Returns the bf16 bits of an f32 value, rounded to nearest even on integers.
 local function bf16_bits(x)
   local u = string.unpack("<I4", string.pack("<f", x))
   local low, high = u & 0xffff, u >> 16
@@ -94,7 +94,7 @@ describe("a buffer", function()
     end
     local before = resident()
     for _ = 1, 60 do core.buffer("u8", 64 << 20):fill(1) end
-    assert.truthy(resident() - before < 1 << 20)  -- of 3.75 GiB
+    assert.truthy(resident() - before < 1 << 20)  -- of the 3.75 GiB
   end)
 
   it("knows whether anything in it was written", function()
@@ -164,8 +164,8 @@ describe("a buffer", function()
     local wide = core.buffer("f64", n):fill_normal(42)
     assert.truthy(wide:to "f32":equal(b))
     assert.falsy(wide:equal(b:to "f64"))
-    -- Moments, and the fractions beyond 1, 2, 3 and 4 deviations, each within
-    -- five of its own standard deviations.
+    -- Checks moments, and the fractions beyond 1, 2, 3 and 4 deviations. Each
+    -- must be within five of its own standard deviations.
     local m, v, beyond = 0, 0, {0, 0, 0, 0}
     for i = 0, n - 1 do
       local x = b[i]

@@ -20,14 +20,14 @@ local FORMATS = {
 
 local function is_nan(x) return x ~= x end
 
--- The value of a finite code without sign, by definition.
+-- Returns the value of a finite code without sign, by definition.
 local function value_of(f, code)
   local e, man = code >> f.m, code & ((1 << f.m) - 1)
   if e == 0 then return man * 2.0 ^ (1 - f.bias - f.m) end
   return ((1 << f.m) + man) * 2.0 ^ (e - f.bias - f.m)
 end
 
-local function next_up(x)  -- x > 0 and finite
+local function next_up(x)  -- the next double above x; x > 0, finite
   return (string.unpack("d", string.pack("i8",
     string.unpack("i8", string.pack("d", x)) + 1)))
 end
@@ -207,7 +207,7 @@ describe("integers", function()
 end)
 
 describe("packed arrays", function()
-  -- An oracle on strings of bits, least significant first.
+  -- Returns the bits of bytes, least significant first, for an oracle.
   local function bits_of(bytes)
     local out = {}
     for i = 1, #bytes do

@@ -2,8 +2,8 @@
 -- recursively from its definition.
 local core = require "cute.core"
 
--- The edits between two lower-case names: insert, delete, change, swap of
--- neighbours.
+-- Returns the number of edits between two lower-case names: insert, delete,
+-- change, swap of neighbours.
 local function edits(a, b)
   local known = {}
   local function d(i, j)

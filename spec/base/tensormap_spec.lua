@@ -1,9 +1,9 @@
--- Tensor maps with the driver's numbers: each rule with its message, and bytes
--- that a driver produced. (`make golden` has thousands of both.)
+-- Tensor maps with the driver's numbers: the message of each broken rule, and
+-- bytes that a driver produced. (`make golden` has thousands of both.)
 local core = require "cute.core"
 local support = require "spec.support"
 
--- A map that the driver accepts, with some fields changed.
+-- Returns a map that the driver accepts, with some fields changed.
 local function tiled(fields)
   local p = {type = 9, rank = 3, address = 0x7f0000000100,
              extent = {100, 64, 30}, stride = {208, 13312},

@@ -22,7 +22,7 @@ local function norm(b, first, step, k)
   return sum^0.5
 end
 
--- The bound of element (i, j) from the formula, and its sum.
+-- Returns the bound of element (i, j) from the formula, and the element's sum.
 local function bound_of(p, i, j)
   local o, k = p.opts, p.k
   local alpha, beta = o.alpha or 1, o.beta or 0

@@ -70,7 +70,7 @@ describe("an integer of 2^60 and more", function()
         for _, n in ipairs(FAR) do
           local ok, got = pcall(f, n)
           local text = tostring(got)
-          if ok then  -- the number became no traced value and no `_`
+          if ok then  -- must not show a traced value or `_`
             local said = ("%s(%d): %s"):format(name, n, text)
             assert.is_nil(text:find "[?_]" or text:find "traced", said)
           else

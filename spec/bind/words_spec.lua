@@ -40,7 +40,7 @@ local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
 local function mentions(message, v)
   local words = {core.show(v), tostring(v), core.typename(v)}
   if type(v) == "table" then
-    words = {words[1], "nil", "()", "empty"}  -- nil: a missing field
+    words = {words[1], "nil", "()", "empty"}  -- v is nil: a missing field
     for k in pairs(v) do words[#words + 1] = tostring(k) end
     for _, x in ipairs(v) do
       if mentions(message, x) then return true end

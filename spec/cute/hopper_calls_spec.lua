@@ -229,7 +229,7 @@ describe("Hopper's names", function()
         local c = pipe:make_consumer()
         local sum = 0
         for k = 0, 2 do
-          -- the returned barrier: the stage's empty barrier
+          -- returns the stage's empty barrier
           arch.mbarrier_wait(pipe:consumer_get_barrier(c.state),
                              k == 2 and 0 or 1)
           c:wait()

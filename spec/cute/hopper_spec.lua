@@ -154,8 +154,8 @@ local function sum_of(i, j)
   return sums[at]
 end
 
--- D = A B^T of a tile, (64 or 128,N,K), with the helpers' layouts, in one step.
--- by: "tma", or "threads" that copy shared memory to D.
+-- Computes D = A B^T of a tile, (64 or 128,N,K), with the helpers' layouts. by:
+-- "tma", or "threads" that copy shared memory to D.
 local function multiply(o)
   local dtype, n, tile = o.d_dtype, o.n, {64 * o.groups, o.n, 64}
   local mma = utils.sm90_make_trivial_tiled_mma(cute.bf16, cute.bf16, "K",

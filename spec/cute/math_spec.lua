@@ -10,7 +10,7 @@ local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
   rsqrt sin sincos sinh sqrt tan tanh trunc]]
 
--- Functions that f32 calls without and with fastmath; "" means the same.
+-- Emitted functions for f32 without and with fastmath; "": the same function.
 local FAST = {
   {"sqrt", "sqrtf", "sqrt_approx"}, {"rsqrt", "rsqrtf", "rsqrt_approx"},
   {"rcp", "1.0f /", "rcp_approx"}, {"exp", "expf", "ex2_approx"},
@@ -140,7 +140,7 @@ describe("the errors of docs/simulator.md", function()
   it("are a GPU's #gpu", function()
     local list, N = bounds(), 4096
     local x = cute.zeros({N}, cute.f32)
-    for i = 0, N - 1 do  -- every magnitude, half of them ordinary
+    for i = 0, N - 1 do  -- all magnitudes, half ordinary
       local m = 1 + (i * 2654435761 & 0x7fffff) / 0x800000
       local e = i % 2 == 0 and i // 2 % 8 - 5 or i // 2 % 60 - 30
       x[i] = (i // 64 % 2 == 0 and m or -m) * 2.0 ^ e

@@ -244,7 +244,7 @@ describe("npy", function()
 
   it("answers any damage with an array or a sentence", function()
     local state = 1
-    local function random(n)  -- 0 to n - 1, the same in every run
+    local function random(n)  -- returns 0 to n - 1, the same in every run
       state = (state * 6364136223846793005 + 1442695040888963407)
       return (state >> 33) % n
     end

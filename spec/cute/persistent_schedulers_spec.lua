@@ -196,7 +196,7 @@ describe("tile schedulers", function()
         end
         x0, y0 = x, y
       end
-      assert.is_true(apart <= 1)  -- one diagonal step, for odd extents
+      assert.is_true(apart <= 1)  -- a diagonal step if extents are odd
       local count, place, at = run({m, n, 2}, {1, 1, 1}, {order = order}, 3)
       for z = 0, 1 do
         for i = 0, m * n - 1 do
@@ -240,7 +240,7 @@ end)
 
 describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
-    local walk = utils.StreamKTileScheduler  -- on the host: plain numbers
+    local walk = utils.StreamKTileScheduler  -- runs on the host
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
       local tiles, k, clusters = table.unpack(c)
       local params = utils.PersistentTileSchedulerParams {tiles, 1}
@@ -312,8 +312,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of three warps take each tile, one every other tile of its
-          -- block
+          -- two of three warps take each tile; one warp takes every other tile
+          -- of its block
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

@@ -10,8 +10,8 @@ local _ = cute._
 
 local TILES, STAGES = 7, 3
 
--- Column sums of tiles of 32 x 4; each thread reads elements that others
--- copied. flaw: the omitted step.
+-- Computes column sums of tiles of 32 x 4. Each thread reads elements that
+-- other threads copied. flaw: the omitted step.
 local function summing(flaw, device_loop)
   return function(A, O)
     local t = arch.thread_idx()

@@ -20,7 +20,7 @@ local function matrix(rows, depth, dtype, chance)
   local group = A.element_type.bits == 32 and 2 or 4
   for m = 0, rows - 1 do
     for k = 0, depth - 1, group do
-      for _ = 1, group // 2 do  -- may repeat a position, or be 0
+      for _ = 1, group // 2 do  -- a position may repeat, a value may be 0
         A[{m, k + chance(group)}] = chance(7) - (dtype == "u8" and 0 or 3)
       end
     end
@@ -78,8 +78,8 @@ describe("cute.nvgpu.sm80.sparse", function()
   end)
 end)
 
--- D (M,N) = A (M,K) B (N,K)^T, with tiles of 128 x n by two warpgroups and K in
--- steps of `step`.
+-- Computes D (M,N) = A (M,K) B (N,K)^T, with tiles of 128 x n by two warpgroups
+-- and K in steps of `step`.
 local function gemm(op, n, step)
   local mma = cute.make_tiled_mma(op, cute.make_layout {2, 1, 1})
   local function smem(t, rows, k)

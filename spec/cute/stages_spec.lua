@@ -13,10 +13,10 @@ local _ = cute._
 local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- One warp writes tiles of 64 numbers, two others sum what they read: each
--- thread reads another element. by: how the stage is filled ("maker": by
--- threads one of which initializes the mbarriers, so that its warp does not
--- wait); flaw: an omitted step; handles: through producers and consumers.
+-- One warp writes tiles of 64 numbers, and two warps sum the numbers they read:
+-- each thread reads another thread's element. by: how the stage is filled
+-- ("maker": by the warp that initializes the mbarriers and thus does not wait).
+-- flaw: an omitted step. handles: use producer and consumer objects.
 local function summing(by, flaw, handles)
   return function(A, O)
     local tid = arch.thread_idx()
@@ -184,7 +184,7 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- each part visits the groups in their order
+        -- each role visits the groups in order
         local nth = {}
         for i = 0, 12 * depth - 1 do
           local group, part = log[i] // 10, log[i] % 10

@@ -142,7 +142,7 @@ describe("registers in flight", function()
       W.fence() t.gemm()
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- not committed: no group waits for it
+    refuses(USED, function(t)   -- MMA without a commit
       W.fence() t.gemm() W.wait_group(0)
       t.D:store(t.acc:load())
     end)
@@ -150,18 +150,18 @@ describe("registers in flight", function()
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- across the loop's end
+    refuses(USED, function(t)   -- pending at the loop's end
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)
       end
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- in one branch only
+    refuses(USED, function(t)   -- a wait in one branch only
       W.fence() t.gemm() W.commit_group()
       cute.when(cute.arch.block_idx():gt(0), function() W.wait_group(0) end)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- after a break
+    refuses(USED, function(t)   -- a break before the wait
       cute.loop(function() return true end, function()
         W.fence() t.gemm() W.commit_group()
         cute.break_if(cute.arch.block_idx():gt(0))
@@ -179,7 +179,7 @@ describe("registers in flight", function()
       W.wait_group(0)
       t.D:store(t.acc:load())
     end)
-    trace(function(t)  -- three groups later
+    trace(function(t)  -- two groups may stay pending
       W.fence() t.gemm() W.commit_group()
       W.commit_group() W.commit_group() W.wait_group(2)
       t.D:store(t.acc:load())
@@ -199,7 +199,7 @@ describe("registers in flight", function()
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    refuses(", used in line ", function(t)  -- in the previous pass
+    refuses(", used in line ", function(t)  -- in the previous iteration
       W.fence()
       for _ in cute.range(4) do
         t.gemm() W.commit_group() W.wait_group(0)
@@ -313,7 +313,7 @@ describe("ACCUMULATE", function()
 
   it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- {what the body does with both, {of the first, of the second} after it}
+    -- {body of a region, values of ACCUMULATE of mma and mn after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

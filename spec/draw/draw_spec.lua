@@ -1,4 +1,4 @@
--- Drawings: all forms have the same cells, with the values of the layout.
+-- Drawings: all output formats have the same cells, with the layout's values.
 local cute = require "cute"
 local page = require "cutelua.draw.html"
 local pictures = require "cutelua.draw"
@@ -6,7 +6,7 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- Reads the labels of each panel by "row,column" back from the forms.
+-- Reads the labels of each panel from a format, by "row,column".
 local read = {}
 
 -- Reads the text without colours: a line begins with its row's name.
@@ -88,7 +88,7 @@ function read.html(x, opts)
   return panels
 end
 
--- Checks that all forms have these labels: want[panel]["m,n"].
+-- Checks that all formats have these labels: want[panel]["m,n"].
 local function all_forms(want, x, opts)
   for _, form in ipairs {"text", "svg", "latex", "html"} do
     local own = {as = form}

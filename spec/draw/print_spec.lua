@@ -13,7 +13,7 @@ describe("LaTeX", function()
     return f and f:read "a"
   end
 
-  -- Thread-value layouts may be printed in another form: without comments.
+  -- Returns the text without comments: thread-value layouts may differ there.
   local function bare(text) return (text:gsub("%%[^\n]*\n", "")) end
 
   it("of layouts is CuTe's", function()

@@ -14,7 +14,7 @@ local function source(f, opts, ...)
   return program(f, opts, ...):cuda(opts.arch or "sm_80")
 end
 
--- The lines of the body without comments and indentation.
+-- Returns the lines of the body without comments and indentation.
 local function body(text)
   local out = {}
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
@@ -302,7 +302,7 @@ describe("emitted text", function()
       copies(1 << 30)[2])
   end)
 
-  -- The Python DSL's own GEMM of this tile has 43 of these in its PTX.
+  -- The Python DSL's own GEMM of this tile has 43 integer sums in its PTX.
   it("has few integer sums in a GEMM of three stages", function()
     local gemm = require "kernels.gemm_sm80" {tile = {128, 128, 64}}
     local A, B = cute.zeros({512, 512}, cute.bf16),
@@ -414,8 +414,8 @@ end)
 
 local THREADS, OUT, N = 32, 24, 256
 
--- A generator of expressions over traced values, by type. `r` is the random
--- source; every operand is safe (no division by zero, no large shift).
+-- Returns a generator of expressions over traced values, by type. `r` is the
+-- random source. Every operand is safe (no division by zero, no large shift).
 local function generator(r, i, f)
   local gen = {}
   local function pick(...) return (select(r(select("#", ...)), ...)) end
@@ -533,8 +533,9 @@ local function packed(t, format)
   return table.concat(out)
 end
 
--- Registers filled, moved as vectors and accessed one by one, about 85 times a
--- round. They include halves of words, and a move of which half is predicated.
+-- Fills registers, moves them as vectors and accesses them one by one,
+-- about 85 times a round. Includes halves of words, also under a
+-- predicate.
 local function register_kernel(rounds)
   return function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -632,8 +633,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Statements whose text has several steps, or is merged with another's, and
--- which read what they write.
+-- Statements that read the memory they write. Their text has several steps, or
+-- is merged with another statement's text.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -690,7 +691,7 @@ describe("a statement reads all before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
-      o[23], g[23] = 1, 1  -- so that the text may write to both
+      o[23], g[23] = 1, 1  -- lets the text write to both tensors
     end
     it(what, function() host_agrees(kernel) end)
     it(what .. " on the GPU #gpu", function() gpu_agrees(kernel) end)
@@ -784,7 +785,7 @@ describe("registers", function()
         r:fill(7)
         cute.basic_copy_if(pred, bytes(i, tid * 2, 3), r)
         cute.autovec_copy(r, bytes(o, tid * OUT * (32 // bits), 2))
-        local q = cute.make_rmem_tensor({12}, t)  -- packed: it has values
+        local q = cute.make_rmem_tensor({12}, t)  -- packed; initialized
         q:fill(0)
         cute.copy(cute.make_copy_atom("UniversalCopy", t, bits),
           cute.make_tensor(r.iterator, cute.make_layout {1, 6}),
@@ -819,7 +820,7 @@ describe("registers", function()
 end)
 
 describe("loops of the device", function()
-  -- `copies` loops of one line, of `trips` iterations each.
+  -- Returns the text of `copies` loops of one line, of `trips` iterations each.
   local function text_of(copies, trips, opts)
     local p = cute.kernel("k", function(x)
       local tid = cute.arch.thread_idx()

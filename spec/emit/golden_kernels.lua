@@ -16,7 +16,7 @@ function golden.saxpy()
   end)(2.5, x, y, 4000):trace {block = 128}
 end
 
--- The sums of 64 rows of bf16, a warp each, in f32.
+-- Returns a kernel of 64 row sums of bf16 in f32, a warp for each row.
 function golden.rowsum()
   local m = cute.zeros({64, 1024}, cute.bf16)
   local sums = cute.zeros({64}, cute.f32)
@@ -39,7 +39,7 @@ function golden.rowsum()
   end)(m, sums):trace {block = 128}
 end
 
--- One warp: 16x8 = 16x16 times 8x16, through shared memory.
+-- Returns a kernel of one warp: 16x8 = 16x16 times 8x16, by shared memory.
 function golden.warpmma()
   local a = cute.zeros({16, 16}, cute.bf16)
   local b = cute.zeros({8, 16}, cute.bf16)

@@ -1,4 +1,4 @@
--- The user's names in the emitted text: never code, whatever they are.
+-- The user's names in the emitted text: no name can act as code.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -74,7 +74,7 @@ local function compiles(text)
   return true
 end
 
--- The text of a kernel: its parameters and body as Lua text.
+-- Returns the emitted text of a kernel with these parameters and body in Lua.
 local function text_of(params, body, tensors, name)
   local f = assert(load(("local cute = ...\nreturn function(%s)\n%s\nend")
     :format(table.concat(params, ", "), body)))(cute)
@@ -203,7 +203,7 @@ describe("no code comes from", function()
     "@x??/", "=*/ #error pwned /*", "=x\v\f\0y", "=\xff\xfe\x80", "=\u{2028}x",
     "=\u{202e}x", "=" .. ("\u{e4}"):rep(200), "=%s%n%d", "#error pwned\n"}
 
-  -- The lines of the text that are code, without trailing comments.
+  -- Returns the lines of the text that are code, without trailing comments.
   local function code(text)
     local lines = {}
     for line in text:gmatch "[^\n]*" do

@@ -8,7 +8,7 @@ local arch = cute.arch
 
 local N = 64
 
--- Views of one buffer from these elements on.
+-- Returns views of one buffer that start at these elements.
 local function views(buffer, starts, count)
   local list = {}
   for i, from in ipairs(starts) do
@@ -18,7 +18,7 @@ local function views(buffer, starts, count)
   return list
 end
 
--- The group numbers of arguments that share memory, by leaf; nil: none do.
+-- Returns, by leaf, group numbers of arguments that share memory; nil: none.
 local function overlaps(...)
   return (select(4, core.kind(table.pack(...))))
 end
@@ -72,7 +72,7 @@ describe("arguments that overlap", function()
                                                                true))
     assert.is_truthy(text(bytes, views(b, {2 * N}, N)[1]):find("restrict", 1,
                                                               true))
-    -- half a byte is enough
+    -- tensors that share half a byte overlap
     local four = cute.zeros({16}, cute.i4)
     local low = cute.make_tensor(four.iterator, cute.make_layout {5})
     local high = cute.make_tensor(four.iterator + 4, cute.make_layout {4})
@@ -92,7 +92,7 @@ describe("arguments that overlap", function()
     local text = core.kind_text
     assert.equal(text(v[1], v[2], v[4]), text(v[1], v[4], v[2]))
     assert.is_true(text(v[1], v[2], v[4]) ~= text(v[1], v[2], v[5]))
-    local chain = views(b, {0, N, N // 2}, N)  -- the third overlaps both
+    local chain = views(b, {0, N, N // 2}, N)  -- the third overlaps both others
     groups = overlaps(table.unpack(chain))
     assert.is_true(groups[1] == groups[2] and groups[2] == groups[3])
     b:close()
@@ -144,8 +144,9 @@ end)
 
 -- ---- results ----
 
--- Random straight-line kernels of one thread over three views of one buffer:
--- each step stores a sum of two elements. The oracle is a loop over a table.
+-- Returns a random straight-line program of one thread over three views of one
+-- buffer: each step stores a sum of two elements. The oracle is a loop over a
+-- table.
 local function program(seed)
   local state = seed
   local function random(n)

@@ -43,7 +43,7 @@ local function count(s, pattern) return select(2, s:gsub(pattern, "")) end
 local Gen = setmetatable({}, {__index = random.Gen})
 Gen.__index = Gen
 
--- Bits of n elements: edge cases of the formats, and random ones.
+-- Returns the bits of n elements: edge cases of the formats, and random ones.
 function Gen:bytes(n)
   local edges = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0xbf80, 0x3c00,
                  0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0x7bff, 0x7c00, 0xfc00, 0x7c01}
@@ -124,7 +124,7 @@ local BINARY = {
   function(v, w) return v * w:reduce("max", -1) end,
 }
 
--- A program as a list of {function, operands}: the same at every trace.
+-- Returns a program as a list of {function, operands}, for every trace.
 function Gen:program()
   local steps = {}
   for k = 1, 5 + self:r(6) do
@@ -163,7 +163,7 @@ local function run(seed, arch)
     buffers[4]:bytes()
 end
 
--- The seeds whose text, as a program of the host, computes something else.
+-- Returns the seeds whose text, compiled for the host, has other results.
 local function differing(first, last, arch)
   local runs, want, wrong, packed = {}, {}, {}, 0
   for seed = first, last do
@@ -269,7 +269,7 @@ describe("pairs of 16-bit floats", function()
       local r = cute.make_rmem_tensor({8}, a.dtype)
       r:store(a)
       local low = r[0]
-      r[0], r[1] = 5, 6          -- halves of different times
+      r[0], r[1] = 5, 6          -- halves written at different times
       local high = r[1]
       local q = cute.make_rmem_tensor({8}, a.dtype)
       q:store(b)

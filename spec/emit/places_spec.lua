@@ -24,7 +24,7 @@ describe("random places", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- one that ignores constants beside addresses
+    function cudahost.run(runs)  -- a compiler that drops constants of addresses
       for _, run in ipairs(runs) do
         run.text = run.text:gsub("(_%w+)<[%d, -]+>%(", "%1(")
       end

@@ -5,8 +5,8 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 local _ = cute._
 
--- Y = X by loads and cp.async of `size`, of 8 to 128 bits. Only even threads
--- copy the last 8 of their 64 bytes; the others store zeros.
+-- Copies X to Y by loads and cp.async of 8 to 128 bits with prefetch `size`.
+-- Only even threads copy the last 8 of their 64 bytes; the others store zeros.
 local function copies(size)
   return function(X, Y)
     local tid = cute.arch.thread_idx()

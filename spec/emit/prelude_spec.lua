@@ -9,7 +9,7 @@ local support = require "spec.support"
 local prelude = support.read "core/emit/prelude.cu"
   .. support.read "core/emit/preludemem.cu"
 
--- Its functions by name, in order; overloads once.
+-- Returns the prelude's functions by name, in order; overloads once.
 local function functions()
   local names = {}
   for name in prelude:gmatch "__forceinline__ [^\n(]-([%w_]+)%(" do
@@ -21,7 +21,7 @@ end
 
 describe("the prelude", function()
   it("compiles for every architecture, all of its functions", function()
-    -- make them exist although no kernel calls them
+    -- make the functions exist although no kernel calls them
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
     for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do
@@ -78,7 +78,7 @@ describe("the prelude", function()
     assert.equal("f32_to_bf16 pack_bf16", helpers "sm_75")
   end)
 
-  -- A single conversion is a separate instruction, three times as slow.
+  -- The instruction for a single conversion is three times as slow.
   it("rounds one value to bf16 as half of a pair", function()
     local k = cute.kernel("k", function(a, b, c)
       local i = cute.arch.thread_idx()

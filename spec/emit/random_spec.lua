@@ -53,7 +53,7 @@ describe("random kernels", function()
     random.shrink(p, wrong)
     local _, fills = random.text(p):gsub(":fill%(", "")
     local lines = #support.lines(random.text(p))
-    p.body = {}  -- the part of any program around its body
+    p.body = {}  -- the text of a program around its body
     assert.equal(1, fills)
     assert.is_true(lines - #support.lines(random.text(p)) <= 4)
   end)

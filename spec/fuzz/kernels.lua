@@ -14,7 +14,7 @@ if not require "spec.cudahost".compiler() then
   os.exit(1)
 end
 
--- Returns the sort of a failure: an error's kind, or a difference.
+-- Returns the class of a failure: an error's kind, or a difference.
 local function sort_of(wrong)
   return wrong and (wrong:match "%[[%l-]+%]" or wrong:match "simulator"
     or "error")

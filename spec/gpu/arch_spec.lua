@@ -8,7 +8,7 @@ local raises = require "spec.support".raises
 local T = require "spec.values"
 local arch = cute.arch
 
--- Equal as values: any NaN is one.
+-- Kernels whose results must be equal as values; all NaNs count as equal.
 local CASES = {}
 local function case(c)
   c.bound = 0
@@ -112,7 +112,7 @@ rows("carries", "u32", "u32", 6, function(a, b)
   return {s0, s1, s2, d0, d1, arch.madc(a, b, a)}
 end)
 
--- f32 by their bits, including NaNs, subnormals and zeros.
+-- Takes f32 inputs as bit patterns, including NaNs, subnormals and zeros.
 rows("floats: rules of max and min, rounding", "u32", "u32", 29,
   function(a, b)
     local x, y = a:bitcast(cute.f32), b:bitcast(cute.f32)
@@ -261,7 +261,7 @@ case {"atomics", block = 128, grid = 4, sm = 80,
       arch.atomic_exch(p + 6, y & 0, opts)
       arch.atomic_cas(p + 7, {cmp = y * 0 + 1, val = y & 0})
     end
-    local y = (v & 0x7fff):to(cute.f32)  -- sums below 2^24: in any order
+    local y = (v & 0x7fff):to(cute.f32)  -- sums below 2^24: exact in any order
     arch.red(f.iterator, y, {op = "add"})
     arch.atomic_fmax(f.iterator + 1, y)
     arch.atomic_fmin(f.iterator + 2, y)

@@ -19,7 +19,7 @@ local function build()
   end
 end
 
--- The calls for a product of (32,64) and (48,64); `fields` of its table.
+-- Returns the calls for a product of (32,64) and (48,64); fields: its options.
 local function asked(how, types, fields, algos)
   local a, b, d = types:match "(%w+) (%w+) (%w+)"
   local out, err = support.run_lua({"-e", ([[

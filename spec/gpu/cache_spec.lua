@@ -70,8 +70,8 @@ local function modes(pattern)
   return out
 end
 
--- The cache works: the old file is a miss, an entry of our own replaces it,
--- and nothing is left over.
+-- Asserts that the old file is a miss, that a new entry replaces it, and that
+-- no other file is left.
 local function replaces(what)
   local out, err = run(dir)
   assert.equal("", err, what)
@@ -131,7 +131,8 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      -- restored, except for the digits of ptxas's compile time in the log
+      -- the file is restored, except for digits of ptxas's compile time in its
+      -- log
       assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end
@@ -237,12 +238,12 @@ describe("the compile cache", function()
       if name:find "^nvrtc%-" then memo = dir .. "/cutelua/" .. name end
     end
     local text = support.read(memo)
-    -- Another time of the library's file: NVRTC is asked again.
+    -- The memo has another time of the library's file: NVRTC is asked again.
     support.write(memo, (text:gsub("^(%S+ %S+ )%d+", "%11")))
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
     assert.equal(text, support.read(memo))
-    -- An older version remembered: the installed one compiles again.
+    -- The memo has an older version: the installed version compiles again.
     support.write(memo, (text:gsub("^%S+", "9.9")))
     cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})

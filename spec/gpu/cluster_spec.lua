@@ -18,7 +18,7 @@ local function run(device, n, opts, kernel, ...)
   return read(out)
 end
 
--- A barrier for each stage, initialised by thread 0.
+-- Makes an mbarrier for each stage, initialised by thread 0.
 local function barriers(n, count)
   local bars = arch.alloc_smem(cute.i64, n)
   cute.when(arch.thread_idx():eq(0), function()
@@ -181,7 +181,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- block that wrote here
+    local from = block ~ 1  -- block that wrote to this block
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
@@ -194,7 +194,7 @@ CASES["write, copy and add in another block's memory"] = function(device)
   end
 end
 
--- Rounds of a ring of two blocks, synchronised only by remote arrivals.
+-- Runs rounds of a ring of two blocks, synchronised only by remote arrivals.
 CASES["arrive at another block's barrier"] = function(device)
   local ROUNDS = 20
   local opts = {grid = 2, block = 32, cluster = 2}
@@ -227,7 +227,7 @@ CASES["arrive at another block's barrier"] = function(device)
   assert.same({2 * ROUNDS * all, (2 * ROUNDS - 1) * all}, got)
 end
 
--- Operations that hardware supports only in clusters, by blocks without one.
+-- Runs operations that hardware supports only in clusters, without a cluster.
 CASES["send values to themselves, in no cluster"] = function(device)
   local got = run(device, 64, {grid = 1, block = 32}, function(out)
     local tid, bar = arch.thread_idx(), barriers(1, 1)
@@ -307,7 +307,7 @@ CASES["meet at named barriers, lanes of a warp one by one"] = function(device)
   for tid = 0, 63 do assert.equal((tid ~ 32) ^ 2, got[tid + 1]) end
 end
 
--- A warpgroup releases registers, the other two take them.
+-- One warpgroup releases registers, and the other two warpgroups take them.
 CASES["pass registers from warpgroup to warpgroup"] = function(device)
   local got = run(device, 384, {grid = 2, block = 384}, function(out)
     local tid = arch.thread_idx()
@@ -360,7 +360,7 @@ describe("kernels that overlap #gpu", function()
     for k = 1, 200 do
       step(buffers[k % 2 + 1], buffers[(k + 1) % 2 + 1]):launch(opts)
     end
-    local t, b = table.unpack(buffers[-2])  -- the last one's destination
+    local t, b = table.unpack(buffers[-2])  -- destination of the last launch
     b:download((core.param_memory(t)))
     for i = 0, N - 1, 997 do assert.equal(200, t[i]) end
   end)

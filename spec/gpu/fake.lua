@@ -8,7 +8,7 @@ local cc = os.getenv "CC" or "cc"
 fake.there = support.read "spec/gpu/fakecuda.c" and
   select(3, support.exec {cc, "--version"}) == 0
 
--- Precedes the code that `run` gets.
+-- Code that precedes the code passed to `run`.
 fake.HEAD = [[
   local core = require "cute.core"
   local gpu = require "cute.gpu"

@@ -23,7 +23,7 @@ static double factor(int compute, const void *p) {
                                        : (double)*(const float *)p;
 }
 
-// The factors of the sums and of D's old value, omitted if 1 and 0.
+// Prints the factors of the sums and of D's old value, unless they are 1 and 0.
 static int say_factors(int compute, const void *alpha, const void *beta) {
   double x = factor(compute, alpha), y = factor(compute, beta);
   if (x != 1) say(" by %g", x);
@@ -140,7 +140,7 @@ int cublasLtMatmulAlgoGetHeuristic(
   return 0;
 }
 
-// The attributes of an algorithm are 100, 101 ...
+// The values of an algorithm's attributes are 100, 101, ...
 int cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
                                          int name, void *p, size_t n,
                                          size_t *written) {

@@ -110,7 +110,7 @@ typedef struct Event {
 typedef struct Op {
   struct Op *next;
   int done, context;
-  char kind;  // c f k e w
+  char kind;  // copy, fill, kernel, event, wait: c f k e w
   Stream *stream;
   char *to, *from, *own;  // own: bytes that were read at submission
   size_t n, size;
@@ -206,8 +206,8 @@ static Op *give(CUstream s, Op op) {
   return o;
 }
 
-// Nothing may wait for the GPU, or use the default stream next to a captured
-// stream that waits for it.
+// During a capture nothing may wait for the GPU, or use the default stream next
+// to a captured stream that waits for the default stream.
 static int in_capture(void) {
   return capturing ? 900 : 0;
 }
@@ -216,7 +216,7 @@ static char *copy_of(const void *p, size_t n) {
   return memcpy(malloc(n + 1), p, n);
 }
 
-// Reports whether it is registered host memory.
+// Reports whether p points to registered host memory.
 static int registered(const void *p) {
   for (Handle *h = handles; h; h = h->next) {
     void *at;
@@ -430,7 +430,7 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  for (Op *o = queue; o; o = o->next)  // its address may be reused
+  for (Op *o = queue; o; o = o->next)  // the stream's address may be reused
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }
@@ -620,8 +620,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 
 #ifdef FAKE_CLUSTERS
-// Prints its arguments. A multiprocessor holds a block, but none with 256
-// threads in a cluster.
+// cuLaunchKernelEx prints its arguments and rejects clusters of blocks with 256
+// threads. A multiprocessor holds one block.
 static int blocks(const CUlaunchConfig *c) {
   int n = 1;
   for (unsigned i = 0; i < c->numAttrs; i++)

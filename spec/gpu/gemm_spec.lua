@@ -12,7 +12,7 @@ local function use(...)
 end
 use()
 
--- A, B, C in new buffers of N(0,1) data.
+-- Returns A, B, C in new buffers of N(0,1) data.
 local function problem(m, n, k, dynamic)
   local p = {m = m, n = n, k = k}
   local function matrix(name, rows, cols, seed)
@@ -34,8 +34,8 @@ local function launch(p, device, faults)
     grid = grid, block = script.block, device = device, faults = faults}
 end
 
--- One tile of K, two (less than the pipeline has stages), and more; one block
--- and many.
+-- Sizes of one tile along K, of two (fewer than the pipeline's stages) and of
+-- more; of one block and of many.
 local SIZES = {{128, 128, 64}, {128, 128, 128}, {128, 256, 192},
                {256, 384, 192}, {512, 512, 512}, {1152, 128, 320}}
 

@@ -269,7 +269,7 @@ describe("a GPU #gpu", function()
 
   it("multiplies with cuBLAS in every type and order", function()
     local m, n, k = 96, 128, 64
-    local U = 3 * 2^-24  -- of the oldest tensor cores
+    local U = 3 * 2^-24  -- relative error of the oldest tensor cores
     local cases = {
       {"bf16", "bf16", 0.01, "f32", U}, {"bf16", "f32", 1e-6, "f32", U},
       {"f16", "f16", 0.001, "f32", U}, {"f32", "f32", 1e-6, "f32", U},

@@ -41,7 +41,7 @@ describe("jit.compile", function()
       assert.equal(0, r.stack)
       assert.equal(0, r.spill_stores)
       assert.equal(0, r.spill_loads)
-      -- 12 bytes of parameters after those of the driver.
+      -- 12 bytes of parameters follow the driver's parameters.
       assert.truthy(r.const > 12 and r.const < 1024)
       assert.equal(arch, out.arch)
       assert.same({}, out.warnings)
@@ -138,7 +138,7 @@ describe("jit.compile", function()
 end)
 
 describe("jit.resources", function()
-  -- A log of NVRTC 11's ptxas, with different wording.
+  -- The log of NVRTC 11's ptxas has another wording.
   it("reads older logs, kernels apart from device functions", function()
     local kernels, first = jit.resources(table.concat({
       "ptxas info    : 0 bytes gmem, 24 bytes cmem[3]",

@@ -13,7 +13,7 @@ local arch = cute.arch
 
 local seed = 0
 
--- A tensor over a buffer that fill(buffer) wrote.
+-- Returns a tensor over a buffer that fill(buffer) wrote.
 local function tensor(dtype, layout, fill)
   seed = seed + 1
   local l = cute.make_layout(table.unpack(layout))
@@ -34,7 +34,7 @@ local function ints(dtype, lo, hi, ...)
                 function(b) b:fill_int(s, lo, hi) end)
 end
 
--- Elements from a repeated list of bit patterns.
+-- Returns elements from a repeated list of bit patterns.
 local function patterns(dtype, bits, list, n)
   local format = "<I" .. bits // 8
   return tensor(dtype, {n}, function(b)
@@ -50,7 +50,7 @@ local function counting(from, n)
   return list
 end
 
--- The f32 bits at the limits of the narrow types' rounding and ranges.
+-- Returns the f32 bits at the limits of the narrow types' rounding and ranges.
 local function corners()
   local list = {}
   for _, sign in ipairs {0, 0x80000000} do
@@ -84,7 +84,7 @@ local function case(c)
   CASES[#CASES + 1] = c
 end
 
--- Y(i,j) is the j-th of `columns` functions of element i of each input.
+-- Adds a kernel: Y(i,j) is function j of `columns`, of element i of each input.
 local function functions(name, dtype, columns, make, f, bound)
   case {name, grid = 4, block = 64, bound = bound,
     make = function()
@@ -137,7 +137,7 @@ for _, t in ipairs {"f32", "f64", "f16", "bf16"} do
   end)
 end
 
--- min and max of a number and a NaN, quiet or signaling: the number.
+-- min and max of a number and a NaN, quiet or signaling, are the number.
 for t, row in pairs {
   f64 = {64, 0x7ff0000000000001, 0x7ff8000000000000, 0xfff4000000000000},
   f32 = {32, 0x7f800001, 0x7fc00000, 0xffa00000},
@@ -150,7 +150,7 @@ for t, row in pairs {
     end)
 end
 
--- Relative bounds: half an ulp for the simulator, the rest for the GPU.
+-- Relative error bounds: half an ulp for the simulator, plus the GPU's error.
 local ULP = 2.0 ^ -23
 
 for _, row in ipairs {

@@ -109,11 +109,11 @@ describe("tensors on the host", function()
     local C = cute.zeros({4, 6}, cute.i4):copy_from(
       cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2}))
     assert.equal(cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2})(3, 5), C(3, 5))
-    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- to itself, transposed
+    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- copied to itself
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
-    assert.equal(2, E(1))  -- 3 is (3)
+    assert.equal(2, E(1))  -- shape 3 equals shape (3)
     support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 cannot be copied to f32", B.copy_from,
@@ -194,7 +194,7 @@ SAME["take elements from the host and from a GPU"] = {[[
       print(all(cute.empty({4, 6}, cute.i32, {device = "gpu"}):copy_from(G))
         == all(A))]], {"true", "true\thost", "true\ttrue\ttrue", "true"}}
 
--- Copies by a kernel of ours, which that driver does not know.
+-- A program whose copies run a kernel that the fake driver does not know.
 local MOVED = [[
       local A = cute.randint(0, 9, {4, 6}, cute.i32, {seed = 2})
       local G = A:to "gpu"
@@ -286,7 +286,7 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    assert.equal("4\n", out)  -- one sets the fill element
+    assert.equal("4\n", out)  -- one call sets the fill element
     assert.is_nil(err:find "download")
   end)
 

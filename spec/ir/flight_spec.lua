@@ -100,8 +100,8 @@ end
 
 -- ---- path by path ----
 
--- A state, for each fragment: groups committed since its MMA ("-" if idle), and
--- whether it was used since the last fence ("s").
+-- Parses a state. It has, for each fragment, the groups committed since its MMA
+-- ("-" if idle), and "s" if it was used since the last fence.
 local function parse(state)
   local list = {}
   for age, stale in state:gmatch "([%-%d])(.)" do

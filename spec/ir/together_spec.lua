@@ -1,6 +1,6 @@
--- The lanes that must execute an operation together: every operation with an
--- effect and every intrinsic, by all lanes and inside a divergent branch,
--- compared with its table.
+-- Lanes that must execute an operation together. Every operation with an effect
+-- and every intrinsic runs in all lanes and in a divergent branch; the reports
+-- are compared with the operation's table.
 local core = require "cute.core"
 local cute = require "cute"
 local support = require "spec.support"
@@ -30,7 +30,7 @@ local function fragments(name)
   return mma, a, b, c
 end
 
--- A tile of a warpgroup's MMA, with written shared memory and fenced registers.
+-- Returns a tile of a warpgroup's MMA: written shared memory, fenced registers.
 local function warpgroup()
   local wg = cute.nvgpu.warpgroup
   local mma = cute.make_tiled_mma(
@@ -54,7 +54,7 @@ end
 local BLOCK = {wgmma = 128, ["wgmma.fence"] = 128, ["wgmma.commit_group"] = 128,
                ["wgmma.wait_group"] = 128}
 
--- A barrier with as many arrivals as the warp has lanes, and its use by f.
+-- Makes an mbarrier with an arrival for each lane of a warp; f uses it.
 local function with_barrier(f)
   return function()
     local bar = smem(1, cute.i64).iterator
@@ -106,7 +106,7 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- An operation on a tensor map of the lane's own, a copy of the atom's.
+-- Executes f on a tensor map of the lane's own, a copy of the atom's.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)
@@ -155,7 +155,7 @@ local function publish(x, atom)
 end
 ATOMS[publish] = ATOMS[load_box]
 
--- The same without tensor maps, between x and shared memory.
+-- Executes a bulk copy without a tensor map, between x and shared memory.
 local function with_run(op, f)
   return function(x)
     local lane = arch.lane_idx()
@@ -416,7 +416,7 @@ local function try(sample, n, mask, block)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    while not NAMES[op] and op:find "%." do  -- without its flags
+    while not NAMES[op] and op:find "%." do  -- removes flags from the name
       op = op:match "^(.*)%."
     end
     ops[op] = (ops[op] or 0) + 1
@@ -429,11 +429,11 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, BLOCK[what])
-    found["uninitialised"] = nil  -- registers of omitted operations
+    found["uninitialised"] = nil  -- omitted operations leave registers unset
     found["warp-race"] = nil      -- all lanes write one element
     found["race"] = nil
     found["mbarrier"] = nil       -- a phase in which only some arrived
-    found["exited-block"] = nil   -- nothing waits for what they sent
+    found["exited-block"] = nil   -- nothing waits for the sent data
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")

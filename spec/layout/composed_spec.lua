@@ -24,7 +24,7 @@ local function plain(r, depth)
   return l, function(c) return oracle.eval(shape, d, c) end
 end
 
--- A left side and its function of integers.
+-- Returns a left side and its function of integers.
 local function left(r)
   if r:below(3) > 0 then return plain(r) end
   local b, m, s = 1 + r:below(2), r:below(3), 2 + r:below(2)
@@ -33,9 +33,9 @@ local function left(r)
          function(x) return oracle.swizzle(b, m, s, x) end
 end
 
--- A composed layout of 1 to 3 left sides, its function of the right side's
--- coordinates, that right side, its expected text, and its function of the
--- right side's values.
+-- Returns a composed layout of 1 to 3 left sides, its function of the right
+-- side's coordinates, that right side, its expected text, and its function of
+-- the right side's values.
 local function composed(r, depth)
   local l, f = plain(r, depth)
   local right, text, lead = l, tostring(l), function(x) return x end
@@ -182,7 +182,7 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- CuTe's own form if a swizzle of the offsets is the same function
+    -- CuTe's notation, if a swizzle of the offsets is the same function
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(

@@ -19,8 +19,8 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d"):format(got, n))
 end
 
--- A layout of coordinates with `axes` modes: a compact one for each axis, its
--- modes shuffled among the others.
+-- Returns a layout of coordinates with `axes` modes: a compact layout for each
+-- axis, whose modes are shuffled among the others.
 local function based(r, axes, holes)
   local shape, stride = {}, {}
   for k = 0, axes - 1 do
@@ -46,7 +46,7 @@ local function add(a, b)
   return t
 end
 
--- A coordinate of `axes` modes as a key, with 0 for missing modes.
+-- Returns a coordinate of `axes` modes as a key, with 0 for missing modes.
 local function key(c, axes)
   if type(c) ~= "table" then c = {c} end
   local t = {}

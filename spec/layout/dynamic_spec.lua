@@ -5,8 +5,8 @@ local oracle = require "spec.layout.oracle"
 local raises = require "spec.support".raises
 local ANY = cute._
 
--- f(numbers..) returns a list of integers. Asserts that the host and one thread
--- of the simulator, with traced numbers, agree.
+-- Asserts that f(numbers..), a list of integers, is the same on the host and in
+-- one thread of the simulator with traced numbers.
 local function agree(f, ...)
   local want = f(...)
   local out = cute.zeros({#want}, cute.i64)
@@ -20,7 +20,7 @@ local function agree(f, ...)
   end
 end
 
--- The same numbers as functions of a traced one: x(8) has divisor 8.
+-- Returns n, or a traced n with a known divisor.
 local function known(n, div)
   if math.type(n) == "integer" then return n end
   return cute.assume(n, 1, 1 << 20, div)

@@ -8,14 +8,14 @@ local _ = cute._
 
 local DEVICE = "sim:sm_90a"
 
--- Memory whose elements equal their offsets.
+-- Returns memory whose elements equal their offsets.
 local function counting(n, dtype)
   local t = cute.zeros({n}, dtype or cute.i32)
   for i = 0, n - 1 do t[i] = i end
   return t
 end
 
--- An M x K matrix with the rows that `rows` lists.
+-- Returns an M x K matrix with the rows that `rows` lists.
 local function gather(rows, K, vector)
   return cute.make_composed_layout(function(i, j)
     return rows[i + 1] * K + j

@@ -119,7 +119,7 @@ static _Noreturn void wrong(Ctx *cx, const char *op, Layout a, Layout b,
   abort();
 }
 
-// r(i) == a(b(i))
+// Checks r(i) == a(b(i)).
 static void composed(Ctx *cx, Layout a, Layout b, Layout r) {
   Dim n = layout_size(cx, b);
   if (n.w != layout_size(cx, r).w) wrong(cx, "composition", a, b, r);
@@ -151,7 +151,7 @@ static void slice(Ctx *cx, Bytes *b, Layout l) {
   if (off.w + got.w != want.w) wrong(cx, "slice", l, s, l);
 }
 
-// (a + b)(i) == a(i) + b(i)
+// Checks (a + b)(i) == a(i) + b(i).
 static void sum(Ctx *cx, Layout a, Layout b) {
   Layout r = layout_add(cx, a, b);
   Dim n = layout_size(cx, r);

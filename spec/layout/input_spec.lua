@@ -184,7 +184,7 @@ describe("cute.assume", function()
 end)
 
 describe("negative strides", function()
-  -- the sorted values of a layout
+  -- Returns the sorted values of a layout.
   local function values(l)
     local list = {}
     for i = 0, cute.size(l) - 1 do list[i + 1] = l(i) end

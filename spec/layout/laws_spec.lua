@@ -16,7 +16,7 @@ local function shape(r, deep, extents)
   return t
 end
 
--- A shape and strides; with a rank, at least that many modes.
+-- Returns a random shape and strides; with a rank, at least that many modes.
 local function plain(r, rank, extents)
   local s = shape(r, 3, extents)
   while size(s) > 300 or (rank and (type(s) ~= "table" or #s < rank)) do
@@ -54,7 +54,7 @@ local function repeated(n, at_least, f)
   assert.is_true(got >= at_least, ("only %d of %d cases"):format(got, n))
 end
 
--- For every function: f(c0, c1, ..) of its modes is the sum of theirs.
+-- Returns one function for each mode; the layout's value is their sum.
 local function modes_of(s, d)
   local list = {}
   for i, x in ipairs(s) do
@@ -290,8 +290,8 @@ end)
 
 -- ---- traced ----
 
--- f(make, i) with make(shape, stride) returns a list of integers. For all
--- seeds, traced layouts must yield the same list as plain ones.
+-- Asserts for all seeds that f(make, i), a list of integers, is the same with
+-- make(shape, stride) of traced layouts as of plain layouts.
 local function agree(seeds, f)
   local LOW, HIGH = -8, 16
   local pool = {}
@@ -354,7 +354,7 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    coalesce = function(l, n)  -- the same inside the domain
+    coalesce = function(l, n)  -- the same function inside the domain
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end
       return list

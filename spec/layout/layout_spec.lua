@@ -139,7 +139,7 @@ describe("a layout", function()
     assert.equal(90, l(3, {2, 1}))
     assert.equal(90, l {3, {2, 1}})
     assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
-    assert.equal(64, L "8:8"(8))  -- continues beyond the end
+    assert.equal(64, L "8:8"(8))  -- coordinates may exceed the extent
     raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
     raises("do not match", l, {1, 2}, 3)
     raises("a coordinate is missing", l)
@@ -269,7 +269,7 @@ describe("inadmissible calls name what they were given", function()
     raises("left_inverse: stride 3 does not continue the 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
-    assert.equal("(4,8):(1,8)",  -- overlapping, but with an inverse
+    assert.equal("(4,8):(1,8)",  -- a layout with overlaps that has an inverse
                  tostring(cute.left_inverse(L "(8,8):(1,4)")))
   end)
 
@@ -365,7 +365,7 @@ describe("cute.explain", function()
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
-    -- no listener is left behind
+    -- explain left no listener
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)
   end)

@@ -6,7 +6,7 @@ local support = require "spec.support"
 local ANY = cute._
 local raises = support.raises
 
--- Any swizzle of up to 3 bits whose bits are below 2^12.
+-- Returns any swizzle of up to 3 bits whose bits are below 2^12.
 local function random_swizzle(r)
   local b, m = r:below(4), r:below(5)
   local s = math.max(b, 1) + r:below(4)

@@ -8,8 +8,8 @@ local support = require "spec.support"
 
 local ELEMENTS = 64
 
--- shape and stride with some of their numbers traced: the kernel's arguments in
--- order, and a function that assembles them.
+-- Makes some numbers of shape and stride traced: returns the kernel's arguments
+-- in order, and a function that assembles shape and stride from them.
 local function traced(r, shape, stride)
   local numbers, all = {}, r:below(3)
   local function plan(t, is_stride)

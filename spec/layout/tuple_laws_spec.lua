@@ -39,7 +39,7 @@ local function depth(t)
   return n + 1
 end
 
--- The modes of t with [at, at + drop) replaced by the other arguments.
+-- Returns the modes of t with [at, at + drop) replaced by the other arguments.
 local function splice(t, at, drop, ...)
   local list = table.move(modes(t), 1, at, 1, {})
   for _, x in ipairs {...} do list[#list + 1] = x end
@@ -110,12 +110,12 @@ local function tuple(r, deep)
   return is(t) and t or {t}
 end
 
-local function filled(r, deep)  -- with a leaf
+local function filled(r, deep)  -- a tuple with at least one leaf
   local t = any(r, deep)
   return #leaves(t) > 0 and t or filled(r, deep)
 end
 
--- t with some of its tuples replaced by integers: a profile that it refines.
+-- Returns t with some tuples replaced by integers: a profile that t refines.
 local function coarse(r, t)
   if not is(t) or r:below(3) == 0 then return 1 end
   local list = {}
@@ -126,13 +126,13 @@ end
 -- ---- the laws: arguments, and the result in plain Lua ----
 
 local law = {}
--- numbers: these arguments may contain traced numbers
+-- numbers: arguments that may be traced
 local function add(name, numbers, args, want)
   law[#law + 1] = {name = name, numbers = numbers, args = args, want = want}
 end
 
 local function one(gen) return function(r) return {gen(r, 3)} end end
-local function like(gen)  -- two of one profile
+local function like(gen)  -- two tuples of one profile
   return function(r)
     local t = gen(r, 3)
     return {t, map(function() return gen(r, 0) end, t)}

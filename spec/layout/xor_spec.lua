@@ -23,7 +23,7 @@ local function eval(shape, stride, i)
   return x
 end
 
--- A layout with XORed strides, and its function of an index.
+-- Returns a layout with XORed strides, and its function of an index.
 local function xored(r, extents)
   local shape, stride, f2 = {}, {}, {}
   for k = 1, 1 + r:below(3) do

@@ -143,7 +143,7 @@ describe("cutelua explain", function()
     local picture = data_of(page).pictures[by.s.picture]
     assert.equal(by.s.picture, by.rows.picture)
     for i, offset in ipairs(picture.panels[1].ids.offset) do
-      assert.equal(i - 1, offset)  -- rows of 32
+      assert.equal(i - 1, offset)  -- offsets are consecutive
     end
     assert.equal(1024, #picture.panels[1].ids.offset)
     assert.is_nil(picture.part)

@@ -1,5 +1,5 @@
--- Bank conflicts: the map of one access, as text and as a picture, and that a
--- launch without `record` has none.
+-- Bank conflicts: the map of one access, as text and as a picture. A launch
+-- without `record` has no map.
 local cute = require "cute"
 
 -- Threads store columns of a (32,32) tile of `dtype` and read its rows.
@@ -145,8 +145,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Returns the lanes by element "m,n", and by pass and bank, of an access, by
-  -- brute force.
+  -- Computes, by brute force, the lanes of an access by element "m,n", and by
+  -- pass and bank.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8

@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
-local REGISTERS = 64  -- given, so that no compiler is called
+local REGISTERS = 64  -- a given number, so that no compiler is called
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
@@ -47,7 +47,7 @@ describe("an estimate", function()
     assert.equal(2.0 * n, e.flops)
     assert.equal(3 * 4 * n, e.bytes.l2)
     assert.equal(0, e.bytes.shared)
-    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors, once
+    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are moved once
   end)
 
   it("counts operations of tensor cores", function()
@@ -83,7 +83,7 @@ describe("an estimate", function()
   it("waits for results", function()
     local each = H200.alu + 1
     assert.near(400 * each, cycles(800, 1, true) - cycles(400, 1, true), 1)
-    -- warps of a quarter fill each other's gaps
+    -- warps of an SM's quarter fill each other's gaps
     assert.near(400 * each, cycles(800, 16, true) - cycles(400, 16, true), 20)
   end)
 
@@ -112,7 +112,8 @@ describe("an estimate", function()
     end
     local each = H200.alu + 1
     local apart, together = run(600, 100, false), run(600, 100, true)
-    -- n + m each, or twice the longer one
+    -- without a barrier each warp has n + m sums, with one twice the longer
+    -- part
     assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
   end)
 

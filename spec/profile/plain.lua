@@ -5,7 +5,7 @@ local cute = require "cute"
 
 local plain = {}
 
--- Runs f() with make(k, dtype, layout) in place of the kth allocation of shared
+-- Runs f(); make(k, dtype, layout) replaces the kth allocation of shared
 -- memory.
 local function made_by(make, f, ...)
   local own, run, k = core.make_smem_tensor, core.sim_run, 0
@@ -38,15 +38,15 @@ function plain.without(f, ...)
   return r, n
 end
 
---- Runs f() with other layouts: list[k] for the kth shared tensor, or its own
--- without the swizzle.
+--- Runs f() with other layouts: list[k] for the kth shared tensor, or the
+-- tensor's own layout without its swizzle.
 function plain.with(list, f, ...)
   return made_by(function(k, layout)
     return list[k] or layout.is_composed and layout.outer or layout
   end, f, ...)
 end
 
---- Runs f() unchanged, recorded.
+--- Runs f() unchanged, with the counters recorded.
 function plain.as_is(f, ...)
   return made_by(function(_, layout) return layout end, f, ...)
 end

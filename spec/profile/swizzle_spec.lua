@@ -101,8 +101,9 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
   end
 end)
 
--- Returns a layout's cost by an independent rule: distinct words of a bank,
--- group by group, for accesses of `width` bytes of which no pairs merge.
+-- Sums, over groups of lanes, the most distinct words in one bank:
+-- an independent cost, for accesses of `width` bytes that do not
+-- merge.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do
@@ -129,7 +130,7 @@ describe("find_swizzle", function()
       local rows, cols = 1 << math.random(4, 6), 1 << math.random(4, 6)
       local layout = cute.make_layout({rows, cols}, {cols, 1})
       local down, wide = math.random(0, 3), 1 << math.random(0, 2)
-      local function at(t, i)  -- 2^down rows of a group, `wide` floats each
+      local function at(t, i)  -- a group has 2^down rows of `wide` floats each
         local n = t + 32 * i
         return {(n % (1 << down) * 8 + n // (1 << down)) % rows,
                 n * 5 % (cols // wide) * wide}
@@ -240,7 +241,7 @@ describe("find_swizzle", function()
     local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
     for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
                            "SM75_U32x1_LDSM_N", "UniversalCopy"} do
-      -- for B an atom has two matrices at most
+      -- for B, an atom has at most two matrices
       for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
         local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
           cute.bf16, name == "UniversalCopy" and 32 or nil), mma)

@@ -133,8 +133,8 @@ describe("the occupancy of an SM", function()
         assert.equal(most, targets.clusters(132, size, blocks))
       end
     end
-    assert.equal(25, targets.clusters(100, 4))  -- of 100 of its SMs
-    assert.equal(40, targets.clusters(160, 4))  -- a GPU without a table
+    assert.equal(25, targets.clusters(100, 4))  -- clusters on 100 SMs
+    assert.equal(40, targets.clusters(160, 4))  -- a GPU not in the table
   end)
 
   it("is 0 if a block is too large", function()

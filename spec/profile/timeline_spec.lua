@@ -15,13 +15,13 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
 local function plainly(_, f, ...) return f(...) end
 
--- n dependent products.
+-- Computes n dependent products.
 local function chain(v, n)
   for _ = 1, n do v = v * 3.0 end
   return v
 end
 
--- Two warps: the first works longer, then both synchronize.
+-- Runs two warps: the first works longer, then both synchronize.
 local function meeting(range)
   return cute.kernel("meeting", function(Y)
     local t = cute.arch.thread_idx()
@@ -124,7 +124,7 @@ describe("a timeline of the model", function()
         and s.begin <= s.stop)
       n = n + (s.kind == "range" and 1 or 0)
     end
-    assert.equal(3 * 2 * 5, n)  -- three blocks of an SM
+    assert.equal(3 * 2 * 5, n)  -- three blocks run on one SM
   end)
 
   it("has the agents that work for warps", function()
@@ -153,7 +153,7 @@ describe("a timeline of the model", function()
     for i, c in ipairs(copies) do
       assert.equal("agent", c.kind)
       assert.is_true(c.stop - c.begin >= H200.global * CYCLE)
-      assert.near(c.stop, waits[i].stop, 3)  -- it ends the wait
+      assert.near(c.stop, waits[i].stop, 3)  -- the arrival ends the wait
     end
   end)
 

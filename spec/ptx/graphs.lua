@@ -9,7 +9,7 @@ local graphs = {}
 local STEPS = 40
 graphs.LANES = 32
 
---- A random graph of at most `most` blocks.
+--- Returns a random graph of at most `most` blocks.
 ---@param random fun(n: integer): integer 0 .. n - 1
 function graphs.random(random, most)
   local n = 1 + random(most)
@@ -29,7 +29,7 @@ function graphs.random(random, most)
   return list
 end
 
---- The graph as an entry `k(out)` of PTX.
+--- Returns the graph as an entry `k(out)` of PTX.
 function graphs.ptx(graph)
   local text = {[[
 .version 8.0
@@ -70,7 +70,7 @@ END:
   return table.concat(text, "\n") .. "\n"
 end
 
---- What lane `tid` stores.
+--- Returns what lane `tid` stores.
 function graphs.run(graph, tid)
   local h, steps, at = (tid * 40503 + 977) & 0xffffffff, 0, 1
   while true do

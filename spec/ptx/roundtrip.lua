@@ -8,7 +8,7 @@ local roundtrip = {}
 
 local Call = kernel.Call
 
--- The PTX of a call for an architecture, and its traced program; nil, why.
+-- Returns a call's PTX for an architecture and its traced program; or nil, why.
 local function ptx_of(call, opts, arch)
   local program = call:trace {block = opts.block, cluster = opts.cluster,
                               arch = arch}
@@ -23,7 +23,7 @@ local function copy_of(buffer)
   return core.buffer(buffer.dtype, #buffer):copy(buffer, 0, 0, #buffer)
 end
 
--- The buffers among what a launch hands over, by their number.
+-- Returns the buffers among a launch's arguments, by the argument's number.
 local function buffers(values)
   local list = {}
   for i, v in ipairs(values) do
@@ -42,7 +42,7 @@ local function restore(list, from)
   for i, b in pairs(list) do b:copy(from[i], 0, 0, #b) end
 end
 
--- Elements that differ; NaNs are equal.
+-- Returns the number of elements that differ; NaNs are equal.
 local function differ(list, from)
   local n = 0
   for i, b in pairs(list) do
@@ -55,7 +55,7 @@ local function differ(list, from)
   return n
 end
 
--- Arguments of the entry: one for each value that the launch hands over.
+-- Returns the arguments of the PTX entry: one for each argument of the launch.
 local function arguments(values)
   local given = {}
   for i, v in ipairs(values) do
@@ -70,7 +70,7 @@ local function arguments(values)
   return table.unpack(given, 1, #values)
 end
 
--- The call through PTX, and its program.
+-- Returns the call through PTX, and its program.
 local function through(call, opts, arch, values)
   local text, program = ptx_of(call, opts, arch)
   if not text then error(program, 0) end

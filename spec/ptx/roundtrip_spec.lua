@@ -16,7 +16,7 @@ local function scripts()
   return list
 end
 
--- Without what lessons print.
+-- Runs f without the output of lessons.
 local function quietly(f)
   local stdout <const> = io.stdout
   local sink = assert(io.open("/dev/null", "w"))

@@ -1,4 +1,4 @@
--- Scalar instructions of PTX: rules that surprise, as an H100 has them, and
+-- Scalar instructions of PTX: surprising rules, as measured on an H100, and
 -- roundings against exact arithmetic in double precision.
 local variants = require "spec.golden.ptx"
 
@@ -97,19 +97,19 @@ end)
 
 local function float(u) return (string.unpack("<f", string.pack("<I4", u))) end
 
--- The f32 behind x of the same sign, away from zero or toward it.
+-- Returns the f32 next to u of the same sign, away from zero or toward it.
 local function beside(u, step)
   return float(u + step)
 end
 
--- A f32 of any sign, exponents 2^-n to 2^n.
+-- Returns a random f32 of any sign with exponents 2^-n to 2^n.
 local function random(n)
   return math.random(0, 1) << 31 | (127 + math.random(-n, n)) << 23
          | math.random(0, 0x7fffff)
 end
 
--- Is u the f32 that an exact number rounds to? below, above: whether the number
--- is less or more than a float.
+-- Reports whether u is the f32 that an exact number rounds to. compare(r) is
+-- the sign of the exact number minus r.
 local function is_rounded(mode, u, compare)
   local r = float(u)
   local c = compare(r)
@@ -125,7 +125,7 @@ end
 
 local function sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Comparisons of a float with an exact result, which double precision holds.
+-- Comparisons of a float with an exact result, computed in double precision.
 local OPS = {
   add = {"%s.f32 d0, a0, a1;", 10, function(a, b)
     return function(r) return sign(a + b - r) end

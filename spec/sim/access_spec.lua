@@ -1,6 +1,6 @@
 local sim = require "spec.sim.units"
 
--- Addresses of 32 lanes, as a function of the lane.
+-- Returns the addresses of 32 lanes, given as a function of the lane.
 local function lanes(f)
   local t = {}
   for l = 0, 31 do t[l + 1] = f(l) end
@@ -12,8 +12,8 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- The rule, word by word: the lanes of a group request 4-byte words. The number
--- of passes is the largest number of different words in one bank.
+-- Applies the rule word by word: the lanes of a group request 4-byte words. The
+-- number of passes is the largest number of different words in one bank.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do
@@ -178,7 +178,7 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    for per = 1, 8 do  -- lanes that copy from one line
+    for per = 1, 8 do  -- per: lanes that copy from one line
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
       for l = 0, 31 do
@@ -187,7 +187,7 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- with rows of two chunks or more, reads may be the lower bound
+      -- if two or more lanes copy from each line, the lines are the lower bound
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

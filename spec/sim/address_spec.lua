@@ -7,7 +7,7 @@ local arch = cute.arch
 
 local TARGETS = {"sm_80", "sm_90a"}
 
--- A tensor of the addresses of other tensors.
+-- Returns a tensor of the addresses of other tensors.
 local function table_of(list, device)
   local t = cute.zeros({#list}, "i64")
   for i, x in ipairs(list) do t[i - 1] = x.address end
@@ -20,7 +20,7 @@ local function ramp(n, first, dtype)
   return t
 end
 
--- Small integers without nearby repetitions.
+-- Returns small integers without nearby repetitions.
 local function integers(n, seed)
   local t = cute.zeros({n}, "f32")
   for i = 0, n - 1 do t[i] = (i * i * 7 + seed * 13 + i // 3) % 8 - 3 end
@@ -172,7 +172,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- its last element is beyond the end
+    r = first(p + 4)  -- the last element is outside
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))

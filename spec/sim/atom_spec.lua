@@ -23,7 +23,7 @@ local function matrix(dtype, rows, cols, seed)
   end)
 end
 
--- D = A * B + C, accumulated in C's fragment; elements one by one.
+-- Computes D = A * B + C in C's fragment; copies elements one by one.
 local function one(mma)
   return cute.kernel("one", function(a, b, c, d)
     local thr = mma:get_slice(cute.arch.thread_idx())
@@ -160,7 +160,7 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        for k = 0, 2 do  -- exact in doubles except for the last rounding
+        for k = 0, 2 do  -- exact in doubles, then rounded to f32
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
         assert.equal(x, C[{i, j}])

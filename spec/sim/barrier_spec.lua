@@ -6,8 +6,8 @@ local T = require "spec.values"
 local arch = cute.arch
 local raises = require "spec.support".raises
 
--- The first report of f in a block; the launch's arguments are a tensor of 128
--- and 1.
+-- Returns the first report of f in a block of 64. Its arguments are a tensor of
+-- 128 integers and the number 1.
 local function told(f)
   local o = cute.zeros({128}, cute.i32)
   local report = T.launch(f, {o, 1}, {block = 64})

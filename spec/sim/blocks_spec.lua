@@ -9,8 +9,8 @@ local function line() return debug.getinfo(2, "l").currentline end
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- The reports, as "kind line line2 tensor", with one to three threads. An
--- argument that is a function creates one for each launch.
+-- Returns the reports, as "kind line line2 tensor", with one to three host
+-- threads. A function among the arguments makes an argument for each launch.
 local function found(grid, block, f, ...)
   local all
   for threads = 1, 3 do
@@ -86,8 +86,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- Formally a race. But memory ends up the same in each order of the stores,
-  -- and with each mix of their bytes.
+  -- These stores are formally a race. But memory ends up the same in each order
+  -- of the stores, and with each mix of their bytes.
   it("not stores of one value", function()
     clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))
     clean(3, 32, function(a)
@@ -106,8 +106,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- Memory may already hold another block's value, which runs at the same time
-  -- on another host thread.
+  -- Memory may already hold the value of another block, which runs at the same
+  -- time on another host thread.
   it("one value by all lanes of a block, again and again", function()
     local at = support.recorder()
     local run = cute.kernel("k", function(a)
@@ -143,7 +143,7 @@ describe("blocks that share memory without order", function()
       local i = arch.block_idx() * 32 + arch.thread_idx()
       at[1] = line() + 1
       local x = a[(i + 1) % 128]
-      arch.sync_threads()  -- of one block only
+      arch.sync_threads()  -- orders only one block
       a[i] = x
     end, zeros(128))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)

@@ -27,7 +27,7 @@ local function clean(f, opts, ...) assert.equal("", (found(f, opts, ...))) end
 -- The cluster's barrier and its end
 ---------------------------------------------------------------------------
 
--- Stages that both blocks free for each other. o: omitted parts.
+-- Runs a ring whose stages both blocks free for each other. o: omitted parts.
 local function ring(o, at)
   local STAGES, ROUNDS = 2, 5
   local function each(first, last, f)
@@ -107,7 +107,7 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- a barrier without memory order does not help; one with it does
+    -- a relaxed barrier does not help; a barrier with memory order does
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -547,7 +547,7 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- One warp waits for the cluster; the others learn of it from that warp.
+  -- One warp waits for the cluster's barrier and then signals the other warps.
   local function by_one(hear, relaxed)
     return exchange(function()
       if relaxed then arch.cluster_arrive_relaxed() else
@@ -738,8 +738,8 @@ describe("a launch that may begin before the one in front is done", function()
       z).ok)
   end)
 
-  -- A kernel that writes `to` and lets its dependent start: before its wait, in
-  -- its first block only, or after the wait.
+  -- Returns a kernel that writes `to` and lets its dependent start: before its
+  -- wait, in its first block only, or after the wait.
   local function between(how)
     return function(to)
       local let = arch.griddepcontrol_launch_dependents
@@ -808,8 +808,8 @@ end)
 -- Alternating roles
 ---------------------------------------------------------------------------
 
--- Two warps that process tiles alternately: each waits for its own barrier and
--- arrives at the other's.
+-- Two warps process tiles alternately: each warp waits for its own barrier and
+-- arrives at the other warp's.
 local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()

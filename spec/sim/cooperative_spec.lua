@@ -114,11 +114,11 @@ describe("a cooperative launch", function()
         block = 32, cooperative = true, device = "sim", seed = 1})
       return ok or tostring(why):match "at once.-, limited by (%w+)" or why
     end
-    assert.equal(true, go(nil, 4))     -- 64 on an SM, 16 a block
+    assert.equal(true, go(nil, 4))     -- 64 barriers on an SM, 16 a block
     assert.equal("barriers", go(nil, 5))
-    assert.equal(true, go(8, 7))       -- 9 a block
+    assert.equal(true, go(8, 7))       -- 9 barriers a block
     assert.equal("barriers", go(8, 8))
-    assert.equal(true, go(1, 32))      -- 2 a block
+    assert.equal(true, go(1, 32))      -- 2 barriers a block
   end)
 
   it("is what it was compiled for", function()

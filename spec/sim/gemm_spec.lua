@@ -10,7 +10,7 @@ local M, N, K = 256, 128, 256
 
 local text = support.read(SCRIPT)
 
--- The kernel of a modified script.
+-- Returns the kernel of a modified script.
 local function kernel_of(source)
   return require "spec.lesson" ("gemm3stage.lua", nil, source)
 end
@@ -21,7 +21,7 @@ a:fill_normal(1)
 b:fill_normal(2)
 core.gemm_reference(a, b, ref, M, N, K)
 
--- Runs it; returns the report, whether C is correct, and C.
+-- Runs the kernel; returns the report, whether C is correct, and C.
 local function run(spec, opts)
   local c = core.buffer("bf16", M * N)
   local tile = spec.tile
@@ -34,7 +34,7 @@ local function run(spec, opts)
   return r, v.ok and v.frobenius < 3e-3, c
 end
 
--- The lines of the script that contain a text.
+-- Returns the lines of the script that contain a text.
 local function lines_with(what)
   local at, n = {}, 0
   for l in (text .. "\n"):gmatch "(.-)\n" do
@@ -127,7 +127,7 @@ describe("gemm3stage", function()
     end)
   end
 
-  -- These access memory in a correct order, but use the wrong data.
+  -- These faults access memory in a correct order, but use the wrong data.
   for _, f in ipairs {
     {"the prologue loads tile 0 twice", "tAgA(_, _, _, stage)", 1,
      "tAgA(_, _, _, 0)"},

@@ -12,8 +12,8 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 local function nothing() end
 
--- f(x, y, meet) for a block of n threads: with meet = nothing it races at the
--- lines in `at` when it returns; with sync there is no report.
+-- Asserts that f(x, y, meet) in a block of n threads races without `meet`, at
+-- the lines in `at` after the trace; with meet = sync it has no report.
 local function needs(sync, kind, n, f, ...)
   local at
   local args = {...}
@@ -269,8 +269,8 @@ describe("blocks of a cluster in global memory", function()
     end).ok)
   end)
 
-  -- Block 0 passes x[0] to block 1; returns the reports, with these functions
-  -- on either side.
+  -- Returns the reports if block 0 passes x[0] to block 1, with these functions
+  -- in either block.
   local function handed(store, load, before, behind)
     local r = launch(function(x, flag)
       local t, b = arch.thread_idx(), arch.block_idx()

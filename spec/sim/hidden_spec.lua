@@ -17,7 +17,7 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(fix) races at its lines `at`, and not with a working fix.
+-- Asserts that kernel(nothing) races at its lines `at`, and kernel(fix) not.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -224,7 +224,7 @@ local function matrix(row)
   return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
 end
 local COPIES = {
-  function(tile, t)  -- into registers
+  function(tile, t)  -- copies to registers
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
@@ -242,7 +242,7 @@ local COPIES = {
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
   end,
-  function(tile, t)  -- one row each
+  function(tile, t)  -- a thread copies within a row
     local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
     cute.when(t:lt(32), function()
       row[0] = 1.0
@@ -314,7 +314,7 @@ describe("columns beyond their row", function()
           .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
         assert.truthy(row, f.message)
         assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
-        r = run({1, 0})  -- rows 60 to 63
+        r = run({1, 0})  -- reads rows 60 to 63
         assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
                        r.reports[1].message)
       end
@@ -323,7 +323,7 @@ describe("columns beyond their row", function()
 end)
 
 describe("columns beyond their row", function()
-  -- What is told of 128 threads that look at a tensor of 8 x 8 without gaps.
+  -- Returns the report of 128 threads that access an 8 x 8 tensor without gaps.
   local function dense(f)
     local r = report(f, 128, cute.ones(cute.make_layout({8, 8}, {8, 1}),
                                        cute.f32))
@@ -389,7 +389,7 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    local function elements(most)  -- a column each, in rows below `most`
+    local function elements(most)  -- copies a column each, below `most`
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
         local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)
@@ -411,7 +411,7 @@ describe("columns beyond their row", function()
       end)(matrix(200))
       return (call:trace({block = 128}).fn:emit(90))
     end
-    local plain = text(function(a)  -- an iterator has no position
+    local plain = text(function(a)  -- an iterator has no coordinate
       return cute.make_tensor(a.iterator, a.layout)
     end)
     assert.equal(plain, text(function(a) return a end))
@@ -589,7 +589,7 @@ end)
 describe("signed results of 32 bits", function()
   local MOST, LEAST = 0x7fffffff, -0x80000000
 
-  -- The kinds of the reports of f(x, n, thread).
+  -- Returns the kinds of the reports of f(x, n, thread).
   local function kinds(n, f)
     local list = {}
     for _, r in ipairs(report(function(x, k) f(x, k, arch.thread_idx()) end, 32,

@@ -20,7 +20,7 @@ local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
 local at = support.recorder()  -- lines
 local function line() return debug.getinfo(2, "l").currentline end
 
--- Stages, their barriers, and the number of arrivals each expects. o: changes.
+-- Makes stages and their mbarriers, each with its arrival count. o: changes.
 local function ring(o)
   local stages = o.stages or 3
   local r = {full = arch.alloc_smem(cute.i64, stages),
@@ -115,7 +115,7 @@ local function gemm(o)
   end
 end
 
--- A(i,k), B(j,k): integers of few bits.
+-- Returns element (i,k) of A, or (j,k) of B: an integer of few bits.
 local function element(s)
   return function(i, k) return (i * 7 + k * 3 + s) % 5 - 2 end
 end
@@ -198,7 +198,7 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must wait for a stage to be empty", function()
-    -- detected by its writes, or by an expect before the last arrival
+    -- detected by the copy's writes, or by an expect_tx before the last arrival
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
       .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "
@@ -236,7 +236,7 @@ describe("a GEMM of Hopper's parts", function()
 end)
 
 ---------------------------------------------------------------------------
--- cp.async is not an agent with its own proxy
+-- cp.async has no proxy of its own
 ---------------------------------------------------------------------------
 
 describe("what cp.async brought to an mbarrier", function()

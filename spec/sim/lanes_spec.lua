@@ -14,7 +14,7 @@ local function report(seed, block, f, ...)
     budget = 2000000})
 end
 
--- Asserts that it has no reports under some seeds, and that x[i] is then
+-- Asserts that f has no reports under some seeds, and that x[i] is then
 -- want(i).
 local function right(block, n, want, f)
   for seed = 1, 4 do

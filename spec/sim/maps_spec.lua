@@ -24,7 +24,7 @@ local WRITE = {
   whole = function(atom, _, map)
     lane0(function() cpasync.copy_tensormap(atom, map) end)
   end,
-  words = function(atom, here, map)  -- one for each lane
+  words = function(atom, here, map)  -- one word for each lane
     lane0(function() cpasync.copy_tensormap(atom, here) end)
     arch.sync_warp()
     local lane = arch.lane_idx()
@@ -147,14 +147,14 @@ describe("a tensor map in memory", function()
     end)
 
     it("is released behind all that was written: " .. name, function()
-      tells("release", with(right, {after = function()  -- by another lane
+      tells("release", with(right, {after = function()  -- another lane releases
         when(arch.lane_idx():eq(31), release)
       end}))
       clean(with(right, {after = function()
         arch.sync_warp()
         when(arch.lane_idx():eq(31), release)
       end}))
-      clean(with(right, {after = false, hand = function()  -- by another warp
+      clean(with(right, {after = false, hand = function()  -- another warp does
         arch.sync_threads()
         warp(1, release)
       end}))
@@ -167,24 +167,24 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name,
        function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- has not seen the release
+        warp(1, function() acquire(map) end)  -- no release is seen
         arch.sync_threads()
       end}))
-      clean(with(right, {before = function(map)  -- one lane for its warp
+      clean(with(right, {before = function(map)  -- one lane acquires
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
       tells("acquire", with(right, {before = function(map)  -- only for itself
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
-      clean(with(right, {before = false, hand = function(map)  -- for the block
+      clean(with(right, {before = false, hand = function(map)  -- for its block
         arch.sync_threads()
         warp(0, function() acquire(map) end)
         arch.sync_threads()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- nothing waits for it
+        warp(0, function() acquire(map) end)  -- no barrier follows
       end}))
     end)
   end
@@ -201,7 +201,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- the schedule with one before it
+    for seed = 1, SEEDS do  -- every schedule has the race
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end
@@ -251,7 +251,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      tells("acquire", o(function(map)  -- in the other block
+      tells("acquire", o(function(map)  -- acquired in another block
         arch.sync_warp()
         release()
         acquire(map)

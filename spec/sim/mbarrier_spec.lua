@@ -20,8 +20,8 @@ end
 -- Rings whose barriers expect other counts than the threads that arrive
 ---------------------------------------------------------------------------
 
--- Four warps read data that a fifth one fills, `rounds` stages of two; these
--- counts of arrivals make a stage full and empty.
+-- Four warps read data that a fifth warp fills, `rounds` times, in two stages.
+-- The counts are the arrivals that make a stage full and empty.
 local function readers(full_count, empty_count, rounds, lines)
   return function(y)
     local t, lane = arch.thread_idx(), arch.lane_idx()
@@ -59,7 +59,7 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- The first report of each seed, preceded by its line, and the lines.
+  -- Returns the first report of each seed, preceded by its line, and all lines.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -148,7 +148,8 @@ it("an mbarrier is invalidated behind all who use it", function()
 end)
 
 describe("an mbarrier's memory", function()
-  -- f(words, t): an access by one thread after the mbarrier is initialised.
+  -- Returns a kernel; f(words, t) is one thread's access after the mbarrier's
+  -- use.
   local function kernel(inval, f)
     return function(y)
       local t, s = arch.thread_idx(),
@@ -215,7 +216,7 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- Each thread knows by another way than the barrier that the others arrived.
+-- Threads know without this mbarrier that the others have arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -245,7 +246,7 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- lines of the ring
+local at = support.recorder()  -- line numbers of the ring's calls
 
 -- Waits by polling: `ask` is try_wait or test_wait.
 local function asking(ask)
@@ -257,7 +258,7 @@ local function asking(ask)
   end
 end
 
--- o: omitted or changed parts.
+-- Runs a ring of stages; o: omitted or changed parts.
 local function ring(o)
   local wait = o.wait or arch.mbarrier_wait
   local stages, rounds = o.stages or STAGES, o.of or ROUNDS
@@ -467,7 +468,7 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    for told in text:gmatch "[^\n]+" do  -- whichever comes last
+    for told in text:gmatch "[^\n]+" do  -- either access may be last
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
       local before = ("%d mbarrier: mbarrier 'bar'[0] is invalidated with "
@@ -482,7 +483,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- too early: others have not passed its last phase
+    -- invalidated too early: others have not passed the mbarrier's last phase
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
@@ -492,7 +493,7 @@ describe("an mbarrier", function()
         or told:find("nothing that orders its mbarrier_init before", 1, true),
         told)
     end
-    -- bytes are pending
+    -- invalidated while bytes are pending
     local report = launch(function(x)
       local bar = arch.alloc_smem(cute.i64, 1)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -560,7 +561,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- the bytes taken for the count
+      expects(4096, nil, 4096))  -- the bytes passed as the count
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)
@@ -629,8 +630,8 @@ describe("a wait that nothing orders before the next phase's end", function()
   local pipeline = cute.pipeline
   local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
-  -- A warp fills 8 stages of a ring of 3, another one reads them. The first
-  -- ends with a wait for all stages, in one of several states.
+  -- One warp fills a ring of 3 stages 8 times, and another warp reads them. The
+  -- first warp ends with a wait for all stages, in one of several states.
   local function ended(tail)
     return function(y)
       local warp, lane = arch.warp_idx(), arch.lane_idx()
@@ -704,7 +705,7 @@ describe("a wait that nothing orders before the next phase's end", function()
   it("is none where the wait comes first, or a later phase ends", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
-    clean(twice(false, true), {}, y)  -- it waits longer, and passes
+    clean(twice(false, true), {}, y)  -- warp 1 passes after the third phase
     local _, some = found(twice(false, false), {}, y)
     assert.equal(SEEDS, some)
   end)

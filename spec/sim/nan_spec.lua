@@ -8,7 +8,7 @@ local WORD = {f32 = "u32", f64 = "u64", f16 = "u16", bf16 = "u16", tf32 = "u32",
               u32 = "u32", i32 = "u32", u64 = "u64", i64 = "u64",
               e4m3 = "u8", e5m2 = "u8"}
 
--- A tensor of type t with these words, and the tensor of words.
+-- Returns a tensor of type t with these words, and the tensor of words.
 local function words(t, list)
   local w = cute.zeros({#list}, cute[WORD[t]])
   for i, u in ipairs(list) do w[i - 1] = u end
@@ -138,7 +138,7 @@ describe("fields of 64 bits", function()
   end)
 end)
 
--- The memory after `op` of each pair, in a space.
+-- Returns memory after the atomic `op` of each pair, in a memory space.
 local function after(t, op, space, memory, operand)
   local a, w = words(t, memory)
   local b = words(t, operand)
@@ -185,7 +185,7 @@ describe("atomic sums", function()
   end)
 end)
 
--- The result of a TMA reduction of 8 elements of `t` by `op`.
+-- Returns the result of a TMA reduction of 8 elements of `t` by `op`.
 local function reduced(t, op, from, to, internal)
   local cpasync = cute.nvgpu.cpasync
   local n = #from

@@ -5,7 +5,7 @@ local support = require "spec.support"
 local words = require "cute.lang.report"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
--- The report of a launch with 32 threads, and its messages on standard error.
+-- Returns the report of a launch with 32 threads, and its messages on stderr.
 local function run(f, ...)
   local said, tell = {}, words.tell
   words.tell = function(text) said[#said + 1] = text end
@@ -23,7 +23,7 @@ local function run(f, ...)
   return r, said
 end
 
--- A shared tensor of 128 values, filled by cp.async or by plain stores.
+-- Fills a shared tensor of 128 values by cp.async or by plain stores.
 local function fill(how, after)
   return function(x, y)
     local t = arch.thread_idx()
@@ -82,7 +82,8 @@ describe("a note tells of a shared tensor that", function()
 end)
 
 describe("a note tells of a TMA store", function()
-  -- Tiles of 16 rows of an output of 32: tile 1 and tile n.
+  -- Stores tiles of 16 rows of an output of 32 rows by TMA: tile `one` and tile
+  -- n.
   local function store(one, n)
     local D = cute.zeros({32, 16}, cute.bf16)
     local smem = cute.make_layout({16, 16}, {16, 1})
@@ -157,7 +158,8 @@ describe("a note tells of a grid that is too small", function()
   it("not where all is stored, or a part may be meant", function()
     local function quiet(...) assert.is_nil(run_grid(...)) end
     quiet(20, zeros(640), zeros(640), map)
-    -- a bound inside the grid, a length, a shorter input, none
+    -- a constant bound below the grid's threads, a length, a shorter input,
+    -- none
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       local i = b * 32 + t
       cute.when(i:lt(300), function() y[i] = x[i] end)

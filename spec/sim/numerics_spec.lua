@@ -175,7 +175,7 @@ describe("tensor-core sums", function()
     end)
   end
 
-  -- 1 + n * 2^-e, as sixteen f16 products
+  -- computes 1 + n * 2^-e as a sum of sixteen f16 products
   local function tail(arch, n, e, k)
     local a, b = {}, {}
     for i = 1, k do
@@ -207,7 +207,7 @@ describe("tensor-core sums", function()
     local one, a, b = core.to_bits("e5m2", 1), {}, {}
     for i = 1, 32 do a[i], b[i] = 0, one end
     a[1] = core.to_bits("e5m2", 1024)
-    -- C is added to nearest: 1024 + 2^-13 * 1.5 rounds up
+    -- C is added with rounding to nearest: 1024 + 2^-13 * 1.5 rounds up
     local c = core.to_bits("f32", 1.5 * 2.0 ^ -14)
     assert.equal(core.to_bits("f32", 1024 + 2.0 ^ -13),
                  sim.mma_dot(kind, a, b, c))
@@ -243,7 +243,7 @@ describe("other matrix instructions", function()
     local d = both(kind, {f(e), 0, 0, 0}, {f(e), 0, 0, 0}, f(-1 - 2.0 ^ -29))
     assert.equal(2.0 ^ -60, core.from_bits("f64", d))  -- not rounded between
     d = both(kind, {f(1), f(1), 0, 0}, {f(2.0 ^ 53), f(-2.0 ^ 53), 0, 0}, f(1))
-    assert.equal(0.0, core.from_bits("f64", d))  -- in order
+    assert.equal(0.0, core.from_bits("f64", d))  -- added in order
   end)
   it("integers wrap, or saturate with satfinite", function()
     local kind = {a = "i8", b = "u8", c = "i32", k = 32, arch = 80}

@@ -22,7 +22,7 @@ local function run(seed, block, f, ...)
     budget = 1000000})
 end
 
--- Flags that are set to 0 first, ordered for all threads.
+-- Returns flags that are set to 0 first, ordered for all threads.
 local function flags(n)
   local f, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() f[tid] = 0 end)
@@ -30,7 +30,7 @@ local function flags(n)
   return f
 end
 
--- Shared memory that holds zeros after flags().
+-- Returns shared memory that holds zeros after flags().
 local function zeroed(n)
   local s, tid = smem(n), arch.thread_idx()
   cute.when(tid:lt(n), function() s[tid] = 0 end)
@@ -45,8 +45,9 @@ end
 local function warp(n, f) cute.when(arch.warp_idx():eq(n), f) end
 local function lane0(f) cute.when(arch.lane_idx():eq(0), f) end
 
--- The reports over many seeds, each as "kind line line2" relative to `base`;
--- nil if they depend on the seed in more than which access came first.
+-- Returns the reports over many seeds, each as "kind line line2" relative to
+-- `base`. The seed may only decide which access came first; otherwise returns
+-- nil.
 local function found(kernel, block, ...)
   local all
   for seed = 1, SEEDS do
@@ -73,7 +74,7 @@ end
 ---------------------------------------------------------------------------
 
 -- publish(flag), wait(flag): the synchronisation between write and read.
--- Returns the reports, and those expected if the two lines race.
+-- Returns the reports, and the expected reports of a race of the two lines.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end

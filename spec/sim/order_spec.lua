@@ -141,7 +141,7 @@ describe("release and acquire", function()
     local function same(l) return l end
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
-    broken(store(REL), wait(same), 32)  -- the wrong lane's flag
+    broken(store(REL), wait(same), 32)  -- waits for the wrong lane's flag
   end)
 
   it("counters: read-modify-writes pass on what was released", function()
@@ -349,7 +349,7 @@ describe("chains", function()
 end)
 
 describe("buffers that are used again", function()
-  -- full and empty flags that count rounds: a ring of two stages.
+  -- Runs a ring of two stages, whose full and empty flags count rounds.
   local function ring(release, acquire)
     local lines = support.recorder()
     local A = cute.zeros({32, 7}, cute.i32)

@@ -89,8 +89,9 @@ local function follow(lines, r, first, advice)
   return out
 end
 
--- {name, body, "line line2 kind way" (relative to the body), message up to its
--- element, options}; more: the fault that is reported and repaired after it.
+-- {name, body, "line line2 kind path" (lines relative to the body), message up
+-- to its element, options}; options.more: the fault that is reported and
+-- repaired next.
 local RAW = "read of an element that another warp writes, with no barrier "
   .. "between the two lines"
 local RAW_IN = "read of an element that another warp writes, with no barrier "

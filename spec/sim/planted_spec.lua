@@ -30,7 +30,7 @@ describe("a GEMM of Hopper's parts in which #long", function()
     local what, changes, where = table.unpack(fault)
     it(what .. " is reported", function()
       local gemm, texts = planted.kernel(changes)
-      -- spec/fuzz/hopper.lua runs it in all
+      -- spec/fuzz/hopper.lua runs the fault in all configurations
       local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
@@ -150,7 +150,7 @@ local function consume(pipe, sA, sB, tCgC, k_tiles)
   cute.autovec_copy(acc, tCgC)
 end
 
--- C = A B^T by mma.sync; o: options of the pipeline.
+-- Computes C = A B^T by mma.sync; o: options of the pipeline.
 local function by_threads(o)
   return cute.kernel("gemm", function(tA, cA, tB, cB, mC)
     local bm, bn = arch.block_idx()
@@ -209,7 +209,7 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    local o = {cluster = {1, 1}, group = WARPS}  -- there are no other blocks
+    local o = {cluster = {1, 1}, group = WARPS}  -- runs one block per cluster
     assert.is_true(multiply(o, 1).ok)
   end)
 

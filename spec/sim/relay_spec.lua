@@ -15,7 +15,7 @@ local gpu = arch.fence_acq_rel_gpu
 local function line() return debug.getinfo(2, "l").currentline end
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
--- The report of f with zeros of these lengths as arguments.
+-- Returns the report of f with zeros of these lengths as arguments.
 local function launch(opts, f, sizes)
   local args = {}
   for i, n in ipairs(sizes) do args[i] = zeros(n, opts.dtype) end
@@ -26,8 +26,8 @@ local function launch(opts, f, sizes)
   return support.report(call:launch(all)), args
 end
 
--- The reports of each seed, "kind line line2", and the number of seeds with
--- one.
+-- Returns the reports of each seed, "kind line line2", and the number of seeds
+-- with a report.
 local function found(f, sizes, opts)
   local list, some = {}, 0
   for seed = 1, SEEDS do
@@ -163,7 +163,7 @@ describe("a hand-over between blocks", function()
     broken {wait = function(f) poll(f.iterator, RLX) end}
     local text, some, want = handover {publish = function(f)
       arch.store(f.iterator, 1, {sem = "release", scope = "cluster"})
-    end}  -- nor is that store strong
+    end}  -- that store is not strong, either
     assert.matches("^block%-race %d+ %d+, " .. want:gsub("%-", "%%-") .. "$",
                    text)
     assert.equal(SEEDS, some)
@@ -335,8 +335,8 @@ describe("a barrier over all blocks", function()
     end
   end)
 
-  -- Barriers of several rounds. own: every thread polls; otherwise the first
-  -- one.
+  -- Runs grid barriers of several rounds. own: every thread polls; otherwise
+  -- only the first thread polls.
   local function rounds(wait, own)
     return function(count, x, y)
       local t, b, n = arch.thread_idx(), arch.block_idx(), arch.grid_dim()
@@ -394,7 +394,7 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold #long", function()
-    local function held(count, y)  -- two fit in an SM's shared memory
+    local function held(count, y)  -- two blocks fit in an SM's shared memory
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0
       kernel(count, y)
@@ -436,7 +436,7 @@ describe("what blocks compute together", function()
 end)
 
 describe("accesses with an order, of two blocks", function()
-  -- In any order: each access needs a scope that includes the other block.
+  -- Both accesses, in either order, need a scope that includes the other block.
   local WIDTH = {cta = 1, cluster = 2, gpu = 3, sys = 4}
   for _, cluster in ipairs {1, 2} do
     it("race where one is for its own block, clusters of " .. cluster,
@@ -478,7 +478,7 @@ end)
 local GPU = {sem = "relaxed", scope = "gpu"}
 local function add(p, how) arch.atomic_add(p, 1, how) end
 
--- Block 1 executes that, block 0 adds.
+-- Returns the report: block 1 executes f, block 0 adds to the same counters.
 local function report(f, cluster, used, seed)
   return support.report(cute.kernel("k", function(x, y)
     cute.when(arch.thread_idx():eq(0), function()
@@ -504,7 +504,7 @@ describe("an access that is weaker than other blocks' atomics", function()
     function(p) add(p, CTA) end,
     function(p) first(p)[0] = 5 end,
   }
-  local AROUND = {  -- other accesses by the same thread
+  local AROUND = {  -- code around the access: other accesses by the same thread
     function(p, weak) weak(p) end,
     function(p, weak) weak(p) add(p, GPU) end,
     function(p, weak) weak(p) arch.store(p, 3, GPU) end,

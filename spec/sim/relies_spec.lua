@@ -1,7 +1,7 @@
--- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for a
--- warpgroup's MMA covers only the warp that executes it, reads and a copy that
--- overwrites their data are in two proxies, loads complete at their mbarriers.
--- With `strict` each is a fault. Behaviour that PTX guarantees has no note.
+-- Notes on behaviour that GPUs have and PTX does not guarantee. A wait for an
+-- MMA covers only the warp that waits. Threads read through one proxy, copies
+-- write through another. Loads complete at their mbarriers. With `strict` each
+-- note is a fault. Behaviour that PTX guarantees has no note.
 local cute = require "cute"
 local ours = require "spec.ours"
 local support = require "spec.support"
@@ -46,7 +46,7 @@ local function notes(want, launch)
   end
 end
 
--- The same with `check`; also checks the verdict with `strict`.
+-- Checks the same notes by `check`, and the verdict with `strict`.
 local function checks(want, call, opts)
   local function launch(more)
     local own = {device = DEVICE}
@@ -190,7 +190,7 @@ describe("a warp's wait_group", function()
     it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
-      launch {grid = 1, device = DEVICE}  -- traced: the lines are known
+      launch {grid = 1, device = DEVICE}  -- now the lines are known
       local want = o.told and {("write after a read by wgmma, ordered after "
         .. "one warp's wait_group but not after that of warp %d: element ")
         :format(o.told), at.store or at.write, at.read, "PTX orders only this "
@@ -214,8 +214,8 @@ end)
 
 -- ---- reads, and what a copy writes over them ----
 
--- Loads tile 0 by TMA, and threads of 4 warps read it; after that warp 4, or a
--- reader, loads tile 1 over it.
+-- Loads tile 0 by TMA, and threads of 4 warps read it. Then warp 4, or a
+-- reader, loads tile 1 into the same memory.
 local function again(o)
   local layout = cute.make_layout({32, 16}, {16, 1})
   local load, cX = cpasync.make_tiled_tma_atom(
@@ -511,7 +511,7 @@ it("kernels of this repository rely only on PTX #long", function()
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do
       assert.is_nil(k.wrong({300, 144, 320}, i))
-      assert.is_nil(k.wrong({256, 256, 448}, 1))  -- the rung itself
+      assert.is_nil(k.wrong({256, 256, 448}, 1))  -- the kernel of the ladder
     end
   end)
   words.tell = tell

@@ -25,7 +25,8 @@ end
 
 local function line() return debug.getinfo(2, "l").currentline end
 
--- The faults of a report as "kind line line2: message", in order of detection.
+-- Returns a report's faults as "kind line line2: message", first detected
+-- first.
 local function faults(report, base)
   local out = {}
   for i, r in ipairs(report.reports) do
@@ -504,7 +505,7 @@ describe("order", function()
       a[tid] = cute.where(tid:eq(3), 0, q)
       cute.when(tid:ne(3), function() a[tid] = a[tid] + q end)
     end))
-    clean(run({block = 32}, function(a, n)  -- the whole block at once
+    clean(run({block = 32}, function(a, n)  -- the whole block returns
       for k in cute.range(2) do
         local q = 7 // (k + n)
         cute.when(cute.gt(k, 0), function() a[arch.thread_idx()] = q end)
@@ -791,8 +792,8 @@ describe("the whole of shared memory", function()
 end)
 
 describe("a NaN as an integer", function()
-  -- PTX: only the top bit from f64 and to 64 bits, else 0. Below 32 bits CUDA C
-  -- clamps the i32 result.
+  -- PTX converts an f64 NaN, and any NaN to 64 bits, to the top bit alone;
+  -- other NaNs to 0. Below 32 bits CUDA C clamps the i32 result.
   local MIN = math.mininteger
   local FROM = {
     f64 = {i8 = -128, i16 = -32768, i32 = -(1 << 31), i64 = MIN, u8 = 0,
@@ -813,8 +814,9 @@ describe("a NaN as an integer", function()
 end)
 
 describe("a NaN of f32 arithmetic", function()
-  -- PTX: 0x7fffffff, whatever the operands' NaNs are; negation, selection and
-  -- moves keep them. In one lane and in all, alone and as constants.
+  -- A NaN result is 0x7fffffff in PTX, whatever NaNs the operands are.
+  -- Negation, selection and moves keep NaNs. Tested in one lane and in all, and
+  -- with constants.
   local OPS = {
     add = function(a, b) return a + b end,
     sub = function(a, b) return b - a end,

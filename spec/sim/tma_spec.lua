@@ -10,8 +10,9 @@ local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local TILE = {32, 16}  -- of f32: 2048 bytes
 
--- The report of a launch of f(it) with tile 0 of a tensor, which two CTAs share
--- in a multicast. it: atom, ts, tg, bar, s, out, tid. shift: of tile 0.
+-- Returns the report of a launch of f(it) with tile 0 of a tensor, which two
+-- CTAs share in a multicast. it: atom, ts, tg, bar, s, out, tid. shift: tile
+-- 0's.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -87,7 +88,7 @@ local function multicast(mask)
   end
 end
 
--- The line of this file with the nth occurrence of a text.
+-- Returns the line of this file with the nth occurrence of a text.
 local function line(text, n)
   local k = 0
   for l in io.lines "spec/sim/tma_spec.lua" do
@@ -163,7 +164,7 @@ local MISTAKES = {
    "cute.copy(x.atom, x.tg(_, 0), x.ts, {tma_bar_ptr = x.bar,"},
 }
 
--- Reports whether it is one of the report's faults.
+-- Reports whether the case is one of the report's faults.
 local function found(r, case)
   for _, f in ipairs(r.reports) do
     if f.kind == case[4] and f.message:find(case[5], 1, true) then

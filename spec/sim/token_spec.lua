@@ -46,7 +46,7 @@ local WAYS = {
   end,
 }
 
--- The kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
+-- Returns the kinds of fault of f(bar, t), with two mbarriers of 32 arrivals.
 local function faults(f)
   local r = support.report(cute.kernel("k", function()
     local bar, t = arch.alloc_smem(cute.i64, 2), arch.thread_idx()
@@ -154,7 +154,7 @@ describe("tokens of mbarriers", function()
       end), name)
     end
     assert.equal(FOREIGN:format(1), faults(function(b, _, arrive)
-      arch.mbarrier_wait(b + 1, arrive(b))  -- nothing arrives there
+      arch.mbarrier_wait(b + 1, arrive(b))  -- nothing arrives at b + 1
     end))
   end)
 end)

@@ -14,14 +14,14 @@ local function report(f, o, ...)
   return support.report(cute.kernel("k", f)(...):launch(launch))
 end
 
--- Returns the missing part and the text; nil: no report.
+-- Returns the missing part (nil without a report), and the report's text.
 local function lack(...)
   local r = report(...)
   if r.ok then return nil, tostring(r) end
   return ("%s %s"):format(r.reports[1].kind, r.reports[1].lack), tostring(r)
 end
 
--- Two warpgroups multiply from A, which all threads fill again.
+-- Two warpgroups multiply from A, then all threads fill A again.
 local function products(wait)
   local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
   local whole = cute.tile_to_shape(atom, {128, 64})
@@ -104,9 +104,9 @@ describe("advice on waits for groups", function()
     assert.matches("its own threads waited for it; put sync_threads", text)
     assert.is_nil(text:find "wait_group")
     local seen = 0
-    for seed = 1, 8 do  -- in some runs the wait is still to come
+    for seed = 1, 8 do  -- the wait may come after the write
       what, text = stores(function(tid)
-        arch.sync_threads()  -- started, but not complete
+        arch.sync_threads()  -- the store started, but is not complete
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
       end, seed)
       assert.matches("^race ", what)

@@ -43,7 +43,7 @@ function Program:name(letter)
   return letter .. self.names
 end
 
--- The mask of an operation as text, the target of its result, and its change.
+-- Returns an operation's mask as text, its result's target, the mask's change.
 function Program:mask(m)
   if self.random(100) >= self.wrong then return m, "v" end
   local how = WRONG[1 + self.random(#WRONG)]
@@ -89,7 +89,7 @@ function KINDS:sync(m)
           line = self:line("arch.sync_warp(%s)", mask)}
 end
 
--- From the first lane of the mask, or from any lane.
+-- Adds a shuffle from the first lane of the mask, or from any lane.
 function KINDS:shuffle(m)
   local mask, to, bent = self:mask(m)
   local how, by, width = "idx", "first", 32
@@ -130,7 +130,7 @@ function KINDS:branch(m, depth)
   return node
 end
 
--- As often as the lane's own value says.
+-- Adds a loop with a number of iterations that the lane's value determines.
 function KINDS:loop(m, depth)
   local n, live = self:name "n", self:name "m"
   self:line("local %s = v & 3", n)
@@ -154,7 +154,7 @@ end
 local LEAVES = {"step", "step", "vote", "redux", "match", "sync", "shuffle"}
 local TREES = {"branch", "branch", "loop", "group"}
 
--- A group contains no branch: its lanes would not reach one place.
+-- Adds a block. A group contains no branch, which would separate its lanes.
 function Program:block(m, depth, flat)
   local list = {}
   for i = 1, 2 + self.random(2) do
@@ -180,7 +180,7 @@ local function make(seed, wrong)
 end
 
 ---------------------------------------------------------------------------
--- One warp of it, one lane at a time
+-- One warp of a program, one lane at a time
 ---------------------------------------------------------------------------
 
 local function i32(x)
@@ -290,7 +290,7 @@ function RUN:match(node, lanes)
   end)
 end
 
--- CUDA's definition, in segments of `width` lanes.
+-- Returns a shuffle's source lane as CUDA defines it, in segments of `width`.
 local function source(node, l, mask)
   local w, by = node.width, node.by
   local base = l // w * w
@@ -371,7 +371,7 @@ end
 
 ---------------------------------------------------------------------------
 
--- The expected reports and results of a program, and the simulator's.
+-- Returns a program's expected reports and results, and the simulator's.
 local function both(seed, wrong, threads)
   local p, random = make(seed, wrong), generator(seed + 77)
   local text = table.concat(p.text, "\n")

@@ -69,8 +69,8 @@ local function launch(f, opts)
   {block = opts.block or 128, device = "sim:sm_90a", seed = opts.seed})
 end
 
--- Asserts the report in each of a few schedules: its message, and both lines'
--- distance.
+-- Asserts the first report in each of three schedules: its kind, a part of its
+-- message, and that it has a line.
 local function told(kind, text, f, opts)
   for seed = 1, 3 do
     opts = opts or {}
@@ -90,7 +90,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- read: free again
+      t.fill(0, 2)             -- its reads are complete
       warpgroup.wait_group(0)
       t.store()
     end))
@@ -116,7 +116,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(1, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", " after a ", function(t)   -- by the other warpgroup
+    told("race", " after a ", function(t)   -- the other warpgroup writes
       t.fill(0)
       t.ready()
       cute.when(t.tid:lt(128), function()
@@ -200,7 +200,7 @@ end)
 -- ---- a ring of mbarriers: a warpgroup fills, another multiplies ----
 
 local STAGES, TILES = 3, 7
--- Omitted, or done too early, by name: full, empty, fence, early.
+-- bug: the omitted step (full, empty, fence), or early: freed too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})

@@ -11,7 +11,7 @@ local TYPES = {
   [64] = {"i64", "u64", "f64"},
 }
 
--- A warp's tile: 8 rows of 4 threads that hold `words` 32-bit words each;
+-- Returns a warp's tile: 8 rows of 4 threads with `words` 32-bit words each;
 -- column by column for transposed matrices.
 local function tile_of(name, bits, words)
   local n = words * 32 // bits

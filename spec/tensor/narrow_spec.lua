@@ -10,7 +10,7 @@ local all = cute._
 local N, THREADS = 24, 4  -- words in and out; threads
 local ARCHS = {"sm_80", "sm_100a"}
 
--- Packed little-endian elements of a host tensor, n bytes.
+-- Returns packed little-endian elements of a host tensor, n bytes.
 local function packed(t, count, bytes)
   local bits, out, acc, have = t.dtype.bits, {}, 0, 0
   for i = 0, count - 1 do
@@ -53,7 +53,7 @@ local function same_on_gpu(func, i, f, o, g)
   return i, f, o, g, count
 end
 
--- Runs f(i, f, o, g) on words of dtype (i, o) and f32, on both.
+-- Runs f(i, f, o, g) on words of dtype (i, o) and f32: simulator and host text.
 local function both(dtype, ctype, func, seed)
   local count = N * 32 // dtype.bits
   local i, o = cute.zeros({count}, dtype), cute.zeros({count}, dtype)

@@ -8,8 +8,8 @@ local _ = cute._
 
 local g = setmetatable({state = 77}, random.Gen)
 
--- A fragment's layout: extents whose product is at most 24, strides in any
--- order, sometimes with gaps.
+-- Returns a fragment's layout: extents whose product is at most 24, strides in
+-- any order, sometimes with gaps.
 local function layout()
   local shape, n = {}, 1
   for k = 1, g:r(3) do
@@ -26,15 +26,15 @@ local function layout()
   return shape, stride
 end
 
--- Integers that every type can hold, by lane and number.
+-- Returns integers that every type can hold, by lane and number.
 local function value(lane, k) return (lane * 7 + k * 3) % 100 end
 
 local TYPES = {"i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32",
                "i64", "f64"}
 
--- One case: writes and reads, at constant or traced coordinates, of a fragment
--- that each lane owns. Compares the kernel's log with plain tables for lane
--- `t`.
+-- Makes one case: writes and reads, at constant or traced coordinates, of a
+-- fragment that each lane owns. For lane `t`, plain tables give the kernel's
+-- log.
 local function case()
   local shape, stride = layout()
   local c = {shape = shape, stride = stride, type = g:pick(TYPES), steps = {}}
@@ -48,7 +48,7 @@ local function case()
   return c
 end
 
--- A step's coordinate in lane t: numbers, or computed from a traced t.
+-- Returns a step's coordinate in lane t, as numbers or from a traced t.
 local function coordinate(step, t)
   local at = {}
   for i, c in ipairs(step.coord) do
@@ -63,7 +63,8 @@ local function offset(c, at)
   return o
 end
 
--- The results of lane t's reads, and the fragment's elements afterwards.
+-- Returns the results of lane t's reads, and the fragment's elements
+-- afterwards.
 local function oracle(c, t)
   local r, log = {}, {}
   local function each(f, k, at)

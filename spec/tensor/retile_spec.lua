@@ -1,6 +1,6 @@
--- Accumulators of a whole tile in the order of a copy that moves a part of it:
--- make_tiled_copy_S of make_tiled_copy_C_atom, and retile. Each element is
--- traced to its destination by its coordinate.
+-- make_tiled_copy_S of make_tiled_copy_C_atom, and retile, put the accumulators
+-- of a tile into the order of a copy that moves a part of the tile. Each
+-- element encodes its coordinate, which the destination must have.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
@@ -9,8 +9,8 @@ local warpgroup = cute.nvgpu.warpgroup
 
 local function value(m, n) return (m * 7 + n * 13) % 251 end
 
--- The accumulators of tile (M,N), of c.groups warpgroups and an MMA of c.n
--- columns, are copied through shared memory, c.epi elements at a time.
+-- Copies the accumulators of tile (M,N), of c.groups warpgroups and an MMA of
+-- c.n columns, through shared memory, c.epi elements at a time.
 local function leave(c)
   local M, N, threads = c.tile[1], c.tile[2], 128 * c.groups
   local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op("f16", "f32",

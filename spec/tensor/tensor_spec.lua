@@ -3,7 +3,7 @@ local support = require "spec.support"
 local _, X = cute._, cute.X
 local message, raises = support.message, support.raises
 
--- A host tensor of integers: the element at offset k is k.
+-- Returns a host tensor of integers: the element at offset k is k.
 local function counting(layout, dtype)
   local t = cute.zeros(cute.cosize(layout), dtype or cute.i32)
   for k = 0, cute.cosize(layout) - 1 do t[k] = k end
@@ -358,7 +358,7 @@ local function ir(f, ...)
   return cute.kernel("k", f)(...):trace({block = 32}).ir
 end
 
--- The widths of all moves of a kernel in bits: {[bits] = count}.
+-- Returns the widths of all moves of a kernel in bits: {[bits] = count}.
 local function moves(f, ...)
   local out = {}
   for bits in ir(f, ...):gmatch "copy (%d+) bits" do
@@ -384,15 +384,15 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- the same order on both sides, whichever it is
+    -- both sides have the same order of elements, row-major or nested
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
       L({4, {2, 4}}, {8, {4, 1}})))
-    -- different orders: element by element
+    -- sides with different orders are copied element by element
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- pairs, as in the accumulators of an MMA
+    -- pairs of elements, as in the accumulators of an MMA
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
     -- a row of odd length misaligns the next one
@@ -495,7 +495,7 @@ describe("copies of traced tensors", function()
       seed = (seed * 1103515245 + 12345) % 2147483648
       return seed // 65536 % n
     end
-    -- strides of a layout of these extents in a random order, padded
+    -- Returns padded strides for these extents, in a random order.
     local function strides(extents)
       local order, out, cur = {}, {}, 1
       for i = 1, #extents do table.insert(order, 1 + rnd(i), i) end

@@ -17,7 +17,7 @@ local function trace(f, ...)
   return cute.kernel("k", f)(...):trace {block = 128}
 end
 
--- Element (i,j) as x[i][j], read once.
+-- Returns the elements: (i,j) as x[i][j], each read once.
 local function rows(t, M, N)
   local x = {}
   for i = 0, M - 1 do
@@ -409,7 +409,7 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Asserts that the parts of all threads cover the inside once, in place.
+    -- Asserts that the threads' partitions cover the tensor's inside once.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)
@@ -481,8 +481,8 @@ describe("copy", function()
   end)
 end)
 
--- D = A B + C through shared memory, ldmatrix (or plain loads), the MMA and,
--- optionally, stmatrix; A (M,K) and B (N,K) with the given majors.
+-- Computes D = A B + C through shared memory, ldmatrix (or plain loads), the
+-- MMA and, optionally, stmatrix; A (M,K) and B (N,K) have the given majors.
 local function through_shared(opt)
   local M, N, K = 64, 64, 32
   local A = tensor({M, K}, opt.type, function(i) return i * 7 % 5 - 2 end)

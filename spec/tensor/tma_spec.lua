@@ -15,7 +15,7 @@ local function matrix(m, n, dtype, order)
     cute.make_layout({m, n}, order or cute.LayoutRight))
 end
 
--- The canonical layout of rows of 128 bytes.
+-- Returns the canonical layout of rows of 128 bytes.
 local function sw128(bm, bk, stages)
   local atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0,
     cute.make_layout({8, 64}, {64, 1}))
@@ -165,7 +165,7 @@ local CASES = {
    ""},
 }
 
--- A kernel that applies f to tile 0 of a matrix, in stages of shared memory.
+-- Returns a kernel that applies f to tile 0 of a matrix, in stages of smem.
 local function kernel_of(f)
   return cute.kernel("k", function(atom, coords)
     local s = cute.make_smem_tensor(cute.bf16, sw128(128, 64, 2), 1024)
@@ -481,7 +481,7 @@ describe("a TMA copy", function()
       function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    -- ... are fetched into L2, shared, stored
+    -- im2col tiles are fetched into L2, shared by multicast, stored
     local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...

@@ -21,8 +21,8 @@ end
 describe("tilers", function()
   local T = numbered(L "(8,12):(12,1)")
 
-  -- By definition: element (x..., y...) of the division is element tile(x) +
-  -- rest(y) of each mode.
+  -- Computes by definition: element (x..., y...) of the division is element
+  -- tile(x) + rest(y) of each mode.
   local function oracle(tiles, coord, inner)
     local modes = {}
     for m, tile in ipairs(tiles) do
@@ -229,7 +229,7 @@ describe("the iterator of a swizzled tensor", function()
   local raw = cute.zeros({512}, cute.i32)
   for i = 0, 511 do raw[i] = i end
 
-  -- A swizzled tensor of 16 x 16 over raw.
+  -- Returns a swizzled tensor of 16 x 16 over raw.
   local function swizzled()
     local sw = cute.make_swizzle(R(1, 3), R(0, 2), R(3, 4))
     local stride = R(2) == 1 and {16, 1} or {1, 16}
@@ -243,14 +243,14 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      for _ = 1, R(0, 2) do  -- tiles of a tile: the swizzle remains, in part
+      for _ = 1, R(0, 2) do  -- nested tiles, still partly swizzled
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
         if cute.size(v, 0) < 16 then break end
         v = cute.local_tile(v, {n, n}, c)
         at = at + (c[1] * stride[1] + c[2] * stride[2]) * n
       end
-      if R(2) == 1 then  -- and a row of it
+      if R(2) == 1 then  -- takes a row of the tile
         local i = R(0, cute.size(v, 0) - 1)
         if i == 0 or v.layout.is_composed then
           v, at = v(i, ANY), at + i * stride[1]

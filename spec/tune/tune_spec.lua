@@ -314,7 +314,7 @@ describe("cutelua tune", function()
       inside = inside + (math.abs(s.want) < 127 and 1 or 0)
     end
     assert.is_true(inside > 2, inside)
-    -- half of K is not the whole
+    -- a product over half of K is not the product
     local function half(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -691,7 +691,7 @@ describe("tuned tables", function()
     assert.equal("", err)
     assert.equal(("256\t%s\tmeasured\n512\t%s\tmeasured\n"):format(names[5],
       names[6]), out)
-    -- not for sums that another type stores
+    -- measured rows do not apply to sums that are stored as another type
     out = explained(of(rows), "256", nil, "f16 f16 f32 tn row")
     assert.matches("by rule", out, 1, true)
   end)

@@ -134,7 +134,8 @@ class Browser {
     await this.send("Emulation.setEmulatedMedia", {features: [
       {name: "prefers-color-scheme", value: dark ? "dark" : "light"}]});
     if (url) {
-      // Another fragment of the same page would not load a page.
+      // Goes to about:blank first: a new fragment alone would not load the
+      // page.
       for (const to of ["about:blank", url]) {
         const loaded = new Promise(f => { this.loaded = f; });
         await this.send("Page.navigate", {url: to});

@@ -184,7 +184,7 @@ describe("the source beside its results", function()
       {url = PAGE, script = TIMELINE}, {url = PAGE, script = READ},
       {url = PAGE, script = READ, dark = true},
       {url = PAGE, script = READ, width = 390},
-      {url = PAGE, script = LIGHTS}}  -- this leaves a draft
+      {url = PAGE, script = LIGHTS}}  -- this step leaves a draft
     for i, step in ipairs(browser.drive(steps)) do
       assert.same({}, step.errors)
       found[i] = step.value

@@ -32,7 +32,7 @@ local function solution(lesson, name)
     learn.lesson(lesson).exercises[name].solution)
 end
 
--- A wrong answer, hints, the solution shown, a right answer.
+-- Gives a wrong answer, shows hints and the solution, gives the right answer.
 local function exercise(lesson, name)
   return {name = name, script = ([[
     workshop.lesson("%s");

@@ -11,7 +11,7 @@ local function scripts()
   return list
 end
 
--- The files are sent first.
+-- Runs a list of scripts under node; sends the files first.
 local function under_node(list, all)
   local asks = {{engine = {seconds = 60}}}
   for _, path in ipairs(list) do

@@ -6,7 +6,7 @@ local lib = require "cutelua.bench.lessonlib"
 
 local told, report = {}, lib.report
 
--- Fields that do not follow from the launch alone: the time, the kernel itself.
+-- Fields that may differ between equal launches: the time, the kernel object.
 local OTHER = {seconds = true, program = true}
 
 local function ordered(a, b)

@@ -130,7 +130,7 @@ misuse.list = {
   run(CUTE .. 'print(cute.device "gpu")', {out = "nil\tthe workshop has the "
     .. "simulator alone: a page cannot reach a GPU [no-gpu]\n"}),
 
-  -- the prompt and the rest
+  -- the prompt and other requests
   ask("prompt", {text = "x +", unfinished = true}),
   ask("prompt", {text = "y.z", line = 1,
     says = "attempt to index a nil value (global 'y')"}),

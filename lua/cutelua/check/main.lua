@@ -161,7 +161,7 @@ function Session:late()
   error(self.stop, 0)
 end
 
-local MOST = 16  -- contents of integer tensors to check a launch with
+local MOST = 16  -- most integer contents with which a launch is checked
 local INTEGER = "^[iu]%d"
 
 -- Returns a key of the properties by which launches are checked separately, and
@@ -194,7 +194,7 @@ end
 
 function Session:tell(verdict)
   for _, note in ipairs(verdict.notes or {}) do
-    -- so that the launch does not print it again
+    -- marks the note as printed, so that the launch does not print it
     simreport.new_note(verdict.kernel, note)
   end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
@@ -257,7 +257,7 @@ function Session:watch(program, launch)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
   if self.opt.save and v.schedule then self:save(v) end
-  error(self.stop, 0)  -- the rest is of no use
+  error(self.stop, 0)  -- stops the script after a bug
 end
 
 function Session:count(verdict)
@@ -305,7 +305,7 @@ function Session:attempt(size, f)
   if ok or why == self.stop then self:count(one.verdict) end
 end
 
--- The verdict of a lesson's reference on its results.
+-- The class of verdicts that compare a lesson's results with its reference.
 local Verified = {}
 Verified.__index = Verified
 

@@ -139,7 +139,7 @@ end
 -- LaTeX
 ---------------------------------------------------------------------------
 
--- Sets the user's own fills: of an offset, or of a thread and a value.
+-- Sets the fill colours that the user chose by offset, or by thread and value.
 local function paint(panel, color)
   if not color then return end
   panel.fill = {}

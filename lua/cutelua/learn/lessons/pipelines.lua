@@ -20,8 +20,8 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns the number of tiles in flight while others are multiplied, at all
--- MMAs of a warp except one tile's. A debugger steps through k(A, B, C).
+-- Returns how many tiles are in flight, at least, at the MMAs of a warp,
+-- without counting the MMAs of one tile. A debugger steps through k(A, B, C).
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

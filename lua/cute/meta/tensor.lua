@@ -677,26 +677,26 @@ function Vector:eq(other) end
 ---@return cute.Vector
 function Vector:ne(other) end
 
----Reports, element by element, whether it is less than other. Returns a vector
----of booleans.
+---Compares each element: true where it is less than other. Returns a vector of
+---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:lt(other) end
 
----Reports, element by element, whether it is at most other. Returns a vector of
+---Compares each element: true where it is at most other. Returns a vector of
 ---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:le(other) end
 
----Reports, element by element, whether it is greater than other. Returns a
----vector of booleans.
+---Compares each element: true where it is greater than other. Returns a vector
+---of booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:gt(other) end
 
----Reports, element by element, whether it is at least other. Returns a vector
----of booleans.
+---Compares each element: true where it is at least other. Returns a vector of
+---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:ge(other) end

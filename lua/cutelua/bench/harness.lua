@@ -204,7 +204,8 @@ local function look_at(p, i, each)
   return elements
 end
 
--- Returns the pieces to check: all, or the first, the last, and others.
+-- Returns the pieces to check: all of them, or the first, the last, and some
+-- others.
 local function chosen(total, each, look)
   local n = math.max(2, math.ceil(look / math.max(each, 1)))
   local list = {}
@@ -329,7 +330,8 @@ local function prepare(p, make, device, o)
   return runs
 end
 
--- Returns the lesson's kernel and those for comparison, or all rungs.
+-- Returns the contestants: the lesson's kernel and the kernels for comparison,
+-- or all rungs.
 local function contestants(spec, name)
   if spec.rungs then return spec.rungs end
   return {{name = name, make = spec.make}, table.unpack(spec.compare or {})}

@@ -202,8 +202,8 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Makes the extents arguments of the kernel: one kernel for all sizes that are
--- multiples of the tile, one for all others.
+--- Makes the extents arguments of the kernel. One kernel then serves all sizes
+-- that are multiples of the tile, and another one all other sizes.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end

@@ -32,8 +32,8 @@ function oracle.pieces(m, n)
 end
 
 --- Returns piece i of C (m,n) = A (m,k) B^T, as a list with field `at`. B (n,k)
--- begins at element `from(row)`. f(sum, row, column), if given, replaces each
--- sum.
+-- begins at element `from(row)`. If f is given, f(sum, row, column) takes the
+-- place of each sum.
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number

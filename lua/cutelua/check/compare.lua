@@ -171,7 +171,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the number of elements of a layout from byte `offset` on, and their
--- indices and coordinates; those of the buffer, where the layout is unknown.
+-- indices and coordinates; if the layout is unknown, of all elements of the
+-- buffer.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)

@@ -1,5 +1,6 @@
 --- Explores every schedule of a launch by simulator runs in a prescribed order
--- of turns. A turn is one scheduling step of a warp (core/sim/turns.h).
+-- of turns. A turn is one scheduling step of a warp or an agent
+-- (core/sim/turns.h).
 --
 -- A run reports which two turns could have been swapped, and the prefix of a
 -- schedule that swaps them. All schedules reached this way are run until no new
@@ -43,8 +44,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait decided whether a wait for another
--- phase follows. Then the exploration is not valid (core/sim/token.h).
+-- Reports whether the result of a try_wait decided about a wait other than the
+-- one that it was for. Then the exploration is not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end

@@ -219,8 +219,8 @@ function Session:replay(program, launch)
   return check.replay(program, launch, self.kept)
 end
 
--- Reports whether to check a launch: not twice, nor with an unlimited number of
--- integer contents.
+-- Reports whether to check a launch. It is checked only once, and with a
+-- limited number of different integer contents.
 function Session:wants(program, launch)
   local name = program.info.name
   self.names[name] = true

@@ -335,7 +335,7 @@ local function places(sites)
   return list
 end
 
--- Returns the sites without those of an operation.
+-- Returns all sites except the sites of an operation.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}
@@ -594,8 +594,8 @@ function Trial:changes(after, last)
   return first
 end
 
--- Adds alternatives of lower priority than `after` to a fix, for as long as the
--- search for the fix itself took.
+-- Adds alternatives of lower priority than `after` to a fix. The search for
+-- them may take as long as the search for the fix took.
 function Trial:alternatives(m, after, began)
   local now = os.clock()
   self.limit = math.min(self.limit, now + math.max(now - began, 0.2))

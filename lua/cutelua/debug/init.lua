@@ -265,8 +265,8 @@ function Session:delete(number)
 end
 
 --- Returns when an element last changed before here, and the writer, in the
--- form of session.at, with warp -1 for an asynchronous copy; nil where it did
--- not change.
+-- form of session.at, with warp -1 for an agent (asynchronous hardware such as
+-- TMA); nil where it did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)

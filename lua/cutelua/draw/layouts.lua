@@ -332,9 +332,9 @@ end
 -- Most threads and values kept per cell in addition to the first.
 local HOLDERS = 16
 
--- Returns the first element of each thread, and the step of each value. For a
--- layout that is not composed their sum is the element, without a call for
--- each.
+-- Returns the first element of each thread, and the distance of each value from
+-- it. If the layout is not composed, their sum is the element, which saves a
+-- call per element.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end

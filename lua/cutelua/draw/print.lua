@@ -57,7 +57,7 @@ end
 
 local DIM, RED, OFF = "\27[2m", "\27[31m", "\27[0m"
 
--- Formats one element, with the same width for all of its kind.
+-- Formats one element, with the same width for all elements of a type.
 local function cell(v)
   if math.type(v) == "integer" then return (" %4d"):format(v) end
   if math.type(v) == "float" then return (" %10.2e"):format(v) end

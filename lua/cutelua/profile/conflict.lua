@@ -123,8 +123,9 @@ local function collision_text(c, list)
     list.bank, #list, table.concat(text, ", "))
 end
 
--- Returns the map's rows, passes by banks, with each lane in its first bank. It
--- shows the group with the collision; the others are similar.
+-- Returns the rows of a map of passes by banks, with each lane in its first
+-- bank. The map shows the group of lanes with the collision; other groups are
+-- similar.
 local function map_text(c, group)
   local out, head = {}, {}
   for bank = 0, BANKS - 1, 4 do head[#head + 1] = ("%2d      "):format(bank) end
@@ -251,7 +252,7 @@ local function tensor_panels(c, limit)
     local first = lane.at * 8 // bits
     for e = first, first + math.max(c.width * 8 // bits, 1) - 1 do
       local place = places[e]
-      if not place then return {} end  -- between the elements
+      if not place then return {} end  -- a gap between elements
       local slice = slices[place[1]]
       if not slice then
         slice = {number = place[1], name = place[1] > 0

@@ -314,8 +314,8 @@ local function members(head, word, env)
   end
 end
 
--- Returns options, where a field of an options table begins, to be followed by
--- " = ".
+-- Returns the options that may begin a field of an options table, each to be
+-- followed by " = ".
 local function options(head, word)
   if not head:find "[{,]%s*$" then return nil end
   local list = lex.tokens(head)

@@ -8,7 +8,7 @@ local show = require "cutelua.program.show"
 
 local timing = {}
 
-local SECONDS = 0.5     -- for all runs
+local SECONDS = 0.5     -- time of all runs
 local LEAST, MOST = 5, 1000  -- number of samples
 local SHORTEST = 1e-4   -- seconds of a sample: faster code runs many times
 -- seconds of a sample that ends with a GPU synchronisation

@@ -71,7 +71,7 @@ local function answer(c, head, body)
   c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
 end
 
--- Receives data on a connection; returns false after the peer closed it.
+-- Receives data on a connection; returns false when the connection has ended.
 local function hear(c, folder)
   local text = c.socket:receive()
   if not text then return false end
@@ -87,7 +87,8 @@ local function hear(c, folder)
   return true
 end
 
--- Sends as much as the peer accepts now; returns false when it is over.
+-- Sends as much as the peer accepts now; returns false when the connection has
+-- ended.
 local function tell(c)
   c.from = c.socket:offer(c.answer, c.from)
   if c.from and c.from > #c.answer then

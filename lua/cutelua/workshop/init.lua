@@ -9,7 +9,7 @@
 --             if something was launched, without drawn pictures and costs;
 --             page.left is the number of launches left out; pictures are
 --             those of cute.draw
---   prompt    {text =}: the same in the globals of the last run, or
+--   prompt    {text =}: as run, in the globals of the last run, or
 --             {unfinished = true}
 --   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
 --             estimate

@@ -3,8 +3,8 @@
 -- a name is missing (sign.added), and a row's module on the name's first use.
 local sign = require "cute.lang.signature"
 
--- Prefix, module, and signatures of the module's functions, or only their names
--- if the module guards them itself.
+-- Each row: prefix of the names, module, and signatures of the module's
+-- functions, or only their names if the module guards them itself.
 local FUNCTIONS = {
   {"cute.", "cutelua.doc", "doc(x?)"},
   {"cute.", "cutelua.debug", "debug(kernel: kernel, arguments...)"},
@@ -38,7 +38,7 @@ local FUNCTIONS = {
     conflicts() find_swizzle(name?) json() traffic()
     total(field: string, op?: string)]]},
 }
--- Prefix, name, module that is the field.
+-- Each row: prefix of the name, name, and the module that is its value.
 local MODULES = {{"cute.", "cli", "cutelua.program.cli"}}
 
 local workshop = {}

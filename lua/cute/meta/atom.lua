@@ -30,7 +30,8 @@ local Atom = {}
 ---@field value_type cute.DType type of the values
 ---@field layout_src_tv cute.Layout (thread,value) -> offset in the source
 ---@field layout_dst_tv cute.Layout (thread,value) -> offset in the destination
----@field layout_ref_tv cute.Layout the one of the two that tiles copies
+---@field layout_ref_tv cute.Layout source or destination layout: the one by
+---which copies are tiled
 
 ---Makes registers for a thread's part of A, for use by mma_atom_call.
 ---@param part cute.Tensor|cute.Layout from partition_A: (V,M,K)
@@ -61,13 +62,13 @@ function Atom:make_fragment_E(part) end
 ---@return cute.MmaAtom
 function cute.make_mma_atom(name) end
 
----Returns a copy atom for values of a type. A family given without <type>
----("UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS") takes the width in bits.
----"AutoVectorizingCopy" and "AutoVectorizingCopyWithAssumedAlignment<bits>"
----assume that traced pointers and strides have that alignment; "DefaultCopy"
----uses only the alignment that is known. level_prefetch_size ("size_64b",
----"size_128b", "size_256b") sets how much memory a load of global memory or a
----cp.async prefetches into L2.
+---Returns a copy atom for values of a type. For a name without its <type>
+---("UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS"), bits gives the width of one
+---copy. "AutoVectorizingCopy" and
+---"AutoVectorizingCopyWithAssumedAlignment<bits>" assume that traced pointers
+---and strides have that alignment; "DefaultCopy" uses only the alignment that
+---is known. level_prefetch_size ("size_64b", "size_128b", "size_256b") sets how
+---much memory a load of global memory or a cp.async prefetches into L2.
 ---
 ---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and
@@ -108,8 +109,9 @@ local TiledMma = {}
 ---@class cute.TiledCopy: cute.CopyAtom
 ---@field tiler_mn table the tile that all threads cover once
 ---@field layout_tv_tiled cute.Layout (thread,value) -> coordinate in the tile
----@field layout_src_tv_tiled cute.Layout the same for the source
----@field layout_dst_tv_tiled cute.Layout the same for the destination
+---@field layout_src_tv_tiled cute.Layout (thread,value) -> source coordinate
+---@field layout_dst_tv_tiled cute.Layout (thread,value) -> destination
+---coordinate
 local TiledCopy = {}
 
 ---Repeats an MMA atom over threads by a layout of atoms, and over values by a
@@ -168,8 +170,8 @@ function cute.make_tiled_copy_tv(atom, thr_layout, val_layout) end
 ---@return cute.TiledCopy
 function cute.make_cotiled_copy(atom, tv, data) end
 
----Makes a copy with the threads and values that hold A in an MMA, for loads of
----fragments.
+---Makes a tiled copy with the threads and values that hold A in an MMA. It
+---loads fragments.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -182,14 +184,14 @@ function cute.make_cotiled_copy(atom, tv, data) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_A(atom, mma) end
 
----Makes a copy with the threads and values that hold B in an MMA.
+---Makes a tiled copy with the threads and values that hold B in an MMA.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_B(atom, mma) end
 
----Makes a copy with the threads and values that hold C in an MMA, for stores of
----accumulators.
+---Makes a tiled copy with the threads and values that hold C in an MMA. It
+---stores accumulators.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
 ---     atom = cute.make_copy_atom("UniversalCopy", cute.f32, 64)
@@ -200,20 +202,22 @@ function cute.make_tiled_copy_B(atom, mma) end
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C(atom, mma) end
 
----Makes the smallest copy of C that the atom and the MMA share, for epilogues
----that work part by part.
+---Makes the smallest tiled copy that stores accumulators of the MMA with the
+---atom. Epilogues that store C part by part use it.
 ---@param atom cute.CopyAtom
 ---@param mma cute.TiledMma
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_C_atom(atom, mma) end
 
----Makes a copy with the threads and values of another copy's source.
+---Makes a tiled copy with the threads and values of another tiled copy's
+---source.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
 function cute.make_tiled_copy_S(atom, copy) end
 
----Makes a copy with the threads and values of another copy's destination.
+---Makes a tiled copy with the threads and values of another tiled copy's
+---destination.
 ---@param atom cute.CopyAtom
 ---@param copy cute.TiledCopy
 ---@return cute.TiledCopy
@@ -241,7 +245,7 @@ function TiledMma:get_slice(thread, ...) end
 function TiledMma:get_tile_size(mode) end
 
 ---Sets how the next products use their accumulators: `set("ACCUMULATE", false)`
----overwrites them. In a kernel.
+---overwrites them. Only kernels can call it.
 ---@param field string "ACCUMULATE", cute.nvgpu.warpgroup.Field.ACCUMULATE
 ---@param value boolean|cute.Value
 function TiledMma:set(field, value) end
@@ -284,17 +288,17 @@ function TiledMma:partition_C(t) end
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_E(t) end
 
----The shape (V,M,K,..) of a thread's part of an (M,K,..) shape.
+---Returns the shape (V,M,K,..) of a thread's part of an (M,K,..) shape.
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_A(shape) end
 
----The shape (V,N,K,..) of a thread's part of an (N,K,..) shape.
+---Returns the shape (V,N,K,..) of a thread's part of an (N,K,..) shape.
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_B(shape) end
 
----The shape (V,M,N,..) of a thread's part of an (M,N,..) shape.
+---Returns the shape (V,M,N,..) of a thread's part of an (M,N,..) shape.
 ---
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
@@ -303,7 +307,7 @@ function TiledMma:partition_shape_B(shape) end
 ---@return cute.Tuple
 function TiledMma:partition_shape_C(shape) end
 
----The shape of a thread's part of a sparse A's metadata.
+---Returns the shape of a thread's part of a sparse A's metadata.
 ---@param shape cute.Tuple
 ---@return cute.Tuple
 function TiledMma:partition_shape_E(shape) end
@@ -329,14 +333,14 @@ function TiledMma:partition_fragment_C(t) end
 ---@return cute.Tensor
 function TiledMma:partition_fragment_E(t) end
 
----Makes registers for a partition of A. For shared memory that wgmma reads,
----makes its descriptors instead.
+---Makes registers for a partition of A. If wgmma reads A from shared memory,
+---makes descriptors of that memory instead.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_A(part) end
 
----Makes registers for a partition of B. For shared memory that wgmma reads,
----makes its descriptors instead.
+---Makes registers for a partition of B. If wgmma reads B from shared memory,
+---makes descriptors of that memory instead.
 ---@param part cute.Tensor|cute.Layout
 ---@return cute.Tensor
 function TiledMma:make_fragment_B(part) end
@@ -452,9 +456,9 @@ function TiledCopy:tidfrg_D(layout) end
 -- Copies and products
 ---------------------------------------------------------------------------
 
----Copies tensors by an atom, over all modes after the first. Raises
----[bad-argument] for a memory space that the atom cannot read or write, and
----[misaligned] where the required alignment is not known.
+---Copies a tensor with an atom, which is repeated over all modes after the
+---first. Raises [bad-argument] for a memory space that the atom cannot read or
+---write, and [misaligned] where the required alignment is not known.
 ---
 ---     k = cute.kernel(function(x, y)
 ---       local atom = cute.make_copy_atom("UniversalCopy", cute.f32, 128)
@@ -523,16 +527,16 @@ function cute.basic_copy(src, dst) end
 ---@param dst cute.Tensor
 function cute.basic_copy_if(pred, src, dst) end
 
----Computes D = A * B + C by an MMA atom over (V,M,K) x (V,N,K) => (V,M,N),
----(V,M) x (V,N) => (V,M,N), (M,K) x (N,K) => (M,N), (M) x (N) => (M,N) or (V) x
----(V) => (V).
+---Computes D = A * B + C with an MMA atom. The modes of the operands are
+---(V,M,K) x (V,N,K) => (V,M,N), (V,M) x (V,N) => (V,M,N), (M,K) x (N,K) =>
+---(M,N), (M) x (N) => (M,N) or (V) x (V) => (V).
 ---
 ---Block-scaled atoms take {A, scales} and {B, scales}; sparse ones take {A,
 ---metadata} or {A, scales, metadata}. Scales and metadata are fragments
 ---(V,M,K), (V,N,K) with one 32-bit register in V. Byte k of lane 4r + j is the
 ---scale of block k of A's row r + 8 * (j % 2); for B, lane 4r holds row r.
----partition_E returns the metadata: 16 bits for four groups of a row, two bits
----an index.
+---partition_E returns the metadata: 16 bits for four groups of a row, with two
+---bits for each index.
 ---
 ---Atoms that use one byte for each value (SM120) take 6-bit and 4-bit values in
 ---fragments of u8: 6 bits from bit 0, 4 bits from bit 2.

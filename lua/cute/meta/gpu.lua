@@ -23,7 +23,7 @@ local Gpu = {}
 ---@return string?
 function Gpu:alive() end
 
----Allocates GPU memory: undefined and for `count` elements, or a copy of a host
+---Allocates GPU memory for `count` undefined elements, or for a copy of a host
 ---buffer.
 ---@param dtype cute.DType|string|cute.Buffer
 ---@param count? integer
@@ -33,7 +33,7 @@ function Gpu:buffer(dtype, count) end
 ---Captures the launches and copies of a function in a graph, as cute.graph
 ---does.
 ---@param f function
----@param stream? any the stream to record; launches may name it
+---@param stream? any the stream to record; launches in f may name it
 ---@return any graph
 function Gpu:capture(f, stream) end
 
@@ -52,14 +52,14 @@ function Gpu:cublas_version() end
 
 ---Prepares products of cublasLt and returns them in a list, one for each
 ---algorithm that its heuristics propose.
----@param options table as cublas, and scale_A, scale_B, fast_accum, bias,
+---@param options table those of cublas, and scale_A, scale_B, fast_accum, bias,
 ---epilogue = "relu" or "gelu", algos = 32, workspace = bytes
 ---@return cute.Blas[]
 function Gpu:cublaslt(options) end
 
 ---Returns the first proposal of cublasLt's heuristics for a problem: algorithm,
 ---tile, split, reduction and workspace.
----@param options table as cublaslt, with element types for A, B and D
+---@param options table those of cublaslt, with element types for A, B and D
 ---@return table
 function Gpu:cublaslt_first(options) end
 
@@ -182,7 +182,7 @@ function GpuLaunch:launch(stream) end
 ---@param stream? any
 function GpuLaunch:launch_n(n, stream) end
 
----Returns the number of its clusters that the GPU holds at a time.
+---Returns how many clusters of this launch the GPU can hold at the same time.
 ---@return integer
 function GpuLaunch:max_active_clusters() end
 

@@ -22,9 +22,9 @@ local cute = {}
 -- Layouts: making
 ---------------------------------------------------------------------------
 
----A function from coordinates to offsets; immutable. A call with a coordinate
----returns the offset; with `cute._` in it, the slice. `==` compares shapes and
----strides.
+---An immutable function from coordinates to offsets. A call with a coordinate
+---returns the offset. If the coordinate contains `cute._`, the call returns a
+---slice. `==` compares shapes and strides.
 ---
 ---     l = cute.layout "(8,(8,8)):(8,(1,64))"
 ---     l(3, 10)      --> 90
@@ -34,7 +34,7 @@ local cute = {}
 ---@field stride cute.Tuple its strides; none if values go through another
 ---layout
 ---@field offset cute.Tuple the offset of a composed layout, else 0
----@field swizzle cute.Swizzle? the swizzle, if it is the only left side
+---@field swizzle cute.Swizzle? the swizzle, if the left side is one swizzle
 ---@field inner cute.Swizzle|cute.Layout|function|nil left side, if composed
 ---@field outer cute.Layout right side if composed, else the layout itself
 ---@field is_composed boolean true if values go through a left side
@@ -212,7 +212,7 @@ function cute.make_layout_image_mask(layout, coord, mode) end
 ---@return cute.Int
 function cute.size(x, ...) end
 
----Returns the product of all leaves: cute.size under the tuples' name for it.
+---Returns the product of all leaves, as cute.size does.
 ---
 ---     cute.product({2, {3, 4}})  --> 24
 ---@param x any
@@ -270,7 +270,7 @@ function cute.cosize(x, ...) end
 ---@return cute.Tuple
 function cute.coshape(x, ...) end
 
----Returns zeros, nested as the values of the layout are.
+---Returns a tuple of zeros that is nested as the values of the layout are.
 ---
 ---     cute.coprofile(cute.layout "(4,8):(1@0,1@1)")  --> (0,0)
 ---@param layout cute.Shaped
@@ -341,8 +341,8 @@ function cute.crd2idx(coord, shape, stride) end
 ---@return cute.Tuple
 function cute.idx2crd(idx, shape, stride) end
 
----Returns the coordinate of the second shape with the same colexicographic
----index.
+---Converts a coordinate of one shape to the coordinate of another shape that
+---has the same colexicographic index.
 ---
 ---     cute.crd2crd(9, {4, 6}, {2, 12})  --> (1,4)
 ---@param coord cute.Coord
@@ -537,8 +537,9 @@ function cute.with_shape(layout, ...) end
 -- Layouts: algebra
 ---------------------------------------------------------------------------
 
----Simplifies to the fewest modes with the same function of 1-D coordinates;
----with a profile, at each of its terminals. For a shape, returns its size.
+---Simplifies a layout to the fewest modes that keep the offset of every 1-D
+---coordinate. With a profile, simplifies the part at each leaf of the profile
+---by itself. For a shape, returns its size.
 ---
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))")  --> 12:1
 ---     cute.coalesce(cute.layout "(2,(1,6)):(1,(6,2))", {1, 1})
@@ -557,12 +558,12 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----Sets the extent to 1 where the stride is 0; for a tuple, where the guide is
----0.
+---Sets each extent to 1 whose stride is 0. If x is a tuple, it holds the
+---strides, and t the extents.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
----@param t? cute.Tuple extents, where x are the strides
+---@param t? cute.Tuple extents, if x is a tuple of strides
 ---@return any
 function cute.filter_zeros(x, t) end
 
@@ -623,8 +624,8 @@ function cute.nullspace(layout) end
 ---@return cute.Layout
 function cute.layout_add(a, b) end
 
----Returns the common factors of two shapes as a layout of indices: both layouts
----are linear along each of its modes.
+---Returns the common factors of two shapes as a layout of indices. The layouts
+---of both shapes are linear along each mode of the result.
 ---
 ---     cute.greatest_common_domain({5, 3, 4}, {10, 6})  --> (5,2):(1,30)
 ---@param a cute.Tuple|cute.Shaped
@@ -654,7 +655,8 @@ function cute.max_common_layout(a, b) end
 ---@return integer
 function cute.max_common_vector(a, b) end
 
----Distributes n elements over the modes of a shape; returns indices into it.
+---Distributes n elements over the modes of a shape; returns a layout of indices
+---into the shape.
 ---
 ---     cute.domain_distribute({15, 14}, 6)  --> (3,2):(1,15)
 ---@param shape cute.Tuple|cute.Shaped

@@ -26,8 +26,8 @@ cute.absf = cute.abs
 
 cute.absi = cute.abs
 
----Returns the smallest argument; for tuples, the smallest leaf. In a kernel, a
----NaN and a number give the number.
+---Returns the smallest argument; for tuples, the smallest leaf. In a kernel,
+---the minimum of a NaN and a number is the number.
 ---
 ---     cute.min(3, 1.5)  --> 1.5
 ---     cute.min({2, {3, 4}})  --> 2
@@ -36,8 +36,8 @@ cute.absi = cute.abs
 ---@return any
 function cute.min(x, ...) end
 
----Returns the largest argument; for tuples, the largest leaf. In a kernel, a
----NaN and a number give the number.
+---Returns the largest argument; for tuples, the largest leaf. In a kernel, the
+---maximum of a NaN and a number is the number.
 ---
 ---     cute.max({2, {3, 4}})  --> 4
 ---@param x any
@@ -130,8 +130,8 @@ function cute.ge(a, b) end
 ---
 ---     cute.sqrt(4)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sqrt(x, opts) end
 
@@ -140,8 +140,8 @@ function cute.sqrt(x, opts) end
 ---
 ---     cute.rsqrt(4)  --> 0.5
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.rsqrt(x, opts) end
 
@@ -149,8 +149,8 @@ function cute.rsqrt(x, opts) end
 ---
 ---     cute.rcp(4)  --> 0.25
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.rcp(x, opts) end
 
@@ -159,8 +159,8 @@ function cute.rcp(x, opts) end
 ---
 ---     cute.exp(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.exp(x, opts) end
 
@@ -169,8 +169,8 @@ function cute.exp(x, opts) end
 ---
 ---     cute.exp2(3)  --> 8.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.exp2(x, opts) end
 
@@ -179,8 +179,8 @@ function cute.exp2(x, opts) end
 ---
 ---     cute.expm1(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.expm1(x, opts) end
 
@@ -189,8 +189,8 @@ function cute.expm1(x, opts) end
 ---
 ---     cute.log(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log(x, opts) end
 
@@ -199,8 +199,8 @@ function cute.log(x, opts) end
 ---
 ---     cute.log2(8)  --> 3.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log2(x, opts) end
 
@@ -209,8 +209,8 @@ function cute.log2(x, opts) end
 ---
 ---     cute.log10(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log10(x, opts) end
 
@@ -219,8 +219,8 @@ function cute.log10(x, opts) end
 ---
 ---     cute.log1p(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.log1p(x, opts) end
 
@@ -229,8 +229,8 @@ function cute.log1p(x, opts) end
 ---
 ---     cute.sin(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sin(x, opts) end
 
@@ -239,8 +239,8 @@ function cute.sin(x, opts) end
 ---
 ---     cute.cos(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cos(x, opts) end
 
@@ -249,8 +249,8 @@ function cute.cos(x, opts) end
 ---
 ---     cute.tan(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.tan(x, opts) end
 
@@ -259,8 +259,8 @@ function cute.tan(x, opts) end
 ---
 ---     cute.asin(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.asin(x, opts) end
 
@@ -269,8 +269,8 @@ function cute.asin(x, opts) end
 ---
 ---     cute.acos(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.acos(x, opts) end
 
@@ -279,8 +279,8 @@ function cute.acos(x, opts) end
 ---
 ---     cute.atan(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.atan(x, opts) end
 
@@ -289,8 +289,8 @@ function cute.atan(x, opts) end
 ---
 ---     cute.sinh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.sinh(x, opts) end
 
@@ -299,8 +299,8 @@ function cute.sinh(x, opts) end
 ---
 ---     cute.cosh(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cosh(x, opts) end
 
@@ -309,8 +309,8 @@ function cute.cosh(x, opts) end
 ---
 ---     cute.tanh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.tanh(x, opts) end
 
@@ -319,8 +319,8 @@ function cute.tanh(x, opts) end
 ---
 ---     cute.asinh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.asinh(x, opts) end
 
@@ -329,8 +329,8 @@ function cute.asinh(x, opts) end
 ---
 ---     cute.acosh(1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.acosh(x, opts) end
 
@@ -339,8 +339,8 @@ function cute.acosh(x, opts) end
 ---
 ---     cute.atanh(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.atanh(x, opts) end
 
@@ -349,8 +349,8 @@ function cute.atanh(x, opts) end
 ---
 ---     cute.erf(0)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.erf(x, opts) end
 
@@ -359,8 +359,8 @@ function cute.erf(x, opts) end
 ---
 ---     cute.erfc(0)  --> 1.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.erfc(x, opts) end
 
@@ -368,8 +368,8 @@ function cute.erfc(x, opts) end
 ---
 ---     cute.cbrt(8)  --> 2.0
 ---@param x number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32,
----whatever the option of the kernel
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations, whatever the option of the kernel
 ---@return number|cute.Value|cute.Vector
 function cute.cbrt(x, opts) end
 
@@ -378,7 +378,8 @@ function cute.cbrt(x, opts) end
 ---     cute.pow(2, 10)  --> 1024.0
 ---@param x number|cute.Value|cute.Vector
 ---@param y number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations
 ---@return number|cute.Value|cute.Vector
 function cute.pow(x, y, opts) end
 
@@ -388,7 +389,8 @@ function cute.pow(x, y, opts) end
 ---     cute.atan2(0, 1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector
 ---@param y number|cute.Value|cute.Vector
----@param opts? {fastmath: boolean} true: the hardware's approximations for f32
+---@param opts? {fastmath: boolean} true: use the hardware's f32
+---approximations
 ---@return number|cute.Value|cute.Vector
 function cute.atan2(x, y, opts) end
 

@@ -16,7 +16,7 @@ local cute = {}
 ---@field RELAXED string no ordering of other accesses
 ---@field ACQUIRE string later accesses stay after it
 ---@field RELEASE string earlier accesses stay before it
----@field ACQ_REL string both
+---@field ACQ_REL string both ACQUIRE and RELEASE
 
 ---The scope of a memory order: `scope` of cute.arch.load, store, atomics.
 ---@class cute.nvgpu.MemoryScope
@@ -142,8 +142,8 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field GMEM string in global memory
 ---@field SMEM string in shared memory, and copied from there
 
----The mode of a matrix that is contiguous. from_tensor returns that of a
----tensor; the objects have methods for operands and results.
+---The mode of a matrix that is contiguous. from_tensor returns the value for a
+---tensor. The values have methods for operands and results.
 ---@class cute.utils.LayoutEnum
 ---@field ROW_MAJOR cute.LayoutEnum last mode contiguous
 ---@field COL_MAJOR cute.LayoutEnum first mode contiguous

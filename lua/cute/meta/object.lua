@@ -65,9 +65,9 @@ local cute = {}
 -- Loops, branches, variables
 ---------------------------------------------------------------------------
 
----A traced scalar of a kernel. Operators append to the kernel. Comparisons are
----methods (`a:lt(b)`), since Lua's operators would need an answer at trace
----time.
+---A traced scalar of a kernel. Operators append an instruction to the kernel.
+---Comparisons are methods (`a:lt(b)`), since Lua's operators would need an
+---answer at trace time.
 ---@class cute.Value
 
 ---------------------------------------------------------------------------
@@ -95,10 +95,10 @@ local cute = {}
 ---The common interface of the barriers of cute.pipeline. A method that a
 ---barrier lacks raises an error.
 ---@class cute.pipeline.SyncObject
----@field arrive function records the arrival of this thread, or its agent
+---@field arrive function records the arrival of this thread or its warp
 ---@field wait function waits until all have arrived
----@field arrive_and_wait function both
----@field arrive_and_drop function arrives, and leaves the count of later phases
+---@field arrive_and_wait function arrives, then waits
+---@field arrive_and_drop function arrives, and is not counted in later phases
 ---@field get_barrier function returns the hardware barrier
 ---@field max function returns the largest number of stages
 

@@ -205,9 +205,10 @@ function cute.from_bits(dtype, bits) end
 -- Tensors: making
 ---------------------------------------------------------------------------
 
----Memory, or coordinates, under a layout. `t(c)` reads an element or, with
----`cute._` in the coordinate, returns a slice; `t[c] = x` writes an element.
----Layout functions that rearrange modes or tile also accept tensors.
+---A tensor: memory, or coordinates, accessed through a layout. `t(c)` reads an
+---element or, with `cute._` in the coordinate, returns a slice; `t[c] = x`
+---writes an element. Layout functions that rearrange modes or tile also accept
+---tensors.
 ---@class cute.Tensor
 ---@field shape cute.Tuple the layout's extents
 ---@field stride cute.Tuple the layout's strides
@@ -243,8 +244,9 @@ local Tensor = {}
 ---@return cute.Tensor
 function cute.make_tensor(iterator, layout) end
 
----Makes the tensor of coordinates: element c is c. Tiled like the data, it
----gives the position of each element, from which predicates are computed.
+---Makes a tensor of coordinates: its element at coordinate c is c itself. Tiled
+---like the data, it gives the position of each element, from which predicates
+---are computed.
 ---
 ---     c = cute.make_identity_tensor({4, 6})
 ---     c(2, 3)  --> (2,3)
@@ -410,7 +412,7 @@ function cute.make_rmem_tensor_like(x, dtype) end
 function cute.make_smem_tensor(dtype, layout, alignment) end
 
 ---Views memory on the GPU through the tensor's layout; the memory must be as
----large.
+---large as the tensor.
 ---@param tensor cute.Tensor
 ---@param memory userdata `dev:buffer(...)` of cute.gpu.open()
 ---@return cute.Tensor
@@ -508,8 +510,8 @@ cute.recast = cute.recast_tensor
 ---@return cute.Tensor
 function cute.undefined_ok(tensor) end
 
----Marks a kernel argument as a constant of the program. Another value is
----compiled as another program.
+---Marks a kernel argument as a constant of the program. A call with another
+---value compiles another program.
 ---@param x any a number, which is a plain Lua number in the kernel, or a table
 ---@return any
 function cute.constexpr(x) end
@@ -574,8 +576,8 @@ function Tensor:load() end
 function Tensor:store(vector) end
 
 ---Returns the tensor itself if it is on that device, else a view with the same
----layout, alignment and marks on a copy of its memory. With a stream the copy
----is only queued, and a copy to the host uses page-locked memory.
+---layout, alignment and dynamic modes on a copy of its memory. With a stream
+---the copy is only queued, and a copy to the host uses page-locked memory.
 ---@param device string|table "host", "gpu", "gpu:1", a device of cute.device
 ---@param opts? {stream: any}
 ---@return cute.Tensor
@@ -616,8 +618,8 @@ function Tensor:mark_layout_dynamic(opts) end
 ---@return cute.Tensor self
 function Tensor:mark_compact_shape_dynamic(opts) end
 
----Values of a kernel with a shape, in registers: `t:load()` returns one.
----Operators and mathematical functions work element by element; `v[i]` and
+---A vector: values of a kernel, with a shape, in registers; `t:load()` returns
+---one. Operators and mathematical functions work element by element; `v[i]` and
 ---`v(i, j)` are elements.
 ---@class cute.Vector
 ---@field shape cute.Tuple its extents
@@ -675,23 +677,26 @@ function Vector:eq(other) end
 ---@return cute.Vector
 function Vector:ne(other) end
 
----Compares element by element: less than other. Returns a vector of booleans.
+---Compares each element: true where it is less than other. Returns a vector of
+---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:lt(other) end
 
----Compares element by element: at most other. Returns a vector of booleans.
+---Compares each element: true where it is at most other. Returns a vector of
+---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:le(other) end
 
----Compares element by element: greater than other. Returns a vector of
----booleans.
+---Compares each element: true where it is greater than other. Returns a vector
+---of booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:gt(other) end
 
----Compares element by element: at least other. Returns a vector of booleans.
+---Compares each element: true where it is at least other. Returns a vector of
+---booleans.
 ---@param other cute.Vector|number|cute.Value
 ---@return cute.Vector
 function Vector:ge(other) end
@@ -774,8 +779,8 @@ function Buffer:transpose(rows, columns) end
 ---@return cute.Buffer self
 function Buffer:cut(bits) end
 
----Measures the difference of two buffers: a table with max_abs, max_rel,
----max_scaled, frobenius, worst (an index), nans and count.
+---Measures the difference of two buffers. Returns a table with max_abs,
+---max_rel, max_scaled, frobenius, worst (an index), nans and count.
 ---@param reference cute.Buffer
 ---@return table
 function Buffer:diff(reference) end

@@ -18,7 +18,7 @@ local cute = {}
 ---@return cute.Tuple
 function cute.product_each(t) end
 
----Returns the sizes at the terminals of a guide.
+---Returns the size of the part of a tuple at each leaf of a guide.
 ---
 ---     cute.product_like({2, {3, 4}}, {1, 1})  --> (2,12)
 ---@param t cute.Tuple
@@ -247,8 +247,8 @@ function cute.weakly_congruent(a, b) end
 
 cute.is_weakly_congruent = cute.weakly_congruent
 
----Reports whether every coordinate of a is one of b: both have the same sizes
----at the terminals of a.
+---Reports whether every coordinate of a is also a coordinate of b: the part of
+---b at each leaf of a has the same size.
 ---
 ---     cute.compatible({2, 12}, {2, {3, 4}})  --> true
 ---@param a cute.Tuple
@@ -256,7 +256,8 @@ cute.is_weakly_congruent = cute.weakly_congruent
 ---@return boolean
 function cute.compatible(a, b) end
 
----Reports whether the terminals of a divide the sizes of b there.
+---Reports whether each leaf of a divides the size of the part of b at the same
+---place.
 ---
 ---     cute.weakly_compatible({2, 6}, {2, {3, 4}})  --> true
 ---@param a cute.Tuple
@@ -265,7 +266,7 @@ function cute.compatible(a, b) end
 function cute.weakly_compatible(a, b) end
 
 ---Reports whether the tiler b divides the shape a without remainder. A layout
----does if its tiles and its rest cover a, each position once.
+---divides a evenly if its tiles and its rest cover each position of a once.
 ---
 ---     cute.evenly_divides({8, 12}, {4, 3})  --> true
 ---@param a cute.Tuple

@@ -34,8 +34,8 @@ function Call:estimate(opts)
   return assert(self:compile(launch)):estimate(own)
 end
 
---- Returns when its warps, ranges and agents began and ended: see
--- cutelua.profile.timeline.
+--- Returns the times at which the call's warps, ranges and agents (asynchronous
+-- hardware such as TMA) began and ended: see cutelua.profile.timeline.
 ---@param opts table options of a launch, of estimate, and room
 ---@return table? timeline
 ---@return string? message

@@ -9,8 +9,8 @@ function Prepared:check(opts)
   return require "cutelua.check".prepared(self, opts or {})
 end
 
---- Estimates the launch's time on a GPU, and its bottleneck, from one cluster
--- on the simulator: see cutelua.profile.estimate.
+--- Estimates the launch's time on a GPU, and its bottleneck, from a run of one
+-- cluster on the simulator: see cutelua.profile.estimate.
 ---@param opts? {card: string, cold: boolean, registers: integer, at: integer}
 ---@return table
 function Prepared:estimate(opts)

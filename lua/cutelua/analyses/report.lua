@@ -20,7 +20,7 @@ function Report:conflicts()
   return require "cutelua.profile.conflict".list(self)
 end
 
--- Draws the accesses to one of its shared tensors, for cute.draw.
+-- Draws the accesses to one of the report's shared tensors, for cute.draw.
 function Report:__draw(opts)
   recorded(self)
   return require "cutelua.profile.conflict".picture(self, opts)
@@ -35,7 +35,7 @@ function Report:find_swizzle(name)
   return require "cutelua.profile.swizzle".of_report(self, name)
 end
 
--- Fields of a fault that programs get unchanged.
+-- Fields of a fault that Report.plain copies unchanged.
 local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
   "coord", "layout", "block", "thread", "other", "count", "lack", "leads",
   "way", "loop", "outside"}

@@ -8,7 +8,7 @@
 --   cluster    blocks of a cluster
 --   grid       function(m, n), where tiles do not determine it
 --   refuses    function(p) -> why the kernel cannot copy p, in one sentence
---   instead    {name, case that copies p then}
+--   instead    {name, the case that copies what this one refuses}
 --   transpose  B (N,M) is A (M,N) transposed
 --   compare    {{name =, kernel =}, ...}: run and timed for comparison
 --   cases      {{fields that differ}, ...}: one lesson each, by `dtype`
@@ -65,7 +65,8 @@ local function operands(transpose)
   end
 end
 
--- Returns a kernel's launch for p. `by` provides the fields that `of` lacks.
+-- Returns the launch for problem p of a kernel with the fields `of`. `by`
+-- provides the fields that `of` lacks.
 local function launch(of, by, p)
   local refuses = of.refuses or by.refuses
   local why = refuses and refuses(p)

@@ -77,7 +77,8 @@ local function row_major(b, shape)
   return cute.make_tensor(b, cute.make_layout(shape, cute.LayoutRight))
 end
 
--- Fills a buffer with normal numbers, repeated where there are many.
+-- Fills a buffer with normally distributed numbers. A large buffer repeats
+-- them.
 local function normal(b, seed)
   local n = #b
   if n <= PERIOD then return b:fill_normal(seed) end
@@ -203,7 +204,8 @@ local function look_at(p, i, each)
   return elements
 end
 
--- Returns the pieces to check: all, or the first, the last, and others.
+-- Returns the pieces to check: all of them, or the first, the last, and some
+-- others.
 local function chosen(total, each, look)
   local n = math.max(2, math.ceil(look / math.max(each, 1)))
   local list = {}
@@ -216,8 +218,8 @@ local function chosen(total, each, look)
   return list, false
 end
 
--- Checks all pieces, or many; returns the number of elements, and whether these
--- are all.
+-- Checks all pieces or a sample of them. Returns the number of elements
+-- checked, and whether all were.
 local function look(p, each)
   local spec = p.spec
   local total = spec.pieces and spec.pieces(p) or 1
@@ -328,7 +330,8 @@ local function prepare(p, make, device, o)
   return runs
 end
 
--- Returns the lesson's kernel and those for comparison, or all rungs.
+-- Returns the contestants: the lesson's kernel and the kernels for comparison,
+-- or all rungs.
 local function contestants(spec, name)
   if spec.rungs then return spec.rungs end
   return {{name = name, make = spec.make}, table.unpack(spec.compare or {})}
@@ -369,8 +372,9 @@ local function total(reports, what)
   return sum
 end
 
--- Returns name, size, type, requests to global memory and their sectors, passes
--- of shared memory and conflicts, instructions of warps.
+-- Returns a row of the table of simulator runs: name, size, type, requests to
+-- global memory and their sectors, passes of shared memory and conflicts,
+-- instructions of warps.
 local function counts(p, name, reports)
   local row = {name, harness.size(p), p.dtype}
   for _, what in ipairs {"requests", "sectors", "wavefronts", "conflicts",
@@ -418,7 +422,7 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Returns the speed of p: TFLOP/s, or TB/s of the bytes moved.
+-- Returns the speed of problem p: TFLOP/s, or TB/s of the bytes moved.
 local function speed(p, stat)
   local n = (p.flops or p.bytes) / stat.median * 1e-9
   return (n < 99.5 and "%.3f" or "%.1f"):format(n)
@@ -463,8 +467,8 @@ local function verified(job, device, p, buffers, list)
   return runnable, oks
 end
 
--- Returns the driver's copy of as many bytes as p moves; nil for figures in
--- FLOP/s.
+-- Returns a contestant that lets the driver copy as many bytes as problem p
+-- moves; nil if the speed of p is in FLOP/s.
 local function driver(job, p, dev)
   if p.flops then return nil end
   local n = math.max(1, p.bytes // 2)
@@ -475,8 +479,9 @@ local function driver(job, p, dev)
           from, to}
 end
 
--- Returns each contestant's results with the driver's: {name =, ok =, r =,
--- driver =, gain = in words, before = the result of the previous rung}, ...
+-- Returns the times of all contestants: {name =, ok =, r = its times, driver =
+-- the driver's times, gain = in words, before = the result of the previous
+-- rung}, ...
 local function bench(job, device, p, list)
   local dev = device.dev
   local held = bytes_in_all(p)
@@ -506,7 +511,7 @@ local function to_driver(o, which)
     / o.r[which].median) or "-"
 end
 
--- Returns the figures cold and hot, and the driver's.
+-- Returns the speeds of a result: cold, hot, and the driver's cold and hot.
 local function speeds(o)
   local d = o.driver
   return speed(o.p, o.r.cold), speed(o.p, o.r.hot),
@@ -525,7 +530,8 @@ local function gpu_row(o)
     row)
 end
 
--- Returns name, size, type, MiB, speeds, and the gain in words.
+-- Returns a row for --record: name, size, type, MiB, speeds, and the gain in
+-- words.
 local function gpu_record(o)
   local row = {o.name, harness.size(o.p), o.p.dtype, mebibytes(o), speeds(o)}
   row[9] = o.gain or ""
@@ -536,7 +542,7 @@ end
 -- Entry
 ---------------------------------------------------------------------------
 
---- Writes the first result to --out, by its last mode.
+--- Writes the first result to --out as a matrix. Its columns are the last mode.
 function harness.write_out(job, p)
   for _, o in ipairs(p.operands) do
     if o.out then

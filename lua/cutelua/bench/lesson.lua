@@ -73,7 +73,7 @@ function lesson.rung(spec, flag)
   return full
 end
 
--- Returns the rung for a problem's size.
+-- Returns a rung with the fields that `choose` selects for a problem's size.
 local function sized(rung, p)
   if not rung.choose then return rung end
   p.sized = p.sized or {}
@@ -102,7 +102,7 @@ end
 local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 
 -- Checks a size against free memory. Indices of elements have at most 63 bits,
--- those of one mode 31.
+-- and indices of one mode at most 31.
 local function check_size(job, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
     if size[i] > 0x7fffffff then
@@ -202,8 +202,8 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Makes the extents arguments of the kernel: one kernel for all sizes that are
--- multiples of the tile, one for all others.
+--- Makes the extents arguments of the kernel. One kernel then serves all sizes
+-- that are multiples of the tile, and another one all other sizes.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end
@@ -235,8 +235,8 @@ function lesson.rows_of_16(A, B)
   return true
 end
 
--- Reports whether a rung of one size supports a problem by itself; returns the
--- reason if not.
+-- Reports whether a rung's own kernel supports a problem; returns the reason if
+-- not.
 local function suits(rung, p)
   local t, takes = rung.tile, rung.takes
   if rung.needs and p.sm and not core.has(p.sm, rung.needs) then
@@ -253,8 +253,8 @@ local function suits(rung, p)
     t[1], t[2], t[3])
 end
 
--- Returns the kernel of a rung for a problem, and the reason if it is not its
--- own.
+-- Returns the kernel that runs a problem, and the reason if it is the general
+-- kernel.
 local function kernel_of(rung, p)
   rung = sized(rung, p)
   if not rung.general then return rung.kernel end
@@ -276,7 +276,7 @@ local function arguments(rung, p)
   return p.A, p.B, p.C, scalar(p.alpha), scalar(p.beta)
 end
 
--- Returns grid, block and cluster of its launch.
+-- Returns grid, block and cluster of the launch for a problem.
 local function shape_of(rung, p)
   rung = sized(rung, p)
   local general = rung.general
@@ -290,13 +290,13 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- Returns the accumulator type, and the unit of one rounding in it. Tensor
--- cores truncate each of the k products of an instruction, and the addend, at F
--- bits below the largest. Then they truncate the sum at 23 bits
+-- Returns the accumulator type, and the unit of one rounding in that type.
+-- Tensor cores truncate each of the k products of an instruction, and the
+-- addend, at F bits below the largest. Then they truncate the sum at 23 bits
 -- (core/sim/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
 -- product. F is 23 on Volta (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on
--- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1. The
--- f64 reference sums round, too.
+-- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1 such
+-- unit. The sums of the f64 reference are rounded, too.
 local function rounding(rung, sm)
   local from, to = rung.types[1], rung.types[3]
   if core.find_dtype(to).is_integer then return to, 0 end
@@ -346,8 +346,8 @@ end
 
 local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
 
--- Returns the tolerance of the norm: a few elements may all be rounded by half
--- of the last place.
+-- Returns the tolerance of the error in the Frobenius norm. It is larger for a
+-- few elements, which may all be rounded by half of the last place.
 local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end

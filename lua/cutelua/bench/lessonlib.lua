@@ -11,7 +11,7 @@ local lib = {}
 -- Printing and exiting
 ---------------------------------------------------------------------------
 
---- The session of `cutelua check`, while one runs.
+--- The running session of `cutelua check`; nil without one.
 lib.session = nil
 
 -- Ends the script after a failure.
@@ -29,7 +29,7 @@ function lib.stop(job, message)
   leave()
 end
 
---- Returns value, or ends the script if the environment failed.
+--- Returns value. If it is nil or false, ends the script with the message.
 function lib.must(job, value, message)
   if value == nil or value == false then lib.stop(job, message) end
   return value
@@ -100,8 +100,8 @@ function lib.print_table(rows, indent)
   end
 end
 
---- Returns a function of the finished fraction that updates one line of a
--- terminal; nil where there is no terminal.
+--- Returns a function that takes the fraction finished and shows it in one line
+-- of a terminal; nil without a terminal.
 function lib.progress_line(label)
   if not core.isatty(2) then return nil end
   return function(done)
@@ -131,8 +131,8 @@ end
 --- Returns the folder of the running script, with its slash.
 function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 
---- Returns the spec that a script passes to its lesson,
--- require(module)[method](arg, spec), which does not run.
+--- Returns the spec that a script passes to require(module)[method](arg, spec).
+-- The lesson itself does not run.
 ---@param path string of the script
 ---@param module string "cutelua.bench.lesson"
 ---@param method string "gemm"
@@ -260,7 +260,8 @@ function lib.print_resources(program, archs)
   return ok
 end
 
---- Returns the number of tiles of a matrix, with a block for each.
+--- Returns the number of tiles that cover an (m,n) matrix, which is the number
+-- of blocks.
 function lib.tiles(tile, m, n)
   local bm, bn = tile[1], tile[2]
   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
@@ -290,7 +291,7 @@ function lib.spread(stat)
   return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
 end
 
---- Returns the speedup over the result before it, hot: "+9.8 %".
+--- Returns the speedup of r over the result `before`, by hot times: "+9.8 %".
 function lib.gain(before, r)
   return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
 end

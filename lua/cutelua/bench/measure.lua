@@ -55,7 +55,8 @@ function Timer:time(run, n)
   return self.from:elapsed(self.to)
 end
 
--- Runs for at least `ms`; returns the time of one launch at the end.
+-- Launches for at least `ms` milliseconds. Returns the time of one launch in
+-- the last batch.
 function Timer:warm(run, ms)
   local total, n, each = 0, 1
   repeat
@@ -67,7 +68,7 @@ function Timer:warm(run, ms)
   return each
 end
 
--- Times one launch with nothing of its data in L2.
+-- Times one launch after L2 was overwritten.
 function Timer:cold(run, flush)
   flush:memset(0)
   return self:time(run, 1)

@@ -3,7 +3,8 @@
 local sign = require "cute.lang.signature"
 local oracle = {}
 
---- Returns n elements of a buffer from `at` on, as a list from 0 on.
+--- Returns n elements of a buffer, starting at index `at`, as a list indexed
+-- from 0.
 ---@param b any
 ---@param at integer
 ---@param n integer
@@ -13,16 +14,16 @@ function oracle.run(b, at, n)
   return list
 end
 
---- Returns the dot product of a list from 0 on with as many elements of a
--- buffer from `at` on.
+--- Returns the dot product of a list, indexed from 0, and as many elements of a
+-- buffer, starting at index `at`.
 function oracle.dot(list, b, at)
   local sum = 0.0
   for i = 0, #list do sum = sum + list[i] * b[at + i] end
   return sum
 end
 
---- The columns of a piece, for references that compute matrices C = A B^T by
--- pieces of a row.
+--- Number of columns in a piece of a row. References compute matrices C = A B^T
+-- piece by piece.
 oracle.PIECE = 32
 
 --- Returns the number of pieces of a matrix (m,n).
@@ -30,9 +31,9 @@ function oracle.pieces(m, n)
   return m * ((n + oracle.PIECE - 1) // oracle.PIECE)
 end
 
---- Returns piece i of C (m,n) = A (m,k) B^T, with B (n,k) from element
--- `from(row)` on: a list with `at`, each sum through f(sum, row, column) if
--- given.
+--- Returns piece i of C (m,n) = A (m,k) B^T, as a list with field `at`. B (n,k)
+-- begins at element `from(row)`. If f is given, f(sum, row, column) takes the
+-- place of each sum.
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number
@@ -54,7 +55,7 @@ end
 -- logarithm of the sum of e^(q k / sqrt(d)).
 ---@param p table
 ---@param i integer
----@param causal? boolean the row attends to the keys up to its own
+---@param causal? boolean the row attends only to keys up to its own position
 function oracle.attention(p, i, causal)
   local s, d, w = p.s or 1, p.d, {}
   local b, h = i // (p.h * s), i // s % p.h

@@ -82,8 +82,9 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- Returns the number of copies of the data after which L2 holds nothing of the
--- last launch: three times L2's size, and no more than launches.
+--- Returns how many copies of the data launches should use in turn, so that L2
+-- no longer holds a copy when it is used again. The copies take three times
+-- L2's size, but there are at most as many as launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer
 ---@param iterations integer

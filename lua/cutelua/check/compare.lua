@@ -132,8 +132,8 @@ local function threads_of(at)
   return list
 end
 
---- Returns the last writer of an element, as fields of a comparison's first:
--- the launch runs again, from the memory that `restore` sets up.
+--- Returns the last writer of an element, as fields of a comparison's `first`.
+-- To find it, runs the launch again, from the memory that `restore` sets up.
 ---@param restore fun(): integer
 ---@param program table
 ---@param launch table as core.sim_run takes it
@@ -161,7 +161,7 @@ function compare.writer(restore, program, launch, i, at)
           value = name and first + element % count}
 end
 
---- Adds the writer to a comparison's first element.
+--- Adds the writer of a comparison's first wrong element to its fields.
 function compare.add_writer(c, ...)
   for k, v in pairs(compare.writer(...)) do c.first[k] = v end
 end
@@ -171,7 +171,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the number of elements of a layout from byte `offset` on, and their
--- indices and coordinates; those of the buffer, where the layout is unknown.
+-- indices and coordinates; if the layout is unknown, of all elements of the
+-- buffer.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -285,7 +286,7 @@ function compare.launch(v, program, launch, o)
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local writer = {restore, program, words}
-  -- As in the search for `ok`: no try_wait fails by chance.
+  -- As in the exploration of schedules, no try_wait fails by chance.
   local decided = setmetatable({decided = true}, {__index = words})
   local stopped
   local ours = assert(after(restore, results, function()
@@ -321,8 +322,8 @@ function compare.launch(v, program, launch, o)
   end
 end
 
---- Returns a function of patches (core.sim_run) that reports whether a launch
--- with them gives the reference's results.
+--- Returns a function that applies patches (of core.sim_run) to a launch and
+-- reports whether its results are those of the reference.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}

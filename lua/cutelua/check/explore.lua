@@ -1,11 +1,12 @@
---- Explores every schedule of a launch by simulator runs with prescribed turns
+--- Explores every schedule of a launch by simulator runs in a prescribed order
+-- of turns. A turn is one scheduling step of a warp or an agent
 -- (core/sim/turns.h).
 --
 -- A run reports which two turns could have been swapped, and the prefix of a
--- schedule in which they are. All schedules reached this way are run until no
--- new order appears. Two schedules that differ only in commuting turns count
--- as one, and have the same hash. This is dynamic partial-order reduction,
--- with hashes of seen orders instead of sleep sets.
+-- schedule that swaps them. All schedules reached this way are run until no new
+-- order appears. Two schedules that differ only in commuting turns count as
+-- one, and have the same hash. This is dynamic partial-order reduction, with
+-- hashes of seen orders instead of sleep sets.
 local core = require "cute.core"
 
 local explore = {}
@@ -43,8 +44,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether an answer of try_wait decided about a wait for something
--- else. Then the exploration is not valid (core/sim/token.h).
+-- Reports whether the result of a try_wait decided about a wait other than the
+-- one that it was for. Then the exploration is not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -52,9 +53,9 @@ local function strays(found)
   return false
 end
 
--- Runs a schedule of one cluster. If it leaves more elements of outputs
--- unwritten than `left`, the number of another schedule, runs it again with all
--- clusters.
+-- Runs a schedule of one cluster. If the run leaves more than `left` elements
+-- of outputs unwritten, runs it again with all clusters. `left` is the number
+-- that another schedule leaves.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -100,7 +101,7 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      add(o)  -- a poll that failed: explore no others
+      add(o)  -- explore no orders after a failed poll
     elseif not known[o.hash] then
       known[o.hash] = true
       result.orders = result.orders + 1
@@ -140,7 +141,7 @@ function Result:is_spent()
     or self:is_late()
 end
 
--- tries: answers of try_wait are turns of their own.
+-- With tries = true, results of try_wait are turns of their own.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
@@ -196,7 +197,7 @@ end
 -- Minimising a schedule
 ---------------------------------------------------------------------------
 
-local WORD = 8  -- bytes of a turn
+local WORD = 8  -- bytes that encode a turn
 
 -- Splits a schedule into pieces: consecutive turns of one warp or agent.
 local function pieces_of(turns)

@@ -259,8 +259,8 @@ function check.runner(program, launch)
   end
 end
 
--- Wraps run: `notes` collects the reliances of runs without a fault, once for
--- each pair of lines.
+-- Wraps run so that `notes` collects what runs without a fault rely on and PTX
+-- does not guarantee, once for each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)
@@ -276,7 +276,7 @@ local function watched(run, notes)
   end
 end
 
--- Wraps run: reliances are faults.
+-- Wraps run so that relying on what PTX does not guarantee is a fault.
 local function strictly(run)
   return function(o)
     o.strict = true
@@ -334,8 +334,8 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
-    -- An operation that keeps a launch from relying on the GPU counts as
-    -- needed.
+    -- An operation is needed if a launch without it relies on more than PTX
+    -- guarantees.
     v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)

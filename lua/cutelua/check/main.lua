@@ -162,7 +162,7 @@ function Session:late()
   error(self.stop, 0)
 end
 
-local MOST = 16  -- contents of integer tensors to check a launch with
+local MOST = 16  -- most integer contents with which a launch is checked
 local INTEGER = "^[iu]%d"
 
 -- Returns a key of the properties by which launches are checked separately, and
@@ -195,7 +195,7 @@ end
 
 function Session:tell(verdict)
   for _, note in ipairs(verdict.notes or {}) do
-    -- so that the launch does not print it again
+    -- marks the note as printed, so that the launch does not print it
     simreport.new_note(verdict.kernel, note)
   end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
@@ -221,8 +221,8 @@ function Session:replay(program, launch)
   return check.replay(program, launch, self.kept)
 end
 
--- Reports whether to check a launch: not twice, nor with an unlimited number of
--- integer contents.
+-- Reports whether to check a launch. It is checked only once, and with a
+-- limited number of different integer contents.
 function Session:wants(program, launch)
   local name = program.info.name
   self.names[name] = true
@@ -259,7 +259,7 @@ function Session:watch(program, launch)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
   if self.opt.save and v.schedule then self:save(v) end
-  error(self.stop, 0)  -- the rest is of no use
+  error(self.stop, 0)  -- stops the script after a bug
 end
 
 function Session:count(verdict)
@@ -307,7 +307,7 @@ function Session:attempt(size, f)
   if ok or why == self.stop then self:count(one.verdict) end
 end
 
--- The verdict of a lesson's reference on its results.
+-- The class of verdicts that compare a lesson's results with its reference.
 local Verified = {}
 Verified.__index = Verified
 

@@ -81,10 +81,11 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Returns the rings of mbarriers: those that a line initialises with one
--- count, or that a line may wait or arrive at, according to the known range of
--- its index. Each is a table {mem = ref, name, lo, n}. A single mbarrier
--- inside a ring is left out, and so is a range that consists of rings.
+--- Returns the rings of mbarriers (arrays used in turn): those that a line
+-- initialises with one count, or that a line may wait or arrive at, according
+-- to the known range of its index. Each is a table {mem = ref, name, lo, n}. A
+-- single mbarrier inside a ring is left out, and so is a range that consists of
+-- rings.
 ---@param here table
 ---@return table[]
 function operands.rings(here)
@@ -131,7 +132,7 @@ end
 -- Values available at a site
 ---------------------------------------------------------------------------
 
--- Returns the enclosing regions of each site, as a path.
+-- Returns the regions of code that enclose each site, as a path.
 local function regions(sites)
   local path, n, open = {}, 0, {}
   for i, s in ipairs(sites) do
@@ -170,8 +171,8 @@ end
 
 local ROLES = {}
 
--- Returns possible thread counts of a barrier: those of warps, of warpgroups,
--- of the block.
+-- Returns possible thread counts of a barrier: the threads of whole warps, of
+-- warpgroups, of the block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do

@@ -35,8 +35,8 @@ end
 
 local function at(s) return ("%s:%d"):format(source.short(s.file), s.line) end
 
--- Returns the operations by line: {op, file, line, sites}. An arrival at the
--- cluster's barrier belongs to the wait after it.
+-- Returns the synchronisation operations by line: {op, file, line, sites}. An
+-- arrival at the cluster's barrier belongs to the wait after it.
 local function operations(sites)
   local list, known, arrivals = {}, {}, {}
   for _, s in ipairs(sites) do
@@ -87,15 +87,15 @@ function repair.without(o)
   return edits_of(o, "drop")
 end
 
---- Returns run with patches applied; those passed to a run are applied after
--- them.
+--- Returns a function like run that applies patches. Patches passed to a run
+-- are applied after these.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
 function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
-    -- the last patch of a site applies
+    -- if a site has several patches, the last one counts
     table.move(more, 1, #more, #all + 1, all)
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end
@@ -152,7 +152,7 @@ function repair.needs(run, fn, limit)
   return list
 end
 
--- Returns the patches of several entries of such a list.
+-- Returns the patches that remove several entries of a list of repair.needs.
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
@@ -162,8 +162,8 @@ local function all_of(list)
   return edits
 end
 
--- Returns a minimal subset of `others` that cannot be removed together with n;
--- no smaller subset fails.
+-- Returns a minimal subset of `others` whose removal together with n causes a
+-- fault.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do
@@ -173,9 +173,9 @@ local function conflict(others, n, fails)
   return set
 end
 
---- Finds operations of such a list that can be removed together: list.together.
--- Each operation that is not needed but cannot join them gets one_of: the
--- entries of which one has to stay.
+--- Finds operations in a list of repair.needs that can be removed together, and
+-- sets list.together. Each operation that is not needed but cannot join them
+-- gets one_of: the entries of which one has to stay.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: then the list is `late`, without sets
@@ -256,7 +256,7 @@ local function need_told(n)
     NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
 end
 
---- Returns such a list as text.
+--- Returns a list of repair.needs as text.
 function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do
@@ -336,7 +336,7 @@ local function places(sites)
   return list
 end
 
--- Returns the sites without those of an operation.
+-- Returns all sites except the sites of an operation.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}
@@ -437,9 +437,9 @@ function Trial:is_spent()
 end
 
 --- Reports whether patches remove the fault and give the right results, where
--- these are known: "ok", or "open" where not all schedules were examined; nil:
--- no. One run shows most faults; only a run without one leads to a full
--- exploration.
+-- these are known: "ok"; "open" where not all schedules were examined; nil if
+-- the fault remains. One run shows most faults; only a run without one leads to
+-- a full exploration.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -560,9 +560,9 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- Changes of operands up to RING are tried before inserting a line. For blocks
--- that start or exit too early fewer are tried: another rank may hide such a
--- fault, and so may other stages and numbers.
+-- Operand changes with a priority up to RING are tried before inserting a line.
+-- Fewer are tried for blocks that start or exit too early: another rank, stage
+-- or number may hide such a fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
@@ -595,8 +595,8 @@ function Trial:changes(after, last)
   return first
 end
 
--- Adds alternatives of lower priority than `after` to a fix, for as long as the
--- search for the fix itself took.
+-- Adds alternatives of lower priority than `after` to a fix. The search for
+-- them may take as long as the search for the fix took.
 function Trial:alternatives(m, after, began)
   local now = os.clock()
   self.limit = math.min(self.limit, now + math.max(now - began, 0.2))
@@ -617,7 +617,7 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      if open then break end  -- each one takes its full time
+      if open then break end  -- each attempt takes its full time
     end
   end
   return found, open
@@ -727,7 +727,7 @@ function repair.advice(m)
     .. open
 end
 
---- Returns only the lines of a list, for programs.
+--- Returns only the source lines of a list of operations, for programs.
 ---@param list table[]
 ---@return table[]
 function repair.plain_places(list)

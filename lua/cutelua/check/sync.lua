@@ -1,8 +1,8 @@
 --- Synchronisation operations known to the surgeon (cutelua.check.repair): how
 -- to write each in a script, its weaker form, its possible replacements, and
--- operations that may be missing. An operation is {op =, and those of imm,
--- fence, read, relaxed, count, mem, name, sem, scope that apply}. Its names
--- are those of the IR (core.sim_sites).
+-- operations that may be missing. An operation is {op =, and the fields among
+-- imm, fence, read, relaxed, count, mem, name, sem, scope that apply}. Its
+-- names are those of the IR (core.sim_sites).
 local operands = require "cutelua.check.operands"
 
 local sync = {}
@@ -196,8 +196,8 @@ end
 -- Missing operations
 ---------------------------------------------------------------------------
 
--- Adds named barriers that other operations use, and an unused one. Where
--- threads wait forever, others may only have to arrive.
+-- Adds named barriers that other operations use, and an unused one. If threads
+-- wait forever, also adds arrivals at these barriers.
 local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do

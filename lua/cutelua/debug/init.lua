@@ -75,7 +75,7 @@ local function drive(self, options)
       look(self, nil)
       if coroutine.status(co) ~= "dead" then
         goal = resume()
-        -- Nothing follows the end.
+        -- At the end of the run only going back is possible.
         while not goal.back and coroutine.status(co) ~= "dead" do
           goal = resume()
         end
@@ -102,8 +102,8 @@ function Session:goals(more)
   return goal
 end
 
--- Returns points of the warp in focus: where its lines begin, or every
--- instruction.
+-- Returns stop points for the warp in focus: the beginnings of its lines, or
+-- every instruction.
 local function of_focus(self, every)
   local f = self.focus
   return {{cta = f.cta, warp = f.warp, every = every}}
@@ -152,15 +152,16 @@ end
 ---@param n? integer
 function Session:step(n) return forward(self, false, n) end
 
---- Goes to its next instruction.
+--- Goes to the next instruction of the warp in focus.
 ---@param n? integer
 function Session:stepi(n) return forward(self, true, n) end
 
---- Goes to the previous line; returns false at the beginning.
+--- Goes to the previous line of the warp in focus; returns false at the
+-- beginning.
 ---@param n? integer
 function Session:back(n) return back(self, false, n) end
 
---- Goes to the previous instruction.
+--- Goes to the previous instruction of the warp in focus.
 ---@param n? integer
 function Session:backi(n) return back(self, true, n) end
 
@@ -264,7 +265,8 @@ function Session:delete(number)
 end
 
 --- Returns when an element last changed before here, and the writer, in the
--- form of `at`, with warp -1 for an agent; nil where it did not change.
+-- form of session.at, with warp -1 for an agent (asynchronous hardware such as
+-- TMA); nil where it did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)

@@ -43,7 +43,7 @@ local function note(self, n, info, last, name, value)
 end
 
 --- Returns a new list, and the function that a trace calls at every line of the
--- user's with the number of instructions so far (TRACE_STATE, `record`).
+-- user's code with the number of instructions so far (TRACE_STATE, `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
   -- A value that is new at a line was made by the line before.

@@ -71,7 +71,7 @@ local function check_running(session)
   end
 end
 
---- Returns the element that an expression names, in the form of a goal.
+--- Returns the element that an expression names, as a goal of the debugger.
 ---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)

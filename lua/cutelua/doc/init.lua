@@ -207,8 +207,9 @@ function doc.lookup(x)
     .. table.concat(near, ", ") or "")
 end
 
---- Returns the same. For an unknown name it returns a kind of errors or
--- reports, a section of the documents, or everything that contains the words.
+--- Returns the documentation of a name or a value. For an unknown name, returns
+-- a kind of errors or reports, a section of the documents, or everything that
+-- contains the words.
 ---@param x any
 ---@return string? text
 ---@return string? message
@@ -269,8 +270,8 @@ local function print_source(name, v, item)
     or not names.of(v))
 end
 
---- Answers such a line: with the value of the prompt's variable, else with the
--- public name.
+--- Answers a line of the prompt that asks for a name: by the value of the
+-- prompt's variable, else by the public name.
 ---@param name string
 ---@param v any the name's value at the prompt
 ---@param code? boolean its source

@@ -102,7 +102,7 @@ end
 
 local function find_names(_, add)
   for _, item in ipairs(names.all()) do
-    if not item.same and not item.maker then  -- documented under that name
+    if not item.same and not item.maker then  -- documented elsewhere
       add(item.name, item.doc and comments.summary(item.doc) or "", nil,
           item.doc and table.concat(item.doc.text, " "))
     end
@@ -140,8 +140,8 @@ local PLACES = {
   {"Documents: ask for a place to read it", find_sections},
 }
 
--- Returns the rows of one place: first those whose name has the words, then
--- those whose description has them.
+-- Returns the search results of one place, such as the documents: first those
+-- whose name has the words, then those whose description has them.
 local function rows_of(find, words)
   local named, told, seen = {}, {}, {}
   find(words, function(name, about, own, more)

@@ -69,8 +69,8 @@ local function dense(list, n)
   return out
 end
 
--- Returns further holders by cell: an object whose field names are numbers as
--- text.
+-- Returns the threads and values that hold a cell in addition to the first, by
+-- cell: an object whose field names are numbers as text.
 local function more_of(panel)
   if not panel.more or not next(panel.more) then return nil end
   local out = {}

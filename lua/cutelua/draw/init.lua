@@ -41,10 +41,11 @@ local function check_options(opts)
   end
 end
 
---- Shows pictures instead of printing them, f(picture): set by the workshop.
+--- A function f(picture) that shows a picture instead of printing it. The
+-- workshop sets it.
 draw.screen = nil
 
--- Returns the form that options ask for; nil: printed.
+-- Returns the form that options ask for; nil if the picture is to be printed.
 local function form_of(opts)
   if opts.as or not opts.file then return opts.as end
   local ending = opts.file:match "%.(%w+)$"

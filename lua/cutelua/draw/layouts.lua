@@ -22,7 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns the names of the ids that cells of a panel have, in order.
+-- Returns the names of the ids (thread, value, offset, ...) that cells of a
+-- panel have, in order.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -31,7 +32,7 @@ local function known(panel, ...)
   return list
 end
 
--- Colours cells by an id; returns the palette's name.
+-- Colours cells by an id, such as the thread; returns the palette's name.
 local function colour(panel, by)
   if by == "none" then return "hues" end
   local list, count = panel.ids[by], 0
@@ -147,7 +148,7 @@ local function extents(layout, column)
   return rows, columns, panels
 end
 
--- Returns the bits of an element, from the options or the tensor.
+-- Returns the width of an element in bits, from the options or the tensor.
 local function bits_of(opts, tensor)
   local dtype = opts.dtype or tensor and tensor.dtype
   if dtype == nil then return nil end
@@ -273,7 +274,7 @@ local function warmth(panels)
       if type(v) == "number" and v == v then
         local part = most > 0 and v / most or 0
         part = math.max(-1, math.min(1, part)) * 8
-        -- keeps the sign of the smallest
+        -- rounds away from zero, so that the smallest numbers keep their sign
         panel.class[i] = 8 + (part > 0 and math.ceil(part)
                               or math.floor(part))
       end
@@ -328,12 +329,12 @@ end
 -- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- Further holders kept per cell.
+-- Most threads and values kept per cell in addition to the first.
 local HOLDERS = 16
 
--- Returns the first element of each thread, and the step of each value. For a
--- layout that is not composed their sum is the element, without a call for
--- each.
+-- Returns the first element of each thread, and the distance of each value from
+-- it. If the layout is not composed, their sum is the element, which saves a
+-- call per element.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end
@@ -504,7 +505,7 @@ function layouts.tiled_mma(x, opts)
      C = x.tv_layout_C_tiled})
 end
 
---- Draws an MMA atom in the same way.
+--- Draws an MMA atom: C, with A at its left and B above it.
 function layouts.mma_atom(x, opts)
   local M, N, K = table.unpack(x.shape_mnk)
   return mma(x, opts, title_of(x, "MMA_Atom", M, N, K), M, N, K,

@@ -7,7 +7,7 @@ local HUES = {{166, 202, 240}, {255, 209, 158}, {178, 226, 178},
               {249, 184, 184}, {212, 196, 240}, {250, 232, 154},
               {164, 226, 222}, {246, 192, 226}}
 
--- The deepest shade of each.
+-- The deepest shade of each hue.
 local DEEP = {{104, 164, 232}, {250, 170, 88}, {118, 198, 118},
               {240, 126, 126}, {172, 144, 228}, {238, 206, 84},
               {98, 198, 192}, {230, 142, 202}}
@@ -40,7 +40,8 @@ local function heat()
   return list
 end
 
--- CuTe's LaTeX: grays in percent of black, neighbours far apart; pastels.
+-- Colours of CuTe's LaTeX: grays in percent of black, ordered so that
+-- neighbours differ much, and pastels.
 local GRAYS = {0, 40, 20, 60, 10, 50, 30, 70}
 local PASTELS = {{175, 175, 255}, {175, 255, 175}, {255, 255, 175},
                  {255, 175, 175}, {210, 210, 255}, {210, 255, 210},
@@ -73,6 +74,7 @@ function palette.colours(name) return LISTS[name] end
 ---@return string name
 function palette.of(count) return count > 8 and "shades" or "hues" end
 
+--- Returns a colour in CSS notation.
 ---@param c integer[]
 ---@return string "#rrggbb"
 function palette.hex(c) return ("#%02x%02x%02x"):format(c[1], c[2], c[3]) end

@@ -125,8 +125,8 @@ function picture.caption(panel)
   return s
 end
 
--- Returns further holders after the first: alternating threads and values, or
--- lanes.
+-- Returns the text for the holders of a cell after the first: threads and
+-- values in alternation, or lanes.
 local function others(list, pairs_of)
   local out = {}
   if pairs_of then

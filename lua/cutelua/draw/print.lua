@@ -57,7 +57,7 @@ end
 
 local DIM, RED, OFF = "\27[2m", "\27[31m", "\27[0m"
 
--- Formats one element, with the same width for all of its kind.
+-- Formats one element, with the same width for all elements of a type.
 local function cell(v)
   if math.type(v) == "integer" then return (" %4d"):format(v) end
   if math.type(v) == "float" then return (" %10.2e"):format(v) end
@@ -139,7 +139,7 @@ end
 -- LaTeX
 ---------------------------------------------------------------------------
 
--- Sets the user's own fills: of an offset, or of a thread and a value.
+-- Sets the fill colours that the user chose by offset, or by thread and value.
 local function paint(panel, color)
   if not color then return end
   panel.fill = {}

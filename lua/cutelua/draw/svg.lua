@@ -16,8 +16,8 @@ local function escape(s)
   return s:find "^[%w .,:()-]*$" and s or html.escape(s)
 end
 
---- Returns the size of a panel's cells in pixels: that of all panels where they
--- meet.
+--- Returns the size of a panel's cells in pixels: one size for all panels if
+-- their rows and columns must align.
 ---@param p table
 ---@param panel table
 ---@return integer width, integer height

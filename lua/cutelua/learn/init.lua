@@ -81,7 +81,7 @@ local function shown_of(line)
   return code and load("return " .. code) and code:find "%S" and code
 end
 
--- Rewrites such lines to calls that record the values.
+-- Rewrites lines `EXPR --> TEXT` to calls that record the values.
 local function showing(text)
   local n = 0
   return (text .. "\n"):gsub("([^\n]*)\n", function(line)
@@ -114,8 +114,8 @@ function learn.values(block, env)
   return got
 end
 
---- Does the same as text: the block's lines, those with `-->` followed by their
--- values.
+--- Runs a block of Lua and returns text: the block's lines, those with `-->`
+-- followed by their values.
 ---@param block table
 ---@param env table
 ---@return string
@@ -144,7 +144,7 @@ function learn.value(block, env)
   return load_in("return " .. block.text, block.chunk, env)()
 end
 
---- Returns the picture of such a block.
+--- Returns the picture of a ```draw block.
 ---@param block table
 ---@param env table
 ---@param as string a form of cute.draw

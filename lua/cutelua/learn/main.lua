@@ -88,7 +88,8 @@ local function pause(lines)
   return line and line ~= "q"
 end
 
--- Returns the next line that Ctrl-C does not drop; nil at the end of input.
+-- Returns the next typed line; asks again after Ctrl-C. Returns nil at the end
+-- of input.
 local function ask(lines)
   while true do
     if not lines.terminal then io.write "learn> " end
@@ -133,7 +134,7 @@ local COMMANDS = {[":hint"] = "gives a hint, the next one each time",
   [":solution"] = "shows a solution", [":skip"] = "goes on without an answer",
   [":quit"] = "leaves the lesson", [":help"] = "says what can be typed here"}
 
--- Completes commands, and otherwise like the prompt.
+-- Completes commands, and other text as the prompt does.
 local function find(text, env)
   if not text:find "^:" then return complete.find(text, env) end
   local list = {}

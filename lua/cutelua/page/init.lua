@@ -211,9 +211,9 @@ end
 ---------------------------------------------------------------------------
 
 local KINDS = {tensor = true, tiled = true, layout = true}
-local MOST_BYTES = 900 << 10  -- of all pictures
-local MOST_CELLS = 8192       -- of one picture
-local MOST_HOLDERS = 16       -- of an element, in addition to the first
+local MOST_BYTES = 900 << 10  -- bytes of all pictures
+local MOST_CELLS = 8192       -- cells of one picture
+local MOST_HOLDERS = 16       -- holders of an element after the first
 
 -- Returns part of a layout with too many cells: its first two modes, at most 32
 -- by 64.

@@ -651,7 +651,8 @@ return draw;
 })();
 ]=]
 
--- A button in the page's head, where the browser can compress the script.
+-- JavaScript of a button in the page's head, shown if the browser can compress
+-- the script.
 local WORKSHOP = [=[
 if (page.workshop && window.CompressionStream) {
   cuteLink(page.workshop.script).then(function (fragment) {

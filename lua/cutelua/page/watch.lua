@@ -15,10 +15,10 @@ Watch.__index = Watch
 -- os.exit
 ---------------------------------------------------------------------------
 
-local STOP = {}  -- the value that it raises
+local STOP = {}  -- the value that os.exit raises
 local watching   -- the current watch
 
--- Re-raises that value from functions that catch errors.
+-- Re-raises STOP after a function that caught it; returns other results.
 local function past(ok, e, ...)
   if not ok and rawequal(e, STOP) then error(STOP, 0) end
   return ok, e, ...

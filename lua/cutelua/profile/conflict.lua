@@ -7,9 +7,9 @@
 -- A conflict has file, line, op, tensor, layout, count (accesses of the line),
 -- conflicts (passes beyond the minimum), and its worst access: kind, width
 -- (bytes per lane), passes, least, block, warp, lanes = {{lane =, at = byte of
--- the tensor, group =, pass =}, ...}. Lanes of a group could be served
--- together; lanes of a pass are. tostring(c) draws it as text, c:svg() as a
--- picture.
+-- the tensor, group =, pass =}, ...}. Lanes of one group can be served
+-- together at best; lanes of one pass are served together. tostring(c) draws
+-- it as text, c:svg() as a picture.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local picture = require "cutelua.draw.picture"
@@ -22,7 +22,7 @@ local conflict = {}
 local Conflict = {__closed = true}  -- see cute.lang.dependencies
 Conflict.__index = Conflict
 
-local BANKS, SHOWN = 32, 16  -- most passes drawn as text
+local BANKS, SHOWN = 32, 16  -- number of banks; most passes drawn as text
 
 --- Names of the kinds of accesses.
 local WORDS = {load = "a load", store = "a store",
@@ -53,7 +53,7 @@ local function coordinate(c, lane)
     or ("byte %d"):format(lane.at)
 end
 
--- Returns the first and the last bank of a lane.
+-- Returns the first and the last bank that a lane accesses.
 local function banks_of(c, lane)
   local first = (c.base + lane.at) // 4 % BANKS
   return first, first + math.max(c.width // 4, 1) - 1
@@ -124,8 +124,9 @@ local function collision_text(c, list)
     list.bank, #list, table.concat(text, ", "))
 end
 
--- Returns the map's rows, passes by banks, with each lane in its first bank. It
--- shows the group with the collision; the others are similar.
+-- Returns the rows of a map of passes by banks, with each lane in its first
+-- bank. The map shows the group of lanes with the collision; other groups are
+-- similar.
 local function map_text(c, group)
   local out, head = {}, {}
   for bank = 0, BANKS - 1, 4 do head[#head + 1] = ("%2d      "):format(bank) end
@@ -252,7 +253,7 @@ local function tensor_panels(c, limit)
     local first = lane.at * 8 // bits
     for e = first, first + math.max(c.width * 8 // bits, 1) - 1 do
       local place = places[e]
-      if not place then return {} end  -- between the elements
+      if not place then return {} end  -- a gap between elements
       local slice = slices[place[1]]
       if not slice then
         slice = {number = place[1], name = place[1] > 0

@@ -127,8 +127,8 @@ local function play(p, m, clusters, resident, unit)
   return found
 end
 
--- Returns the cycles until `each` clusters have run on an SM's slot, `resident`
--- at once. For many clusters the time of a few more is extrapolated.
+-- Returns the cycles in which an SM runs `each` clusters, `resident` of them at
+-- a time. For many clusters, runs a few and extrapolates.
 local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
   local found = play(p, m, some, resident, unit)
@@ -162,8 +162,8 @@ local function lines_of(found, cycles, warps)
   return out
 end
 
--- Returns the seconds that each pipe would be busy with that many blocks if all
--- SMs always were; found.played of them were replayed.
+-- Returns, for each pipe, the seconds that it needs for that many blocks if all
+-- SMs are always busy. found.played is the number of blocks replayed.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
@@ -263,8 +263,8 @@ local function begin_of(x)
   return all * x.card.clock
 end
 
--- Sets the load of each pipe, the time of each alone, and the lines where warps
--- waited.
+-- Sets the load of each pipe, the time that each pipe alone needs, and the
+-- lines where warps waited.
 local function loads(e, x, found)
   local card, timing = x.card, found.timing
   e.roof = roofs(card, found, x.clusters * x.ncta)

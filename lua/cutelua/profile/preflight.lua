@@ -124,8 +124,8 @@ end
 local function count(n, one) return ("%d %s%s"):format(n, one, n == 1 and ""
   or "s") end
 
--- Alignments that the kernel relies on: of its arguments, and of shared tensors
--- accessed by TMA or a warpgroup's MMA.
+-- Alignments in bytes of shared tensors that TMA, bulk copies or a warpgroup's
+-- MMA access.
 local ALIGN = {tma = 128, bulk = 16, wgmma = 128}
 
 local function check_alignment(program)

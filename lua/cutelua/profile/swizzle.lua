@@ -101,7 +101,7 @@ local function boundaries(plain)
   return list
 end
 
--- Returns plain with f applied to each stride.
+-- Returns the layout `plain` with f applied to each stride.
 local function restrided(plain, f)
   local function each(d)
     if type(d) ~= "table" then return f(d) end
@@ -112,15 +112,16 @@ local function restrided(plain, f)
   return core.make_layout(plain.shape, each(plain.stride))
 end
 
--- Returns plain with `pad` elements after each run of `run`.
+-- Returns the layout `plain` with `pad` elements of padding after each `run`
+-- elements.
 local function padded(plain, run, pad)
   return restrided(plain, function(d)
     return d >= run and d + d // run * pad or d
   end)
 end
 
--- Returns plain without gaps, its modes in the same order; nil where it has
--- none.
+-- Returns the layout `plain` without gaps, its modes in the same order; nil
+-- where it has no gaps.
 local function packed(plain)
   local to, n = {}, 1
   for _, m in ipairs(modes_of(plain)) do
@@ -205,8 +206,8 @@ local function better(a, b)
     < most * (b.swizzle and b.swizzle[1] or 0)
 end
 
--- Returns the best candidate for o's accesses. The current layout stays unless
--- another takes fewer passes. budget: bytes available to o.
+-- Returns the best candidate layout for the accesses to object o. The current
+-- layout stays unless another takes fewer passes. budget: bytes available to o.
 local function search(requests, o, was, budget)
   local bits, index = o.dtype.bits, o.index
   local plain = was.is_composed and was.outer or was
@@ -397,7 +398,8 @@ function swizzle.of_report(report, name)
   return list
 end
 
---- Does the same for a call of a kernel, k(A, B), which it runs on a simulator.
+--- Runs a call of a kernel, k(A, B), on a simulator and returns layouts for its
+-- shared tensors.
 ---@param call table
 ---@param opts? table options of call:profile, and tensor: the name of one
 ---@return table[]

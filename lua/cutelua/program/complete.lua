@@ -83,8 +83,8 @@ local function own_field(v, key)
   if ok then return found end
 end
 
---- Returns v[key] as far as tables have it; nil where a function would have to
--- run. Names of cute load their modules.
+--- Returns v[key] if tables hold it; nil where a function would have to run.
+-- Names of cute load their modules.
 function complete.field(v, key)
   if type(v) == "userdata" then
     local found = rawget(debug.getmetatable(v) or {}, key)
@@ -202,8 +202,8 @@ end
 
 local value_at
 
--- Returns the value of "(value)" at its ")", or of a kernel's call, which is
--- not made.
+-- Returns the value of "(value)" at its ")". For a call of a kernel, returns
+-- the class of calls, without making the call.
 local function closed_at(list, i, text, env)
   local open = open_bracket(list, i - 1)
   if not open then return false end
@@ -314,8 +314,8 @@ local function members(head, word, env)
   end
 end
 
--- Returns options, where a field of an options table begins, to be followed by
--- " = ".
+-- Returns the options that may begin a field of an options table, each to be
+-- followed by " = ".
 local function options(head, word)
   if not head:find "[{,]%s*$" then return nil end
   local list = lex.tokens(head)
@@ -422,7 +422,8 @@ local function in_string(head, word, env)
   return files(word)
 end
 
---- Returns the value of "name", "a.b" or "a:b", as far as tables have it.
+--- Returns the value of "name", "a.b" or "a:b", if it can be found without
+-- calls.
 ---@param name string
 ---@param env table the prompt's globals
 ---@return any

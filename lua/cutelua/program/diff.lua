@@ -28,7 +28,8 @@ local function class_of(x)
   return type(mt) == "table" and sign.classes[mt] and rawget(mt, "__name")
 end
 
--- Returns the program of a kernel, a call, a prepared launch or itself.
+-- Returns the program of a kernel, a call or a prepared launch; returns a
+-- program unchanged.
 local function program_of(x)
   local class = class_of(x)
   if class == "program" then return x end

@@ -7,7 +7,7 @@ local core = require "cute.core"
 local menu = {}
 menu.__index = menu
 
--- columns for a candidate's meaning; with fewer: names alone
+-- least columns for a candidate's meaning; with fewer, only names are shown
 local LEAST = 24
 local WIDEST = 38    -- widest name column
 local FEWEST = 4     -- least rows of a page
@@ -54,8 +54,8 @@ local function cut(text, width)
   return text:sub(1, (utf8.offset(text, width - 2) or width - 2) - 1) .. "..."
 end
 
--- Returns the same with the meaning of each name; nil where no meaning is
--- known.
+-- Returns names with their meanings, one per row, and the index of the last one
+-- shown; nil where no meaning is known.
 local function with_meaning(list, about, from, columns, rows)
   local last = math.min(#list, from - 1 + rows)
   local width = math.min(widest(list, from, last), WIDEST)
@@ -76,7 +76,7 @@ end
 local function page(self, columns, rows)
   rows = math.max(FEWEST, rows)
   local from, out, last = self.shown + 1, nil, nil
-  -- the last row is the count
+  -- the last row shows the number of names left
   if #self.list - self.shown > rows then rows = rows - 1 end
   if self.about then
     out, last = with_meaning(self.list, self.about, from, columns, rows)

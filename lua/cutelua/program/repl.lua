@@ -22,7 +22,7 @@ local repl = {}
 repl.__index = repl
 
 local HISTORY_SIZE = 2000
--- bytes of a history entry: the editor's search is quadratic
+-- most bytes of a history entry: the editor's search takes quadratic time
 local LONGEST = 4096
 local HELP = [[
 Type Lua; values are printed. An unfinished input continues in the next line.
@@ -163,7 +163,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  self.last = setmetatable({}, {__index = _G})  -- ans, unless env has one
+  self.last = setmetatable({}, {__index = _G})  -- ans, if env has none
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)

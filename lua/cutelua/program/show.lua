@@ -39,7 +39,8 @@ local function sorted_keys(t, n)
   return keys
 end
 
--- Returns {8, {8, 8}} in full, and larger tables abbreviated.
+-- Formats a table: a short one, such as {8, {8, 8}}, in full; a larger one
+-- abbreviated.
 local function show_table(t, depth)
   local parts, n = {}, #t
   local function item(v)
@@ -64,7 +65,8 @@ local function show_table(t, depth)
   return "{\n  " .. table.concat(parts, ",\n  ") .. "\n}"
 end
 
--- Returns text as it is; non-text bytes as "\x7fELF" with their number.
+-- Formats a string: text unchanged; other bytes as "\x7fELF", with the number
+-- of bytes.
 local function show_string(s)
   if utf8.len(s) and not s:find "[%z\1-\8\11-\31\127]" then
     if #s <= MOST_TEXT then return s end
@@ -155,7 +157,7 @@ end
 -- Layouts, tensors, fragments
 ---------------------------------------------------------------------------
 
--- Returns the extents of one to four modes, where all are known.
+-- Returns the extents of one to four modes; nil where an extent is unknown.
 local function extents(x)
   local rank = core.rank(x)
   if rank < 1 or rank > 4 then return nil end

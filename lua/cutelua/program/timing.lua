@@ -8,10 +8,10 @@ local show = require "cutelua.program.show"
 
 local timing = {}
 
-local SECONDS = 0.5     -- for all runs
+local SECONDS = 0.5     -- time of all runs
 local LEAST, MOST = 5, 1000  -- number of samples
 local SHORTEST = 1e-4   -- seconds of a sample: faster code runs many times
--- the same where the sample ends with a GPU synchronisation
+-- seconds of a sample that ends with a GPU synchronisation
 local ON_GPU = 1e-3
 local LONGEST = 10      -- seconds after which LEAST no longer applies
 
@@ -49,7 +49,8 @@ local function collector()
   end
 end
 
--- Takes a sample: host seconds of one of n runs, and seconds of each GPU.
+-- Takes a sample of n runs. Returns the host seconds of one run, and the
+-- seconds of each GPU.
 local function sample(f, n, gpus)
   local from, to = {}, {}
   for i, gpu in ipairs(gpus) do
@@ -88,7 +89,7 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  if gpus[1] then history.watcher = nil end  -- its events would be timed, too
+  if gpus[1] then history.watcher = nil end  -- its work would be timed
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then
     start = core.clock()

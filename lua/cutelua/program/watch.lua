@@ -64,7 +64,7 @@ local function write_report(path, files, kernels)
   f:write "}}\n"
 end
 
--- Makes the file searcher record the files that it tries.
+-- Makes Lua's file searcher record the files that it tries.
 local function note_modules(note)
   local search = package.searchers[3]
   package.searchers[3] = function(name)
@@ -120,8 +120,8 @@ local function same(now, before)
   return true
 end
 
--- Reports whether files were saved since. Waits until a file that an editor
--- replaces exists again.
+-- Reports whether files were saved since the stamps `before` were taken. Waits
+-- until a file that an editor replaces exists again.
 local function saved(files, before)
   local now = stamps(files)
   if same(now, before) or not now[files[1]] then return false end

@@ -23,7 +23,7 @@ local SPEC = {
   },
 }
 
--- Seconds for a request and for its answer; connections at a time.
+-- Most seconds for a request and for its answer; most connections at a time.
 local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
 
 -- ---- the folder ----
@@ -32,7 +32,7 @@ local function is_folder(path)
   return core.file_kind(path .. "/index.html") == "file"
 end
 
--- Returns the folder of the page; nil and a sentence.
+-- Returns the folder of the page; nil and a sentence where there is none.
 local function folder_of(given)
   local list = {given}
   if not given then
@@ -65,13 +65,14 @@ end
 
 -- A connection has `socket`, `ends` (the time when it is closed in any case)
 -- and `text` (the request so far); then `answer`, of which `from` is the next
--- byte to send. `sent`: the peer is to close the connection.
+-- byte to send. `sent` is true while the peer still has to close the
+-- connection.
 
 local function answer(c, head, body)
   c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
 end
 
--- Receives data on a connection; returns false when it is over.
+-- Receives data on a connection; returns false when the connection has ended.
 local function hear(c, folder)
   local text = c.socket:receive()
   if not text then return false end
@@ -87,7 +88,8 @@ local function hear(c, folder)
   return true
 end
 
--- Sends as much as the peer accepts now; returns false when it is over.
+-- Sends as much as the peer accepts now; returns false when the connection has
+-- ended.
 local function tell(c)
   c.from = c.socket:offer(c.answer, c.from)
   if c.from and c.from > #c.answer then

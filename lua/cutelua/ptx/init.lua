@@ -82,7 +82,7 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Memory of a module's variable, with its contents.
+-- Returns the memory of a module's variable, with its contents.
 local function memory_of(module, v)
   local t = module.variables[v.name]
   if t then return t end
@@ -92,7 +92,7 @@ local function memory_of(module, v)
   return t
 end
 
--- The arguments, and behind the last parameter the variables' memory.
+-- Returns the arguments, followed by the memory of the variables used.
 local function with_variables(module, used, n, ...)
   local args = {...}
   for i, v in ipairs(used) do args[n + i] = memory_of(module, v) end
@@ -101,7 +101,7 @@ end
 
 local KERNEL = {smem = true, lines = true}
 
---- The entry of a module as a kernel.
+--- Returns an entry of the module as a kernel.
 ---@param name string its mangled or plain name, or a unique suffix
 ---@param opts? table {smem: integer bytes of dynamic shared memory (0), lines:
 -- string "ptx": reports name lines of the PTX, not of its source}
@@ -133,8 +133,8 @@ function Module:kernel(name, opts)
   end, __tostring = function() return tostring(made) end})
 end
 
---- A variable of the module, .global or .const, as a tensor of bytes; all
--- launches of the module share it.
+--- Returns a variable of the module, .global or .const, as a tensor of bytes.
+-- All launches of the module share it.
 ---@param name string
 ---@return cute.Tensor
 function Module:variable(name)
@@ -149,7 +149,7 @@ function Module:variable(name)
     .. "uses"):format(name))
 end
 
---- Names of the module's entries, in the order of the text.
+--- Returns the names of the module's entries, in the order of the text.
 ---@return string[]
 function Module:entries() return core.ptx_entries(self.module) end
 
@@ -170,7 +170,7 @@ local function module(text, file)
                        variables = {}}, Module)
 end
 
---- Reads PTX. Errors: [bad-ptx] with the line.
+--- Reads PTX. Raises [bad-ptx] with the line.
 ---@param text string the text, or the path of a file (without a line break)
 ---@return cute.PtxModule
 function ptx.ptx(text)
@@ -180,8 +180,8 @@ end
 
 local CUDA = {include = true, define = true, arch = true, options = true}
 
---- Compiles CUDA C to PTX by NVRTC, with line information, and reads it.
--- Errors: [no-nvrtc], [compile-failed] with the compiler's log.
+--- Compiles CUDA C to PTX by NVRTC, with line information, and reads it. Raises
+-- [no-nvrtc], or [compile-failed] with the compiler's log.
 ---@param text string the text, or the path of a file (without a line break)
 ---@param opts? table {include: string[] folders, define: table name -> value,
 -- arch: string ("sm_90a"), options: string[] further ones of NVRTC}

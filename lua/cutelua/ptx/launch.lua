@@ -28,7 +28,7 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
---- Reads a LAUNCH file. Errors: [io], [bad-launch].
+--- Reads a LAUNCH file. Raises [io] or [bad-launch].
 ---@param path string
 ---@return table
 function launch.read(path)
@@ -82,7 +82,8 @@ local function fill(b, n, spec, what)
   end
 end
 
--- A tensor of the host: {dtype, shape, strides, fill, values, seed} or {npy}.
+-- Makes a tensor on the host from its description: {dtype, shape, strides,
+-- fill, values, seed} or {npy}.
 local function tensor(spec, what)
   keys(spec, what, TENSOR)
   if spec.npy then return npy.tensor(npy.read(spec.npy)) end
@@ -103,7 +104,7 @@ end
 
 local MAP = {tensor = true, box = true, swizzle = true}
 
--- A TMA atom of a tensor's boxes.
+-- Makes a TMA atom that moves boxes of a tensor.
 local function map(spec, memory, what)
   keys(spec, what, MAP)
   local t = memory[spec.tensor]
@@ -134,8 +135,8 @@ local function bytes_of(text, what)
   end))
 end
 
--- One argument: a number, a tensor's name, or a table with one key: tensor,
--- map, bytes, fields, or an element type.
+-- Returns one argument from its description: a number, a tensor's name, or a
+-- table with one key: tensor, map, bytes, fields, or an element type.
 local function argument(a, memory, what)
   if type(a) == "number" or type(a) == "boolean" then return a end
   if type(a) == "string" then
@@ -164,7 +165,8 @@ local function argument(a, memory, what)
     .. "{f32: 1.5} expected, not %s", what, core.show(a))
 end
 
--- Plain parameters know their type.
+-- Returns the number of a {number, type} pair, since plain parameters know
+-- their type.
 local function plain(a)
   return type(a) == "table" and a[2] and a[1] ~= nil
     and core.find_dtype(a[2]) and a[1] or a
@@ -258,7 +260,7 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
       .. "its source"}}}
 
---- Launches what a LAUNCH file says of a PTX or CUDA C file.
+--- Launches entries of a PTX or CUDA C file as a LAUNCH file describes.
 ---@param path string FILE.ptx or FILE.cu
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)

@@ -101,7 +101,8 @@ svg { max-width: 100%; height: auto; }
 @media print { #theme { display: none; } }
 ]]
 
--- The choice is stored where the browser lets a file store it.
+-- The script of the theme button. It stores the choice if the browser allows
+-- files to.
 local THEME = [[
 (function () {
   var root = document.documentElement;

@@ -193,7 +193,8 @@ local function beyond(text, vars)
   end
 end
 
--- Returns advice where a `for` walks a value that is not an iterator.
+-- Returns advice where a `for` loop iterates over a value that is not an
+-- iterator.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
     or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
@@ -275,7 +276,7 @@ end
 -- Other languages
 ---------------------------------------------------------------------------
 
--- A pattern for a line that Lua cannot parse, and what to write instead.
+-- Pairs: a pattern for a line that Lua cannot parse, and what to write instead.
 local FOREIGN = {
   {"^%s*@", "Lua has no decorators: local k = cute.kernel(\"k\", "
     .. "function(x) ... end)"},

@@ -9,7 +9,7 @@ local tuned = require "cute.ops.tuned"
 local PERIOD = (1 << 20) - 3  -- a prime: data repeats, but at no tile's stride
 local ALIGN = 256             -- elements between the starts of two operands
 local SMALL = 16 << 20        -- bytes: smaller operands stay in L2 when hot
--- least bytes of larger ones, in sets used in turn
+-- least bytes of all sets of larger operands, which are used in turn
 local PLAY = 128 << 20
 local SAMPLES = 16
 
@@ -34,7 +34,7 @@ local function stand_in(l, t)
   return cute.make_tensor(cute.empty({1}, t).iterator, l)
 end
 
--- Calls the function of o's epilogue, with tensors from `new`.
+-- Calls the function that makes o's epilogue, with tensors from `new`.
 local function epilogue_of(o, new)
   return epilogues.made(o.make, {m = o.m, n = o.columns, dtype = o.d}, new)
 end
@@ -106,7 +106,8 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- By type: its numbers on the GPU, their count, and one period of them.
+-- Random numbers by element type: the numbers on the GPU, their count, and one
+-- period of them.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -157,7 +158,7 @@ end
 -- epilogue's nth tensor.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
--- Returns such a tensor on the GPU.
+-- Returns an epilogue's nth tensor on the GPU.
 local function read_by(o, kind, dtype, nth)
   local l = read_as(o, kind)
   local n = cute.size(l)
@@ -224,8 +225,8 @@ local function sum_of(o, i, j)
   return sum
 end
 
--- Returns two host matrices whose product is these sums. Each sum is split into
--- three bf16 numbers, which hold all of its bits.
+-- Returns two host matrices whose product is a given matrix of sums. Each sum
+-- is split into three bf16 numbers, which hold all of its bits.
 local function of_sums(sums)
   local n = 3 * #sums
   local A = cute.zeros({1, n}, cute.bf16)
@@ -255,7 +256,8 @@ local function ended(o, i, j, sums)
   return (gemm.gemm(A, B, C, options))(0, 0)
 end
 
--- Returns some elements of D with their expected values: corners and others.
+-- Returns some elements of D, the corners among them, with their expected
+-- values.
 local function samples(o)
   local list = {{0, 0}, {o.m - 1, o.columns - 1}, {o.m - 1, 0},
                 {0, o.columns - 1}}

@@ -86,7 +86,7 @@ function records.open(path, head)
   return self
 end
 
---- Returns the results of a problem: {look =, final =, failed =}.
+--- Returns the recorded results of a problem: {look =, final =, failed =}.
 function Records:of(problem)
   return self.known[problem] or {look = {}, final = {}, failed = {}}
 end

@@ -15,7 +15,7 @@ local sys = require "cute.sys"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
-local DEAD_BAND = 1.01  -- within it the one that is faster cold wins
+local DEAD_BAND = 1.01  -- closer hot times tie: cold ones decide
 
 local Run = {}
 Run.__index = Run
@@ -58,7 +58,7 @@ local function start(job)
   return c
 end
 
--- Returns the GPU that a child reports; an error where it has none.
+-- Returns the GPU that a child reports; ends with a message where it has none.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}

@@ -71,7 +71,7 @@ local function check_class(problem)
   end
 end
 
-local asked = {}  -- the last problem compiled for
+local asked = {}  -- the last problem of a compile request
 
 local function compile(problem, arch, sms, name)
   worker.now = name
@@ -87,7 +87,8 @@ local function compile(problem, arch, sms, name)
   answer "done"
 end
 
---- Returns a launch that cycles through several, one per set of operands.
+--- Returns a launch that cycles through several launches, one per set of
+-- operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end

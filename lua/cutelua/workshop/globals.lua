@@ -38,7 +38,8 @@ function globals.had(name)
   return (before and before[1][2] or LIBRARIES[1])[name] ~= nil
 end
 
---- Restores changed values of what existed before; removes hooks.
+--- Restores the values of globals and libraries that a script changed; removes
+-- hooks.
 ---@return table changed the globals that were changed, with those values
 function globals.mend()
   local changed = {}

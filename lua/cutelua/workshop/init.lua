@@ -9,7 +9,7 @@
 --             if something was launched, without drawn pictures and costs;
 --             page.left is the number of launches left out; pictures are
 --             those of cute.draw
---   prompt    {text =}: the same in the globals of the last run, or
+--   prompt    {text =}: as run, in the globals of the last run, or
 --             {unfinished = true}
 --   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
 --             estimate
@@ -56,7 +56,8 @@ local function last_page()
   return run.page
 end
 
--- Returns an object of the last page with a number; raises where there is none.
+-- Returns the object of the last page that a request numbers; raises where
+-- there is none.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
@@ -151,7 +152,7 @@ function workshop.ask(request)
   return {ok = false, error = report.told(found)}
 end
 
---- Does the same for JSON.
+--- Answers a request given as JSON; returns the answer as JSON.
 ---@param text string
 ---@return string
 function workshop.answer(text)

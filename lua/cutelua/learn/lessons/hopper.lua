@@ -26,7 +26,7 @@ k = cute.kernel("tma", function(load, mA, y)
 end)
 ]]
 
--- Returns the same kernel with another text in place of its wait.
+-- Returns the lesson's kernel with another text in place of its wait.
 local function waits(text)
   local from, to = KERNEL:find("cute.arch.mbarrier_wait(full, 0)", 1, true)
   return KERNEL:sub(1, from - 1) .. text .. KERNEL:sub(to + 1)

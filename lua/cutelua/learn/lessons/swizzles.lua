@@ -1,7 +1,8 @@
 --- Lesson: shared memory, its banks, and swizzles.
 local cute = require "cute"
 
--- Returns the sum of of(line) over all lines, and the line with the largest.
+-- Returns the sum of of(line) over all lines, and the line with the largest
+-- value.
 local function worst(report, of)
   local most, line, sum = 0, nil, 0
   for _, l in ipairs(report.lines) do

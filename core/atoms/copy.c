@@ -86,8 +86,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Tensor memory: a load gives every thread its part of the whole; a store reads
-// the parts.
+// Copies of tensor memory. A load gives every thread its part of the matrix,
+// and a store reads these parts.
 #define TMEM(n, all, part, b) \
   WARP("SM100_TMEM_LOAD_" n "{|_16b}", "(32," all "):(0,1)", part, \
        "(32," all "):(0,1)", b), \

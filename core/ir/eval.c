@@ -88,8 +88,9 @@ static double max_of(double a, double b) {
   return a > b ? a : b;
 }
 
-// Operations that round once in T, f32 or f64. Operands may be narrower than
-// f32; rounding the result a second time is then innocuous (24 >= 2 * 11 + 2).
+// Computes operations that round once in T, f32 or f64. Operands may be
+// narrower than f32. Rounding the result a second time is then innocuous (24 >=
+// 2 * 11 + 2).
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \

@@ -44,6 +44,7 @@ static inline DimTag dim_tag(Dim d) { return (DimTag)(d.w >> 60); }
 static inline int64_t dim_value(Dim d) { return d.w; }  // for a static integer
 static inline bool dim_is(Dim d, int64_t v) { return d.w == v; }
 static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // structural
+                                                                // equality
 DimKind dim_kind(Dim d);
 Dim dim_int(Ctx *cx, int64_t v);           // ERR_OVERFLOW beyond DIM_MAX
 Dim dim_ref(Ref r);
@@ -68,7 +69,7 @@ static inline bool dim_dynamic(Dim d) {    // DIM_DYN or a basis of one
 // Returns the known divisibility: |v| of a static Dim (0 for 0), else from its
 // Fact.
 int64_t dim_div(Ctx *cx, Dim d);
-Dim dim_add(Ctx *cx, Dim a, Dim b);        // bases: same path only
+Dim dim_add(Ctx *cx, Dim a, Dim b);        // bases must have the same path
 Dim dim_sub(Ctx *cx, Dim a, Dim b);
 Dim dim_neg(Ctx *cx, Dim a);
 Dim dim_abs(Ctx *cx, Dim a);
@@ -82,8 +83,8 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b);
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b);
 Dim dim_min(Ctx *cx, Dim a, Dim b);
 Dim dim_max(Ctx *cx, Dim a, Dim b);
-Dim dim_gcd(Ctx *cx, Dim a, Dim b);        // exact for static operands, else
-                                           // from facts
+Dim dim_gcd(Ctx *cx, Dim a, Dim b);        // exact for static operands,
+                                           // otherwise decided by facts
 // Truth values as a Dim: static 0 or 1, or a traced predicate.
 Dim dim_lt(Ctx *cx, Dim a, Dim b);
 Dim dim_same(Ctx *cx, Dim a, Dim b);       // equal in value

@@ -74,7 +74,7 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand with a role, during a walk over operands.
+// An operand that has a role, during a walk over operands.
 typedef struct Role {
   Operand o;
   const char *name;

@@ -104,8 +104,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// Returns a tensor with layout l, for memory of *n elements that the caller
-// allocates.
+// Returns a tensor with layout l. The caller allocates its memory of *n
+// elements.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
@@ -126,13 +126,13 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 
-// Where a new tensor is allocated.
+// The place where a new tensor is allocated.
 typedef struct Place {
-  Gpu *gpu;     // NULL: on the host
+  Gpu *gpu;     // GPU; NULL: on the host
   int at;       // stack index of the GPU
   bool pinned;  // pinned host memory
-  bool named;   // a device is given
-  bool sim;     // it is the simulator, not the host
+  bool named;   // whether a device is given
+  bool sim;     // whether it is the simulator, which differs from the host
 } Place;
 
 // Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the

@@ -28,7 +28,7 @@ static bool same_value(lua_State *L, int a, int b) {
          lua_compare(L, a, b, LUA_OPEQ);
 }
 
-// Pops the value on top, and reports whether it is entry i of the list below.
+// Pops the value on top. Reports whether it is entry i of the list below it.
 static bool is_entry(lua_State *L, lua_Integer i) {
   lua_rawgeti(L, -2, i);
   bool same = same_value(L, -1, -2);

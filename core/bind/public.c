@@ -65,7 +65,7 @@ void public_push(lua_State *L, void *cx, const Entry *e) {
   lua_pushcclosure(L, enter, 2);
 }
 
-// Pops a function, and returns its signature; false: none.
+// Pops a function and returns its signature. Returns false if it has none.
 bool public_pop(lua_State *L, const char **prefix,
                           const char **sig) {
   if (lua_tocfunction(L, -1) == enter) {
@@ -139,7 +139,7 @@ bool public_find(lua_State *L, Public *p) {
 void public_usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
-  if (p->method && !p->own) public_param(&s, &q);  // self
+  if (p->method && !p->own) public_param(&s, &q);  // omits self
   size_t at = (size_t)snprintf(out, size, "%s(", p->name);
   for (int n = 0; public_param(&s, &q) && at + q.name_len + 8 < size; n++)
     at += (size_t)snprintf(out + at, size - at, "%s%.*s%s%s", n ? ", " : "",

@@ -552,7 +552,7 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
   layout_copy(v.l, l);
   for (const Layout *p = v.l; p; p = layout_next(p)) {
-    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // of this copy
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // copied words
     for (size_t i = 0, n = tup_words(shape); i < n; i++)
       if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
     for (size_t i = 0, n = tup_leaves(shape); i < n; i++)

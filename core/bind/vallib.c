@@ -58,7 +58,8 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Raises the error of an undefined value; if it was computed, of that value.
+// Raises the error of an undefined value. If the value was computed, an error
+// about that computation comes first.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)

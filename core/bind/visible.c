@@ -58,8 +58,8 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
-// Maximum bytes of a line of a message; bytes shown of the start and end of a
-// longer one.
+// Maximum bytes of a line of a message, and how many bytes of the start and end
+// of a longer line are shown.
 enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
 
 // Returns the start of the UTF-8 sequence that contains s[i].

@@ -246,7 +246,7 @@ typedef struct Part {
                      // as 2
   int64_t end;       // extent of a mode that bases name; beyond it CuTe returns
                      // values outside the function
-  Digits digits[2];  // for positive, for negative strides
+  Digits digits[2];  // bounds for positive and for negative strides
 } Part;
 
 typedef struct Compose {

@@ -44,7 +44,6 @@ static inline DimTag dim_tag(Dim d) { return (DimTag)(d.w >> 60); }
 static inline int64_t dim_value(Dim d) { return d.w; }  // for a static integer
 static inline bool dim_is(Dim d, int64_t v) { return d.w == v; }
 static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // structural
-                                                                // equality
 DimKind dim_kind(Dim d);
 Dim dim_int(Ctx *cx, int64_t v);           // ERR_OVERFLOW beyond DIM_MAX
 Dim dim_ref(Ref r);

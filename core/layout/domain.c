@@ -5,7 +5,8 @@
 #include <string.h>
 
 Tup layout_coprofile(Ctx *cx, Layout l) {
-  for (const Layout *p = &l; p; p = layout_next(p)) l = *p;  // the last mode
+  // ends with the last layout that values pass through
+  for (const Layout *p = &l; p; p = layout_next(p)) l = *p;
   size_t n = tup_leaves(l.shape);
   Dim *term = NEW(cx, Dim, n + 1);
   for (size_t i = 0; i < n; i++)

@@ -115,7 +115,7 @@ static bool strides_tie(Ctx *cx, Layout l) {
 // under CuTe's order by strides; here each element gets its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  bool coords = l.outer && layout_has_basis(l);  // no order
+  bool coords = l.outer && layout_has_basis(l);  // the layout has no order
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
   return tensor_make_rmem(cx, t, f);

@@ -13,14 +13,14 @@
   SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
   SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
-  SO(CVT, "cvt")          /* from Soft.from */ \
-  SO(RINT, "cvt.rint")    /* to an integer of the same type */ \
-  SO(APPROX, "approx")    /* the function of Soft.mode */ \
+  SO(CVT, "cvt")          /* converts from Soft.from */ \
+  SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
+  SO(APPROX, "approx")    /* Soft.mode is the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* a above b, both above c */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* type of b: Soft.from; mode: .hi */ \
-  SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* mode: .clamp */ \
-  SO(FNS, "fns") SO(PRMT, "prmt")      /* mode: SoftPermute */ \
+  SO(PACK, "cvt.pack")    /* packs a above b above c */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* b: Soft.from; mode: .hi */ \
+  SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
+  SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")
 typedef enum SoftOp {
 #define SO(id, name) SOFT_##id,

@@ -21,8 +21,8 @@ typedef enum ArgTag {
   ARG_STRING,   // more: number of bytes; then the bytes, padded
   ARG_DTYPE,    // more: DType
   ARG_CONST,    // more: ConstKind; then Dim, swizzle
-  ARG_OBJECT, ARG_STREAM,  // then the address; in calls any stream has this
-                           // word
+  ARG_OBJECT, ARG_STREAM,  // then the object's address; in calls any stream has
+                           // this word
   ARG_TABLE,    // more: number of fields; then metatable, keys and values
   ARG_SAME,     // more: index of an earlier table
   ARG_LAYOUT,   // more: ArgFlags; then the layout
@@ -66,7 +66,7 @@ typedef struct Leaf {
 
 // cute.sym_int: an integer that is known at the launch.
 typedef struct Symbol {
-  uint32_t id;             // from 1 on
+  uint32_t id;             // number, from 1 on
   DType type;              // DT_I32, DT_I64
   int64_t divides;
 } Symbol;

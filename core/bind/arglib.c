@@ -212,7 +212,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// Returns the next word of "integer|value"; false: none.
+// Returns the next word of "integer|value". Returns false if there is none.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;

@@ -537,8 +537,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major (m, n) buffer from field `name` of the options; false:
-// none.
+// Reads a row-major (m, n) buffer from field `name` of the options. Returns
+// false if there is none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {

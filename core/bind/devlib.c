@@ -504,7 +504,7 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   int at = lua_gettop(L) - 1;
   if (to->dev && (!from->dev || from->dev->own.gpu != to->dev->own.gpu)) {
     lua_getiuservalue(L, at, 1);
-    lua_getiuservalue(L, -1, 1);  // its GPU
+    lua_getiuservalue(L, -1, 1);  // GPU of the result
     push_copy(cx, L, at + 1, at + 3, way);
     lua_replace(L, at + 1);
     lua_settop(L, at + 1);

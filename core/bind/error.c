@@ -6,7 +6,8 @@
 #include <string.h>
 
 // Returns the length of the prefix that a chunk's name shares with its
-// siblings: "@kernels/" of a file, "=[kernels." of an embedded one; 0: none.
+// siblings: "@kernels/" of a file, "=[kernels." of an embedded one. Returns 0
+// if there is none.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');

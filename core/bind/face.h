@@ -67,7 +67,7 @@ Ctx *face_enter(lua_State *L);
 // Returns the context without emptying scratch, for metamethods such as __index
 // and __gc.
 Ctx *face_ctx(lua_State *L);
-Ctx *face_state(lua_State *L);  // same, for functions without an upvalue
+Ctx *face_state(lua_State *L);  // face_ctx for functions without an upvalue
 
 // Sets functions into the table on top, each with the Ctx as upvalue 1. A
 // row's name with parameters, "size(layout, modes...)", makes a public one:
@@ -160,9 +160,10 @@ const char *face_typename(lua_State *L, int idx);
 // Finds the innermost user function. Returns false if there is none.
 bool face_user(lua_State *L, lua_Debug *ar);
 // Finds the position of the innermost user function: chunk source (as in
-// lua_Debug.source), current line and function name; false: none.
+// lua_Debug.source), current line and function name. Returns false if there is
+// none.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
-// Returns it as "file.lua:31"; false: no file is known.
+// Writes that position as "file.lua:31". Returns false if no file is known.
 bool face_line(lua_State *L, char out[64]);
 bool face_own_source(const char *src);  // a chunk of cutelua
 
@@ -208,7 +209,8 @@ void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
 // vallib.c: traced scalars (MT_VALUE)
-void face_push_value(lua_State *L, Ref r);           // of the Fn being traced
+void face_push_value(lua_State *L, Ref r);           // pushes a value of the Fn
+                                                     // being traced
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns a number, boolean or traced value as an IR value of type t (DT_NONE:
 // its own type; integers i32 or i64, floats f32).
@@ -229,7 +231,7 @@ typedef struct FnBox {
   Fn fn;
   int returned;  // last line of a kernel that returns traced values
   bool known;    // bytecode.c can read this Lua's instructions
-  const void *at;  // then: address after the script's current instruction
+  const void *at;  // address after the script's current instruction, if so
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 

@@ -442,7 +442,7 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    Dim d = t->l.stride[i];  // those of coordinates stay
+    Dim d = t->l.stride[i];  // strides of coordinates stay
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;
@@ -458,8 +458,8 @@ static void check_divides(lua_State *L, const char *what, int mode,
                (long long)v, mode, (long long)div);
 }
 
-// Returns option `key` of the table at 2: an integer, or one by mode; def:
-// absent.
+// Returns option `key` of the table at 2, which is an integer, or a list with
+// one for each mode. Returns def if it is absent.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;

@@ -9,7 +9,8 @@
 // program), which identifies the type faster than a metatable.
 typedef struct LayoutBox {
   const void *mark;
-  uint32_t serial, born;  // of the Fn that traced extents belong to; 0: none
+  uint32_t serial, born;  // serial of the Fn that traced extents belong to; 0:
+                          // none
   Layout l;               // points into the data that follows
 } LayoutBox;
 
@@ -57,7 +58,7 @@ typedef struct LayoutOperand {
 } LayoutOperand;
 bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
 LayoutOperand laylib_operand(lua_State *L, int idx);
-// Returns 1.
+// Pushes the result of an operation on o's layout. Returns 1.
 int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);
 // laylib_shape: a tuple, or the shape of a layout or tensor. laylib_layout: a
 // layout, or a compact one for a tuple.

@@ -14,7 +14,8 @@
 // Computes l(i), l(i,j,..) of a flat static layout for integers, without
 // scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  bool flat = tup_words(l->shape) == (size_t)n + 1;  // or contains ()
+  bool flat = tup_words(l->shape) == (size_t)n + 1;  // flat, unless it contains
+                                                     // ()
   if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {

@@ -17,7 +17,7 @@
 
 // ---- signatures ----
 
-// Reads the parameter at *s, and advances *s; false: none.
+// Reads the parameter at *s, and advances *s. Returns false if there is none.
 bool public_param(const char **s, Param *p) {
   const char *at = *s + strspn(*s, " ,(");
   if (*at == ')' || !*at) return false;
@@ -148,7 +148,8 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns the position of the value at idx among the arguments of p; 0: none.
+// Returns the position of the value at idx among the arguments of p, or 0 if it
+// is none of them.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

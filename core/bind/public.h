@@ -12,7 +12,7 @@ typedef struct Param {
   bool optional, rest;
 } Param;
 
-// Reads the parameter at *s, and advances *s; false: none.
+// Reads the parameter at *s, and advances *s. Returns false if there is none.
 bool public_param(const char **s, Param *p);
 // Returns the number of parameters; INT_MAX - 1: variadic.
 int public_count(const char *sig);
@@ -53,7 +53,8 @@ bool public_pop(lua_State *L, const char **prefix, const char **sig);
 bool public_find(lua_State *L, Public *p);
 // Writes how the function is to be called.
 void public_usage(const Public *p, char *out, size_t size);
-// Returns the position of the value at idx among the arguments of p; 0: none.
+// Returns the position of the value at idx among the arguments of p, or 0 if it
+// is none of them.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----

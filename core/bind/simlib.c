@@ -336,7 +336,8 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   return NULL;
 }
 
-// Returns the coordinate of an element in a layout given as text; NULL: none.
+// Returns the coordinate of an element in a layout given as text, or NULL if
+// there is none.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));

@@ -12,7 +12,7 @@ typedef struct TensorBox {
   Tensor t;
   const HostBuf *host;        // the host buffer, or NULL
   struct DevBuf *dev;     // the device buffer, or NULL
-  uint32_t serial;  // of the Fn whose values t uses; 0: none
+  uint32_t serial;  // serial of the Fn whose values t uses; 0: none
   uint32_t born;    // that Fn's `births` when t was created
 } TensorBox;
 

@@ -184,7 +184,7 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // it is compared bytewise
+  memset(&a, 0, sizeof a);  // zeroes it, because it is compared bytewise
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");

@@ -153,8 +153,8 @@ static int fn_lines(lua_State *L) {
   return 1;
 }
 
-// Returns the agent that accesses shared object `mem`: "wgmma" before "tma"
-// before "bulk"; NULL: threads only.
+// Returns the asynchronous unit that accesses shared object `mem`: "wgmma"
+// before "tma" before "bulk". Returns NULL if only threads access it.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;

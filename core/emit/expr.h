@@ -27,7 +27,7 @@ void expr_at_run_time(Emit *e, Ref r);
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // Writes the element as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-void expr_choice(Emit *e, const Ins *i, Ref which);  // for PICK and PUT
+void expr_choice(Emit *e, const Ins *i, Ref which);  // used for PICK and PUT
 // Writes `r[i]` and returns true if i is the counter of a fully unrolled loop.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // Instructions add a constant to a register for free. The constant bytes of an

@@ -64,11 +64,11 @@ typedef struct Emit {
   const Fn *fn;
   int sm;
   EmitOut *out;
-  Use *use;           // parallel to fn->ins
-  Regs *regs;         // parallel to fn->mem
-  bool *address, *pointer;  // parallel to fn->ins: needed for shared memory
-  bool *fresh;        // parallel to fn->ins: first write to a register word
-  bool *known;        // parallel to fn->ins, or NULL: see known.c
+  Use *use;           // use of each instruction, parallel to fn->ins
+  Regs *regs;         // registers of each memory object, parallel to fn->mem
+  bool *address, *pointer;  // by fn->ins: needed for shared memory
+  bool *fresh;        // by fn->ins: first write to a register word
+  bool *known;        // by fn->ins, or NULL: see known.c
   uint32_t temp[26];  // numbers of temporaries, by letter
   const char *count;  // counter of the loops that fill registers, or NULL
   bool helper[H_COUNT];  // needed helpers

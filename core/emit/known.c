@@ -10,7 +10,7 @@ typedef struct Known {
   const Fn *fn;
   bool *value;     // whether each instruction's value is known; for a variable,
                    // the last value set
-  bool **element;  // parallel to fn->mem: contents of registers
+  bool **element;  // whether each element of registers is known, by fn->mem
 } Known;
 
 // Returns the declared elements of a register array that contain `bits` bits

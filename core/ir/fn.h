@@ -58,8 +58,8 @@ typedef struct Mem {
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: printed layout, for reports; the box
                      // of an SP_TMAP
-  uint32_t view;     // likewise: first other layout that views the object from
-                     // its first element; 0: none
+  uint32_t view;     // index into Fn.text of the first other layout that views
+                     // the object from its first element; 0: none
   int8_t swizzle[3]; // swizzle of this layout, 0 0 0: none
   bool views;        // another view of the memory has a different swizzle
   bool undefined_ok; // simulator: reading unwritten elements is allowed
@@ -127,7 +127,7 @@ typedef struct Fn {
   bool fmad, fastmath;    // float options (fast.c)
   bool tell;              // print to standard error how passes change code
   VEC(Ins) ins;           // ins.p[0] is a NOP
-  VEC(Fact) fact;         // parallel to ins
+  VEC(Fact) fact;         // fact of each instruction, parallel to ins
   VEC(Ref) ext;
   VEC(uint32_t) reg;      // elements that register runs consist of
   VEC(Src) src;           // src.p[0]: unknown
@@ -146,7 +146,8 @@ typedef struct Fn {
   VEC(uint32_t) scope;    // serial of each instruction's region
   uint32_t scopes;        // serial of the newest region
   uint32_t births;        // number of instructions ever appended
-  VEC(uint32_t) hits;     // parallel to src: operations traced from that line
+  VEC(uint32_t) hits;     // number of operations traced from each line,
+                          // parallel to src
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
   VEC(Claim) claim;       // checks for the simulator
   VEC(Assumed) assumed;   // facts narrowed in open regions, newest last

@@ -72,7 +72,8 @@ Layout layout_identity(Ctx *cx, Tup shape);
 // `from` in colexicographic order.
 Layout layout_broadcast(Ctx *cx, Tup from, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain layouts only
-Tup layout_stride(Ctx *cx, Layout l);                 // as an IntTuple
+Tup layout_stride(Ctx *cx, Layout l);                 // returns the strides as
+                                                      // an IntTuple
 Layout layout_inner(Layout l);                        // the plain right side
 Layout layout_outer(Layout l, Layout like);  // plain l under like's outer
                                              // functions

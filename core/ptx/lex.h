@@ -21,7 +21,7 @@ typedef struct PtxLex {
   bool in_asm;         // between `// begin inline asm` and `// end inline asm`
   // the current token
   PtxToken kind;
-  const char *at;      // its text, n bytes; of a string without quotes
+  const char *at;      // its text of n bytes; a string has no quotes
   size_t n;
   uint32_t at_line;
   int64_t value;

@@ -46,7 +46,7 @@ typedef struct PtxVar {
 // number.
 typedef struct PtxInit {
   int64_t value;
-  const char *symbol;  // NULL: a number
+  const char *symbol;  // NULL if it is a plain number
 } PtxInit;
 
 typedef enum PtxArgKind {
@@ -67,7 +67,7 @@ typedef enum PtxArgKind {
 
 typedef struct PtxArg {
   uint8_t kind;    // PtxArgKind
-  uint8_t bits;    // of a float: 32 or 64
+  uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether it is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: the whole
   uint32_t part, parts;  // first of its parts in PtxModule.args
@@ -86,7 +86,7 @@ typedef struct PtxIns {
   uint32_t arg, args;   // first operand in PtxModule.args
 } PtxIns;
 
-// A label: a place in front of an instruction of its function.
+// A label, which is a place before an instruction of its function.
 typedef struct PtxLabel {
   const char *name;
   uint32_t at;     // index into PtxModule.ins
@@ -98,7 +98,8 @@ typedef struct PtxLabel {
 // A source position: `.loc file line column[, inlined_at ...]`.
 typedef struct PtxLoc {
   uint32_t file, line, column;
-  uint32_t parent;  // PtxModule.locs + 1: where the call was inlined; 0: none
+  uint32_t parent;  // number + 1 in PtxModule.locs of the position where the
+                    // call was inlined; 0: none
 } PtxLoc;
 
 typedef struct PtxFile {

@@ -9,7 +9,7 @@
 
 enum {
   DEEPEST = 2000,   // nested calls: regions inside regions
-  MOST_ITEMS = 16   // of a block
+  MOST_ITEMS = 16   // limit for one block
 };
 
 typedef struct Node {

@@ -32,7 +32,7 @@ static bool ends(const PtxIns *i) {
   return is_op(i, "ret") || is_op(i, "exit") || is_op(i, "bra");
 }
 
-// Splits the function at labels and behind branches.
+// Splits the function at labels and after branches.
 static void split(Frame *fr) {
   PtxBuild *b = fr->b;
   const PtxModule *m = b->m;
@@ -182,7 +182,7 @@ static void find_rows(PtxBuild *b) {
 typedef struct Scan {
   Frame *fr;
   Def *def;
-  uint32_t block, at;  // the instruction at hand
+  uint32_t block, at;  // block and position of the current instruction
   bool guarded;
 } Scan;
 

@@ -29,7 +29,7 @@ typedef struct TmaAtom {
   // and first position
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
-  Ref ref;             // in a kernel: its TMAP
+  Ref ref;             // the map's TMAP, in a kernel
 } TmaAtom;
 
 // Returns the map of tensor t at an address, with the extents and strides of

@@ -571,8 +571,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Skip the tens of thousands of tensor memory names unless the name has a
-    // "100".
+    // Skips the tens of thousands of names of tensor memory atoms, unless the
+    // name contains "100".
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

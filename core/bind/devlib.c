@@ -382,7 +382,7 @@ static int tensor_to(lua_State *L) {
   return 1;
 }
 
-// t:clone([{stream =}]): the same view of a copy, on t's device.
+// t:clone([{stream =}]) -> the same view of a copy of t, on t's device.
 static int tensor_clone(lua_State *L) {
   Ctx *cx = face_enter(L);
   check_outside(cx, L, 1);

@@ -430,7 +430,7 @@ static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   return m;
 }
 
-// Leaf extents and strides of t as plain integers.
+// The extents and strides of t's leaves as plain integers.
 typedef struct Leaves {
   int n;
   int64_t shape[TENSOR_MAX_MARKS], stride[TENSOR_MAX_MARKS];

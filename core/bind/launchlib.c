@@ -436,8 +436,8 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// Launches with arguments 2.. and the launch and kind in the upvalues; see
-// launcher.
+// Launches with the arguments from 2 on. The launch and the kind are upvalues
+// (see launcher).
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));

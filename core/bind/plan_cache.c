@@ -24,8 +24,8 @@ typedef struct Calls {
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
 
-// A configuration. Uservalues: its plan, the objects that its words identify by
-// address, its runs by stream number.
+// A configuration of a cached call. Uservalues: its plan, the objects that its
+// words identify by address, its runs by stream number.
 typedef struct Entry {
   size_t n;
   uint64_t w[];

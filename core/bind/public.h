@@ -19,7 +19,7 @@ int public_count(const char *sig);
 // Reports whether `sig` is that of a method, "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// A public function of C: upvalue 2 of its closure.
+// Description of a public function of C. It is upvalue 2 of the closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"

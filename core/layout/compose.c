@@ -130,8 +130,9 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// A leaf of the right side as modes of the result, with the mode of the left
-// side that each one counts and its step there. NULL: found by evaluation.
+// A leaf of the right side, composed. `out` has the modes of the result; mode
+// and step say which mode of the left side each one counts, and with what step.
+// They are NULL if the leaf was found by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -237,10 +238,10 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that strides of the right side select: all of it,
-// or the mode that the path of their bases names.
+// The part of the left side that strides of the right side select. It is all of
+// the left side, or the mode that the path of their bases names.
 typedef struct Part {
-  Dim stride;        // one of these strides
+  Dim stride;        // a stride that selects it
   Flat left;         // the selected part, coalesced
   Dim size;          // number of its elements; left stores a last extent of 1
                      // as 2
@@ -388,7 +389,8 @@ static int64_t least(Ctx *cx, Dim s) {
 // Reports whether sums of several right modes may carry from one left mode into
 // another, which no layout can represent.
 static bool may_carry(Ctx *cx, const Part *p) {
-  int met[2] = {-1, -1};  // mode reached by positive, by negative strides
+  int met[2] = {-1, -1};  // last mode reached by positive and by negative
+                          // strides
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
       int64_t used = p->digits[k].used[i], step = p->digits[k].step[i];

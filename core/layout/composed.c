@@ -163,8 +163,8 @@ static int bits_of(int64_t v) {
   return v ? 64 - __builtin_clzll((uint64_t)v) : 0;
 }
 
-// Returns a bound on the values of a plain layout for indices up to m in
-// magnitude.
+// Returns a bound on the magnitude of a plain layout's values for indices up to
+// m in magnitude.
 static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   int64_t sum = 0, x;

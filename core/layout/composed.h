@@ -48,8 +48,9 @@ Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
 // Returns the last function that values pass through. *rest becomes l without
 // it (and without the offset before it).
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
-// Returns a power of two: runs of that many values, aligned to it, remain runs
-// (2^24 for a plain layout). Traced numbers count with their known divisors.
+// Returns a power of two such that runs of that many values, aligned to it,
+// remain runs (2^24 for a plain layout). Traced numbers count with their known
+// divisors.
 int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).

@@ -19,10 +19,10 @@ typedef struct Pick {
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
   char letter[CHOICES];  // letter of {N=...}; 'T': a type; 0: none
-  long value[CHOICES];   // value of a number, or bits of a type
+  long value[CHOICES];   // value of a number, or width of a type in bits
 } Pick;
 
-// The alternatives of {T}.
+// The types that {T} may stand for.
 static const char TYPE_NAMES[] =
   "uint8_t|int8_t|uint16_t|int16_t|half_t|bfloat16_t|uint32_t|int32_t|int|"
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
@@ -416,7 +416,7 @@ static const AtomCopyFam *const copy_tables[] = {
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  int table, row, base;  // next family; number of ids before it
+  int table, row, base;  // next family, and the number of ids before it
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
   const char *name;
@@ -571,8 +571,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Skip the tens of thousands of tensor memory names unless the name has a
-    // "100".
+    // Skips the tens of thousands of names of tensor memory atoms, unless the
+    // name contains "100".
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

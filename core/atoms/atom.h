@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 
 enum {
-  CPF_GLOBAL = 1, CPF_ZFILL = 2,  // cp.async: .cg, not .ca; zero-fill
+  CPF_GLOBAL = 1, CPF_ZFILL = 2,  // cp.async: .cg instead of .ca; zero-fill
   CPF_PROMISED = 4  // the traced addresses are aligned as the atom's name
                     // requires
 };
@@ -95,7 +95,7 @@ static inline int atom_mma_words(const AtomMma *a) {
 }
 
 typedef enum CopyOp {
-  CO_UNIVERSAL,     // plain load/store of `bits`
+  CO_UNIVERSAL,     // plain load or store of `bits`
   CO_AUTOVEC,       // as wide as layouts and alignment allow
   CO_CPASYNC,       // cp.async, bits; CPF_* in flags
   CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans

@@ -86,8 +86,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Tensor memory: a load gives every thread its part of the whole; a store reads
-// the parts.
+// Copies of tensor memory. A load gives every thread its part of the matrix,
+// and a store reads these parts.
 #define TMEM(n, all, part, b) \
   WARP("SM100_TMEM_LOAD_" n "{|_16b}", "(32," all "):(0,1)", part, \
        "(32," all "):(0,1)", b), \
@@ -126,7 +126,7 @@ const AtomCopyFam atom_copies_sm100[] = {
        "((16,2),[32R]):(([64R],[32R]),1)", "[32R]"),
   TMEM("32dp32b" P2 "|64|128|1}x", "[1024R]", "(32,[32R]):([32R],1)",
        "[32R]"),
-  // also returns the largest of a thread's values
+  // these also return the largest of a thread's values
   {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
    .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",
    .ref = "(32,[1024R]):(0,1)", .bits = "[32R]", .sm_min = 103},

@@ -9,10 +9,11 @@
 #define PTX(maj) "mma.sync.aligned.$S." maj "$s.$D.$A.$B.$C"
 #define TN PTX("row.col")
 
-// C: (4,8) lanes; two adjacent elements along N, then rows 8 apart.
+// The layout of C over (4,8) lanes. A lane holds two adjacent elements along N
+// and, with 16 rows, two more 8 rows below.
 #define C8 "((4,8),2):((16,1),8)"
 #define C16 "((4,8),(2,2)):((32,1),(16,8))"
-// A with 16 rows and B with 8, named by element bits and K.
+// The layouts of A with 16 rows and of B with 8, named by element bits and K.
 #define A16_K8 "((4,8),(2,2)):((32,1),(16,8))"
 #define B16_K8 "((4,8),2):((16,1),8)"
 #define A16_K16 "((4,8),(2,2,2)):((32,1),(16,8,128))"
@@ -21,15 +22,15 @@
 #define B32_K4 "((4,8),1):((8,1),0)"
 #define A32_K8 "((4,8),(2,2)):((16,1),(8,64))"
 #define B32_K8 "((4,8),2):((8,1),32)"
-#define B8_K16 "((4,8),4):((32,1),8)"            // also A with 8 rows
+#define B8_K16 "((4,8),4):((32,1),8)"            // also used for A with 8 rows
 #define A8_K16 "((4,8),(4,2)):((64,1),(16,8))"
 #define A8_K32 "((4,8),(4,2,2)):((64,1),(16,8,256))"
 #define B8_K32 "((4,8),(4,2)):((32,1),(8,128))"
-#define B4_K32 "((4,8),(8)):((64,1),(8))"        // also A with 8 rows
+#define B4_K32 "((4,8),(8)):((64,1),(8))"        // also used for A with 8 rows
 #define A4_K32 "((4,8),(8,2)):((128,1),(16,8))"
 #define A4_K64 "((4,8),(8,2,2)):((128,1),(16,8,512))"
 #define B4_K64 "((4,8),(8,2)):((64,1),(8,256))"
-#define B1_K128 "((4,8),32):((256,1),8)"         // also A with 8 rows
+#define B1_K128 "((4,8),32):((256,1),8)"         // also used for A with 8 rows
 #define A1_K128 "((4,8),(32,2)):((512,1),(16,8))"
 #define A1_K256 "((4,8),(32,2,2)):((512,1),(16,8,2048))"
 #define B1_K256 "((4,8),(32,2)):((256,1),(8,1024))"
@@ -74,8 +75,8 @@ const AtomMmaFam atom_sm80[] = {
   MMA(.name = "SM80_8x8x4_F64F64F64F64_TN", .shape = "8,8,4",
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
-  // Complex: four real MMAs on the parts. (GC64: three on their sums; its
-  // accumulator of three doubles is not an element type.)
+  // Complex MMAs: four real MMAs on the parts. (GC64 uses three on their sums;
+  // its accumulator of three doubles is not an element type.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),

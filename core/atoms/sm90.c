@@ -17,7 +17,8 @@
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
-// Warpgroup: 128 threads, B (and A of SS) in shared memory; N in steps of 8.
+// Warpgroup MMAs: 128 threads, with B (and A of SS) in shared memory, and N in
+// steps of 8.
 #define N8 "{N=8..256+8}"
 #define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \
   "224|240|256}"
@@ -86,8 +87,8 @@ const AtomMmaFam atom_sm90[] = {
          4, RS | AMF_SAT),
   {0}};
 
-// Tensor memory: one thread issues for a CTA (or a pair of CTAs); the thread
-// mode of a layout is the CTA.
+// Tensor memory MMAs: one thread issues for a CTA (or a pair of CTAs). The
+// thread mode of a layout is the CTA.
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
 #define MM "{K|MN},{K|MN}>"

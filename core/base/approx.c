@@ -20,8 +20,8 @@ enum {
 };
 #define SIGN_BIT 0x80000000u
 
-// Products of two 3-bit numbers without the columns of weight 1 and 2, divided
-// by 4.
+// The products of two 3-bit numbers, computed without the columns of weight 1
+// and 2, and divided by 4.
 static const uint8_t corner[8][8] = {
   {0, 0, 0, 0, 0, 0, 0, 0},
   {0, 0, 0, 0, 1, 1, 1, 1},
@@ -62,13 +62,14 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
 
 // ---- the functions of the unit itself: subnormals count as zeros ----
 
-// The reciprocal of 1 + f / 2^23: 2^23 to 2^24.
+// Returns the reciprocal of 1 + f / 2^23, as a number from 2^23 to 2^24.
 static uint32_t rcp_of(uint32_t f) {
   int64_t r = quadratic(&approx_rcp_rows[f >> 16], (f & 0xffff) << 1, 14, 1);
   return (uint32_t)((r + 0x8fce) >> 16);
 }
 
-// The same of its square root, less 2^23; bit 23 of f, not 0: it is doubled.
+// Returns the reciprocal square root of 1 + f / 2^23, minus 2^23. If bit 23 of
+// f is set, the argument is doubled.
 static uint32_t rsqrt_of(uint32_t f) {
   int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
   return (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;
@@ -305,7 +306,7 @@ uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
     a *= 0x1p54;
     scale = 0x1p27;
   }
-  // the unit's root, and a step that makes it exact to 53 bits
+  // start from the unit's root; one step makes it exact to 53 bits
   uint32_t high = high_rsqrt((uint32_t)(double_bits(a) >> 32));
   double y = bits_double((uint64_t)high << 32), square = y * y;
   double rest = fma(a, -square, 1);

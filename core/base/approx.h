@@ -6,15 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// PTX's {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 on the bits of an f32.
-// With `ftz`, the .ftz instruction, which treats subnormal inputs and outputs
-// as zeros of the same sign. A NaN result is 0x7fffffff.
+// The instructions {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 of PTX, on
+// the bits of an f32. `ftz` selects the .ftz instruction, which treats
+// subnormal inputs and outputs as zeros of the same sign. A NaN result is
+// 0x7fffffff.
 uint32_t approx_ex2(uint32_t x, bool ftz);
 uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);
 uint32_t approx_sqrt(uint32_t x, bool ftz);
 uint32_t approx_rsqrt(uint32_t x, bool ftz);
-uint32_t approx_sin(uint32_t x);  // .ftz makes no difference
+uint32_t approx_sin(uint32_t x);  // .ftz makes no difference here
 uint32_t approx_cos(uint32_t x);
 uint32_t approx_tanh(uint32_t x);
 

@@ -10,7 +10,7 @@
 #include "base/platform.h"
 // ---- loads and stores of runs ----
 
-#define RUN 256  // elements in a local buffer at a time
+#define RUN 256  // elements that a local buffer holds at a time
 
 // Reports whether all values of type t are exact in f32.
 static bool fits_f32(DType t) {
@@ -33,7 +33,7 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
   }
 }
 
-// Rounds to nearest even; dtype_from_float converts NaNs.
+// Rounds f32 to nearest even. dtype_from_float converts NaNs.
 static uint16_t bf16_bits(float x) {
   uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
@@ -253,7 +253,8 @@ static uint64_t of_int(DType t, int64_t x) {
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t first = (uint64_t)lo, table[1024];
-  uint64_t span = (uint64_t)hi - first + 1;  // 0: all 2^64
+  uint64_t span = (uint64_t)hi - first + 1;  // 0: the range has all 2^64
+                                             // integers
   bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
     table[i] = of_int(t, (int64_t)(first + i));
@@ -312,7 +313,7 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   size_t bits = (size_t)dtype_bits(t), i = 0;
   const unsigned char *x = a, *y = b;
-  size_t bytes = n * bits / 8;  // whole bytes; the rest is compared bit by bit
+  size_t bytes = n * bits / 8;  // whole bytes come first, then single bits
   if (memcmp(x, y, bytes) == 0) {
     i = bytes * 8 / bits;
   } else {

@@ -59,7 +59,7 @@ void bulk_cut(void *p, size_t n, int bits);
 typedef struct BulkDiff {
   double max_abs;    // max |a - b|
   double max_rel;    // max |a - b| / |b|
-  double max_scaled; // max |a - b| / max |b|
+  double max_scaled; // max |a - b| / max |b|, over all elements
   double frobenius;  // |a - b| / |b| in the Frobenius norm
   size_t worst;      // index of max_abs, or of the first NaN
   size_t nans;

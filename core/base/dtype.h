@@ -111,7 +111,8 @@ double dtype_to_double(DType t, uint64_t u);
 // toward zero and saturate, as cvt.rzi does.
 uint64_t dtype_from_double(DType t, double x);
 
-// The same conversions for f32 (bulk paths: one rounding from float to t).
+// Convert raw bits to f32 and back, for bulk paths (with one rounding from
+// float to t).
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 

@@ -33,7 +33,7 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  double gamma, floor;  // gamma_n, n smallest subnormals
+  double gamma, floor;  // gamma_n, and the sum of n smallest subnormals
   Format out, sum;
 } Rules;
 

@@ -29,7 +29,7 @@ typedef struct GemmCheck {
   double alpha, beta;
   DType sums;           // accumulator type: f32, f64, or an integer (no
                         // rounding)
-  double unit;          // u
+  double unit;          // unit roundoff u of acc
 } GemmCheck;
 
 typedef struct GemmVerdict {

@@ -1,4 +1,5 @@
-// soft.c: which file computes a descriptor, and halves of a register.
+// soft.c: chooses the file that computes a descriptor, and splits registers
+// into halves.
 #include "base/soft.h"
 
 static const char *const names[SOFT_COUNT] = {
@@ -27,8 +28,9 @@ static uint64_t one(Soft s, const uint64_t x[3]) {
   return soft_integer(s, x);
 }
 
-// Conversions of two values: of two registers where the source has 32 bits
-// (the first is the high half), else of the halves of one.
+// Converts two values. A 32-bit source has them in two registers, the first
+// being the high half of the result. A narrower source has them in the halves
+// of one register.
 static uint64_t convert_pair(Soft s, const uint64_t x[3]) {
   int n = dtype_bits((DType)s.type), m = dtype_bits((DType)s.from);
   uint64_t hi = m == 32 ? x[0] : x[0] >> m;

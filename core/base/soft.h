@@ -13,14 +13,14 @@
   SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
   SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
-  SO(CVT, "cvt")          /* from Soft.from */ \
-  SO(RINT, "cvt.rint")    /* to an integer of the same type */ \
-  SO(APPROX, "approx")    /* the function of Soft.mode */ \
+  SO(CVT, "cvt")          /* converts from Soft.from */ \
+  SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
+  SO(APPROX, "approx")    /* Soft.mode is the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* a above b, both above c */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* type of b: Soft.from; mode: .hi */ \
-  SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* mode: .clamp */ \
-  SO(FNS, "fns") SO(PRMT, "prmt")      /* mode: SoftPermute */ \
+  SO(PACK, "cvt.pack")    /* packs a above b above c */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* b: Soft.from; mode: .hi */ \
+  SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
+  SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")
 typedef enum SoftOp {
 #define SO(id, name) SOFT_##id,
@@ -29,22 +29,22 @@ typedef enum SoftOp {
   SOFT_COUNT
 } SoftOp;
 
-// Soft.mode of floats: to nearest even, toward zero, down, up, to nearest and
-// ties away from zero.
+// Values of Soft.mode for floats: round to nearest even, toward zero, down, up,
+// or to nearest with ties away from zero.
 typedef enum SoftRound {
   SOFT_RN, SOFT_RZ, SOFT_RM, SOFT_RP, SOFT_RNA
 } SoftRound;
-// ... of APPROX.
+// Values of Soft.mode for APPROX.
 typedef enum SoftApprox {
   SOFT_EX2, SOFT_LG2, SOFT_A_RCP, SOFT_A_SQRT, SOFT_RSQRT, SOFT_SIN, SOFT_COS,
   SOFT_TANH
 } SoftApprox;
-// ... of PRMT.
+// Values of Soft.mode for PRMT.
 typedef enum SoftPermute {
   SOFT_F4E, SOFT_B4E, SOFT_RC8, SOFT_ECL, SOFT_ECR, SOFT_RC16
 } SoftPermute;
 
-// Soft.flags. PAIR: operands and results are two halves of 32 bits.
+// Bits of Soft.flags. PAIR: operands and results are the two halves of 32 bits.
 enum {
   SOFT_FTZ = 1, SOFT_SAT = 2, SOFT_RELU = 4, SOFT_FINITE = 8, SOFT_OOB = 16,
   SOFT_NAN = 32, SOFT_XORSIGN = 64, SOFT_PAIR = 128
@@ -52,7 +52,7 @@ enum {
 
 typedef struct Soft {
   uint8_t op;          // SoftOp
-  uint8_t type, from;  // DType: of the result; of operands where they differ
+  uint8_t type, from;  // type of the result; type of the operands if different
   uint8_t mode;
   uint8_t flags;
 } Soft;
@@ -71,7 +71,7 @@ const char *soft_name(SoftOp op);
 // Computes one lane's result from zero-extended operands.
 uint64_t soft_eval(Soft s, const uint64_t x[3]);
 
-// One element of soft_eval: floats, conversions, integers.
+// Computes one element for soft_eval: floats, conversions, integers.
 uint64_t soft_float(Soft s, const uint64_t x[3]);
 uint64_t soft_convert(Soft s, uint64_t a);
 uint64_t soft_integer(Soft s, const uint64_t x[3]);

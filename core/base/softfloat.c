@@ -15,10 +15,10 @@ typedef unsigned __int128 Wide;
 // ---- formats ----
 
 typedef struct Format {
-  int p;         // bits of the significand, the hidden one counted
+  int p;         // bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
   int low;       // unused bits below (tf32)
-  uint64_t top;  // infinity's bits above `low`; of e4m3 the one behind 448
+  uint64_t top;  // bits of infinity above `low`; for e4m3 the code after 448
   uint64_t nan;  // the canonical NaN
 } Format;
 
@@ -36,7 +36,7 @@ static Format format_of(DType t) {
   }
 }
 
-// sign, significand * 2^exp; inf and nan say that these are none.
+// A number sign, significand * 2^exp. inf and nan mark infinities and NaNs.
 typedef struct Num {
   bool sign, inf, nan;
   int exp;
@@ -65,12 +65,12 @@ static int top_bit(Wide v) {
   return hi ? 127 - __builtin_clzll(hi) : 63 - __builtin_clzll((uint64_t)v);
 }
 
-// Is |x| below the smallest normal number of t?
+// Reports whether |x| is below the smallest normal number of t.
 static bool is_small(DType t, const Num *x) {
   return x->sig && x->exp + top_bit(x->sig) < format_of(t).least;
 }
 
-// v / 2^n; the last bit says that others are gone.
+// Returns v / 2^n. The last bit is set if bits were lost.
 static Wide jam(Wide v, int n) {
   if (n <= 0) return v;
   if (n > 127) return v != 0;
@@ -90,11 +90,11 @@ static bool rounds_up(int mode, bool sign, Wide kept, Wide rest, Wide half) {
   return false;
 }
 
-// The largest finite number's bits above `low`.
+// Returns the bits above `low` of the largest finite number.
 static uint64_t largest(Format f) { return f.top - 1; }
 
-// x, not NaN, rounded to type t. `.ftz` flushes what is subnormal before it is
-// rounded.
+// Rounds x, which is not NaN, to type t. `.ftz` flushes numbers that are
+// subnormal before the rounding.
 static uint64_t pack(DType t, int mode, int flags, const Num *x) {
   Format f = format_of(t);
   uint64_t sign = x->sign ? sign_bit(t) : 0, u = f.top;
@@ -126,7 +126,7 @@ static uint64_t pack(DType t, int mode, int flags, const Num *x) {
   return sign | u << f.low;
 }
 
-// `.sat` and `.relu` of a result.
+// Applies `.sat` and `.relu` to a result.
 static uint64_t clamp(DType t, int flags, uint64_t u) {
   if (!(flags & (SOFT_SAT | SOFT_RELU))) return u;
   Num x = unpack(t, u);
@@ -149,8 +149,8 @@ static bool is_nan(DType t, uint64_t u) { return unpack(t, u).nan; }
 
 static uint64_t quiet(uint64_t u) { return u | (uint64_t)1 << 51; }
 
-// The result where an operand is NaN, or the operation invalid. Of f64: the
-// first NaN of these, quiet.
+// Returns the result for a NaN operand or an invalid operation: the canonical
+// NaN, but for f64 the first NaN operand, made quiet.
 static uint64_t nan_of(Soft s, uint64_t a, uint64_t b, uint64_t c) {
   DType t = (DType)s.type;
   uint64_t u = format_of(t).nan;
@@ -169,7 +169,8 @@ static Num flushed(Soft s, uint64_t u) {
   return x;
 }
 
-// a + b, neither NaN nor infinite. At most 106 bits each.
+// Returns a + b of numbers that are neither NaN nor infinite and have at most
+// 106 bits each.
 static Num sum(Num a, Num b, int mode) {
   if (!a.sig || !b.sig) {
     Num r = a.sig ? a : b;
@@ -209,7 +210,7 @@ static uint64_t add(Soft s, uint64_t u, uint64_t v, bool minus) {
   return finish(s, &r);
 }
 
-// Raw bits of an operand that says "out of bounds".
+// Reports whether an operand's raw bits are the code for "out of bounds".
 static bool is_outside(uint64_t u) { return (u & 0x7fff) == 0x7ff7; }
 
 static uint64_t fused(Soft s, const uint64_t x[3], bool adds) {
@@ -265,7 +266,7 @@ static uint64_t root(Soft s, uint64_t u) {
   return finish(s, &x);
 }
 
-// Numbers in the order of their values, -0 before +0.
+// Maps numbers to integers in the order of their values, -0 before +0.
 static int64_t ordered(DType t, uint64_t u) {
   int64_t mag = (int64_t)(u & (sign_bit(t) - 1));
   return u & sign_bit(t) ? -mag - 1 : mag;
@@ -289,7 +290,8 @@ static uint64_t least(Soft s, uint64_t u, uint64_t v, bool max) {
   return ((ordered(t, u) < ordered(t, v)) == max ? v : u) | sign;
 }
 
-// Additions to the hardware: NaNs become canonical; one of f64 keeps its sign.
+// Negates or clears the sign. The hardware does this by an addition: NaNs
+// become canonical, except that an f64 NaN keeps its sign.
 static uint64_t signed_op(Soft s, uint64_t u) {
   DType t = (DType)s.type;
   uint64_t bit = sign_bit(t);
@@ -300,7 +302,7 @@ static uint64_t signed_op(Soft s, uint64_t u) {
 
 // ---- conversions ----
 
-// x rounded to an integer: a number whose exp is 0 or more.
+// Rounds x to an integer, which has an exp of 0 or more.
 static Num integral(Num x, int mode) {
   if (x.exp >= 0 || !x.sig || x.inf) return x;
   int n = -x.exp;
@@ -320,7 +322,7 @@ static uint64_t rint_of(Soft s, uint64_t u) {
   return finish(s, &a);
 }
 
-// The NaN u of `from` as one of t, where sign and payload stay.
+// Converts the NaN u to one of type t with the same sign and payload.
 static uint64_t carried(DType t, DType from, uint64_t u) {
   int p = format_of(t).p, q = format_of(from).p;
   uint64_t payload = u & (((uint64_t)1 << (q - 1)) - 1);
@@ -338,7 +340,8 @@ static uint64_t convert_nan(Soft s, uint64_t u) {
   return clamp(t, s.flags, r);
 }
 
-// cvt.rna.tf32 works on the bits: infinities and NaNs lose their low bits.
+// Converts as cvt.rna.tf32, which rounds the bits: infinities and NaNs lose
+// their low bits.
 static uint64_t tf32_away(Soft s, uint64_t u) {
   bool special = (u & 0x7f800000u) == 0x7f800000u;
   uint64_t r = (special ? u : u + 0x1000) & 0xffffe000u;
@@ -350,7 +353,8 @@ static uint64_t to_float(Soft s, uint64_t u) {
   DType t = (DType)s.type, from = (DType)s.from;
   int other = t == DT_F16 || from == DT_F16;
   if (t == DT_TF32 && s.mode == SOFT_RNA) return tf32_away(s, u);
-  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // the same instruction
+  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // with f16 both are the same
+                                             // instruction
   if (t == from && !s.flags) return t == DT_F16 || t == DT_BF16
     ? is_nan(t, u) ? format_of(t).nan : u : u;
   if (t == DT_F32 && from == DT_BF16 && !s.flags) return u << 16;
@@ -360,14 +364,14 @@ static uint64_t to_float(Soft s, uint64_t u) {
   if (s.flags & SOFT_FTZ && !late && is_small(from, &x)) x.sig = 0;
   int flags = late ? s.flags & ~SOFT_FTZ : s.flags;
   uint64_t r = pack(t, s.mode, flags, &x);
-  if (late) {  // flushed behind the rounding
+  if (late) {  // flushes after the rounding
     Num y = unpack(t, r);
     if (is_small(t, &y)) r &= sign_bit(t);
   }
   return clamp(t, s.flags, r);
 }
 
-// An integer of type t as sign and magnitude.
+// Splits an integer of type t into sign and magnitude.
 static Num whole(DType t, uint64_t u) {
   int n = dtype_bits(t);
   uint64_t v = n < 64 ? u & (((uint64_t)1 << n) - 1) : u;
@@ -377,7 +381,7 @@ static Num whole(DType t, uint64_t u) {
   return (Num){.sign = sign, .sig = v};
 }
 
-// x, an integer of any size, as type t: the nearest one that it has.
+// Returns the integer of type t nearest to x, which is an integer of any size.
 static uint64_t saturated(DType t, const Num *x) {
   int n = dtype_bits(t);
   bool is_signed = dtype_class(t) == 'I';
@@ -448,7 +452,7 @@ static uint64_t times(uint64_t a, uint64_t b, int flags) {
   return fused(s, x, false);
 }
 
-// The product with the unit's reciprocal, which is 0 beyond 2^126.
+// Multiplies by the unit's reciprocal, which is 0 beyond 2^126.
 static uint64_t divide_approx(Soft s, uint64_t a, uint64_t b) {
   bool ftz = s.flags & SOFT_FTZ, tiny = is_tiny(b) && !ftz;
   if (tiny) {
@@ -473,8 +477,8 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s with the host's f32, where that rounds as s does: to nearest, and
-// the result is far from the subnormals that .ftz flushes.
+// Computes s with the host's f32 if the result is the same. This holds for
+// rounding to nearest and results far from the subnormals that .ftz flushes.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
   if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {
@@ -513,7 +517,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    break;  // integers, conversions
+    break;  // for integers and conversions
   }
   return 0;
 }

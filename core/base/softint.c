@@ -1,11 +1,12 @@
-// softint.c: integers: saturation, packing, dot products, fields of bits.
+// softint.c: integer instructions: saturation, packing, dot products, bit
+// fields.
 #include "base/soft.h"
 
 static uint64_t mask_of(int bits) {
   return bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX;
 }
 
-// The low bits of u as a number of that type.
+// Returns the low bits of u as a signed or unsigned number.
 static int64_t number(uint64_t u, int bits, bool sign) {
   u &= mask_of(bits);
   if (sign && bits < 64 && u >> (bits - 1)) u |= ~mask_of(bits);
@@ -18,7 +19,7 @@ static int64_t within(int64_t v, int bits, bool sign) {
   return v < least ? least : v > most ? most : v;
 }
 
-// cvt.pack: a above b, both above c's low bits.
+// Computes cvt.pack, which packs a above b, and both above the low bits of c.
 static uint64_t packed(Soft s, const uint64_t x[3]) {
   DType t = (DType)s.type;
   int n = s.mode;
@@ -32,7 +33,7 @@ static uint64_t packed(Soft s, const uint64_t x[3]) {
 static uint64_t dot(Soft s, const uint64_t x[3], int parts) {
   bool sa = dtype_class((DType)s.type) == 'I';
   bool sb = dtype_class((DType)s.from) == 'I';
-  int wide = 32 / parts;  // bits of a part of a; b has 8
+  int wide = 32 / parts;  // bits of one part of a; a part of b has 8
   uint64_t sum = x[2];
   for (int k = 0; k < parts; k++) {
     int at = parts == 2 ? k + 2 * s.mode : k;
@@ -42,7 +43,7 @@ static uint64_t dot(Soft s, const uint64_t x[3], int parts) {
   return sum & UINT32_MAX;
 }
 
-// A mask of n bits from bit p on.
+// Returns a mask of n bits from bit p on.
 static uint64_t bit_mask(uint64_t p, uint64_t n, bool clamps) {
   if (!clamps) {
     p &= 31;
@@ -53,14 +54,15 @@ static uint64_t bit_mask(uint64_t p, uint64_t n, bool clamps) {
   return all << p & UINT32_MAX;
 }
 
-// a's low n bits, with their sign or zeros in front.
+// Returns the low n bits of a, extended by their sign or by zeros.
 static uint64_t extended(uint64_t a, uint64_t n, bool sign, bool clamps) {
   if (!clamps) n &= 31;
   if (n >= 32) return a;
   return n ? (uint64_t)number(a, (int)n, sign) & UINT32_MAX : 0;
 }
 
-// The n-th set bit of a mask from `base` on: upward, n below 0 downward.
+// Returns the position of the n-th set bit from `base` on: upward, or downward
+// if n is negative.
 static uint64_t nth_set(uint64_t m, uint64_t base, int32_t n) {
   int step = n < 0 ? -1 : 1;
   int64_t left = n < 0 ? -(int64_t)n : n;
@@ -72,7 +74,7 @@ static uint64_t nth_set(uint64_t m, uint64_t base, int32_t n) {
   return UINT32_MAX;
 }
 
-// Which byte of {b, a} is byte k of the result.
+// Returns which byte of {b, a} becomes byte k of the result.
 static unsigned chosen(int mode, unsigned sel, unsigned k) {
   switch ((SoftPermute)mode) {
   case SOFT_F4E: return (sel + k) & 7;
@@ -137,7 +139,7 @@ uint64_t soft_integer(Soft s, const uint64_t x[3]) {
   case SOFT_MUL: case SOFT_FMA: case SOFT_DIV: case SOFT_RCP: case SOFT_SQRT:
   case SOFT_NEG: case SOFT_ABS: case SOFT_CVT: case SOFT_RINT:
   case SOFT_APPROX: case SOFT_DIV_APPROX: case SOFT_DIV_FULL: case SOFT_COUNT:
-    break;  // floats
+    break;  // for floats
   }
   return 0;
 }

@@ -171,7 +171,7 @@ static bool check_im2col(const TensorMap *m, Why *w) {
   return true;
 }
 
-// Shared memory of a multiprocessor.
+// Maximum bytes of shared memory of a multiprocessor.
 enum { MOST_BYTES = 228 * 1024 };
 
 static bool check_rows(const TensorMap *m, Why *w) {

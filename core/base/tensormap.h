@@ -56,7 +56,8 @@ typedef struct TensorMap {
   int64_t channels, pixels;
   int64_t step[TENSORMAP_RANK];  // element stride of each mode
   int64_t interleave;            // TENSORMAP_PLAIN ..
-  int64_t swizzle;               // 0: none; rows of 16 << swizzle bytes
+  int64_t swizzle;               // 0: no swizzle; otherwise rows of 16 <<
+                                 // swizzle bytes
   int64_t l2;                    // promotion to 0, 64, 128, 256 bytes
   int64_t fill;                  // TENSORMAP_ZEROS ..
 } TensorMap;

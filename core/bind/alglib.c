@@ -39,7 +39,7 @@ static int l_make_layout(lua_State *L) {
   return 1;
 }
 
-// Returns the offset at idx: an integer, or coordinates.
+// Returns the offset argument at idx, which is an integer or coordinates.
 static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   Dim d;
   if (!lua_istable(L, idx) && !face_test_dim(cx, L, idx, &d))
@@ -52,8 +52,8 @@ static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   return o;
 }
 
-// composed(f, offset, layout or tensor [, options]): f o offset o layout, where
-// f is a swizzle, layout or function; options are a function's.
+// composed(f, offset, layout or tensor [, options]) is f o offset o layout. f
+// is a swizzle, layout or function, and options are those of a function.
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
   Outer f = {.kind = OUTER_LAYOUT};
@@ -114,8 +114,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// Returns the last layout that values pass through if it is a swizzle, and the
-// rest; else NULL.
+// Returns the last layout that values pass through, if it is a swizzle, and the
+// rest without it; otherwise NULL.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -231,7 +231,7 @@ static int l_domain_offset(lua_State *L) {
   return 2;
 }
 
-// Inverse of a swizzle, which is the swizzle itself.
+// Returns the inverse of a swizzle, which is the swizzle itself.
 static int l_first(lua_State *L) {
   lua_settop(L, 1);
   return 1;

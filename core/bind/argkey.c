@@ -107,9 +107,9 @@ static void walk_symbol(Walk *w, int idx) {
 
 // ---- layouts and tensors ----
 
-// Appends a composed layout: its text and, after a 0, the functions that it
-// passes through. The object at idx owns these, in its uservalues from `first`
-// on.
+// Appends a composed layout as its text and, after a 0, the functions that it
+// passes through. The object at idx owns these functions, in its uservalues
+// from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
   layout_print(w->cx, l, &b);
@@ -161,8 +161,8 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Returns the marks of the object at idx; NULL in calls, whose key includes the
-// extents that a program would get as arguments.
+// Returns the marks of the object at idx. Returns NULL in calls, whose key
+// includes the extents that a program would get as arguments.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -197,8 +197,8 @@ static int64_t rest_of(const Leaf *l, const Tensor *t) {
          - dim_value(t->off);
 }
 
-// Computes the elements that a plain static layout reaches; false: not by this
-// quick method.
+// Computes the elements that a plain static layout reaches. Returns false if
+// this quick method does not apply.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -243,7 +243,7 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// Appends the device of the memory in calls; a launch requires a given one.
+// Appends the device of the memory in calls. A launch requires a given device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -335,7 +335,8 @@ static void put_metatable(Walk *w, int idx) {
 
 // A key, and its stack index.
 typedef struct Key {
-  const char *s;  // NULL: an integer, or a boolean as an integer
+  const char *s;  // text of the key; NULL: an integer, or a boolean as an
+                  // integer
   size_t n;
   lua_Integer i;
   int at;
@@ -440,7 +441,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether this table was met before; then it is the same one again.
+// Reports whether this table was met before in the walk. If so, the earlier
+// copy of the table is used again.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -484,7 +486,8 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // same length
+    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // a copy of the same
+                                                     // length
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
     lua_rawseti(L, w->copies, (lua_Integer)w->ntable);
@@ -644,8 +647,8 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// Appends the distances of the leaves of a group from its first one. So two
-// calls with equal words share memory in the same way.
+// Appends the distances of the leaves of a group from its first leaf. Two calls
+// with equal words then share memory in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
     size_t first = 0;
@@ -726,10 +729,12 @@ typedef struct Span {
   size_t leaf;
 } Span;
 
-// Computes the span of a leaf; false: no tensor with elements in open memory.
+// Computes the span of a leaf. Returns false if it is no tensor with elements
+// in open memory.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  if (!l->host && !l->dev) {  // leaves of one symbolic tensor share memory
+  if (!l->host && !l->dev) {  // leaves of one symbolic tensor share memory with
+                              // each other
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};
     return true;

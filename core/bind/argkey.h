@@ -18,17 +18,18 @@ typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // more: DType; a leaf
   ARG_INT, ARG_FLOAT,  // constants; then the number
-  ARG_STRING,   // more: bytes; then the bytes, padded
+  ARG_STRING,   // more: number of bytes; then the bytes, padded
   ARG_DTYPE,    // more: DType
   ARG_CONST,    // more: ConstKind; then Dim, swizzle
-  ARG_OBJECT, ARG_STREAM,  // then the address; in calls, any stream
+  ARG_OBJECT, ARG_STREAM,  // then the object's address; in calls any stream has
+                           // this word
   ARG_TABLE,    // more: number of fields; then metatable, keys and values
   ARG_SAME,     // more: index of an earlier table
   ARG_LAYOUT,   // more: ArgFlags; then the layout
   ARG_TENSOR,   // more: DType, ArgFlags; then align, layout; leaves
   ARG_TMA,      // more: bytes; then a TMA atom, padded; a leaf
-  ARG_CODE,     // more: number of the function's code; then captures
-  ARG_OVERLAP   // at the end: group of each leaf
+  ARG_CODE,     // more: number of the function's code; then its captures
+  ARG_OVERLAP   // at the end of the words: group of each leaf
 } ArgTag;
 enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
                 ARG_DYNAMIC = 1 << 10, ARG_COMPOSED = 1 << 11 };
@@ -47,29 +48,31 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 typedef struct Leaf {
   DType type;
   bool pointer;
-  bool free;               // stride of a single element: any value will do
+  bool free;               // stride of a mode with one element, for which any
+                           // value will do
   int argument;            // number of the argument that contains it
   size_t place;            // number of the leaf, from 1 on
-  uint32_t symbol;         // number: its cute.sym_int; 0: none
-  int64_t number;          // if it is an integer
-  double real;             // if it is a float
+  uint32_t symbol;         // for a number: its cute.sym_int; 0: none
+  int64_t number;          // value if it is an integer
+  double real;             // value if it is a float
   uint64_t bits;
-  const Tensor *t;         // pointer: the tensor in its userdata
-  const struct TmaBox *tma;  // set if the pointer is a tensor map
-  const HostBuf *host;     // host or dev; NULL, NULL: symbolic
+  const Tensor *t;         // for a pointer: the tensor in its userdata
+  const struct TmaBox *tma;  // set if a tensor map describes the pointer
+  const HostBuf *host;     // host or device buffer; both NULL if symbolic
   DevBuf *dev;
-  int64_t before, after;   // elements before and after, by its layout
+  int64_t before, after;   // elements before and after the first one that its
+                           // layout reaches
 } Leaf;
 
 // cute.sym_int: an integer that is known at the launch.
 typedef struct Symbol {
-  uint32_t id;             // from 1 on
+  uint32_t id;             // number, from 1 on
   DType type;              // DT_I32, DT_I64
   int64_t divides;
 } Symbol;
 
 // Callbacks that push what the traced kernel sees for an argument (kernlib.c).
-// count: elements of the memory of a tensor.
+// count is the number of elements of a tensor's memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -84,29 +87,33 @@ typedef struct Seen {
 typedef struct Walk {
   Ctx *cx;
   lua_State *L;
-  uint64_t *w;             // words
+  uint64_t *w;             // words written so far
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
   const void **table;      // tables met so far
   size_t ntable, tablecap;
   int call;                // stack index of {arguments, kernel =}, or 0
   int argument;            // number of the current argument
-  int depth;               // open tables
+  int depth;               // number of open tables
   struct { const void *table; int key; } open[ARG_DEPTH];
   int hold;                // stack index of a list that keeps objects alive
                            // which words identify by address, or 0
   int buffers;             // stack index of a list of the buffers of pointers,
                            // by the leaf's number from 1 on, of TMA atoms by
                            // its negative; or 0
-  const Seen *see;         // while a kernel is traced: replaces arguments; or
-                           // NULL
-  int func, copies;        // then: stack indices of its function, and of a list
-                           // of copied tables
+  const Seen *see;         // replaces arguments while a kernel is traced;
+                           // otherwise NULL
+  int func, copies;        // while it is traced: stack indices of its function,
+                           // and of a list of copied tables
   int calls;               // stack index of the calls of plan_cache.c, or 0
-  void (*function)(struct Walk *w, int idx);  // then: walks over a function
-  const struct GpuStream *stream;  // stream that it found there, or NULL
-  bool constant, symbolic; // numbers are constants; a leaf is symbolic
-  bool numbers, in_table;  // some argument is or contains a number; in a table
+  void (*function)(struct Walk *w, int idx);  // callback of these calls that
+                                              // walks over a function
+  const struct GpuStream *stream;  // stream that the call's arguments contain,
+                                   // or NULL
+  bool constant, symbolic; // whether numbers are constants; whether a leaf is
+                           // symbolic
+  bool numbers, in_table;  // whether some argument is or contains a number;
+                           // whether one is in a table
 } Walk;
 
 // argkey.c
@@ -115,29 +122,33 @@ Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
 void argkey_add(Walk *w, int idx);  // next argument, at a stack index
 void argkey_put(Walk *w, uint64_t word);
 void argkey_value(Walk *w, int idx);   // a value in an argument
-void argkey_object(Walk *w, int idx);  // a value identified by its address
-bool argkey_met(Walk *w, const void *p);  // met before: appends its words
+void argkey_object(Walk *w, int idx);  // appends a value identified by its
+                                       // address
+bool argkey_met(Walk *w, const void *p);  // appends the words of a table met
+                                          // before
 void argkey_end(Walk *w);           // after the last argument
 uint64_t argkey_hash(const Walk *w);
-// Returns the name of the called kernel; the call is at a stack index. Or NULL.
+// Returns the name of the called kernel if the call is at a stack index,
+// otherwise NULL.
 const char *argkey_name(lua_State *L, int call);
 // Returns byte offset and bytes of a leaf's memory; fails if a kernel cannot
 // use it. (The caller checks that the buffer is open.)
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
-// Finds leaves with overlapping memory: sets group[] (0: alone; else equal for
-// all connected ones); false: none overlap.
+// Finds leaves with overlapping memory and sets group[]: 0 for a leaf alone,
+// otherwise an equal number for all connected leaves. Returns false if none
+// overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
-// A kept kind.
+// A kind that is kept for later launches.
 typedef struct ArgKey {
-  const char *name;        // of the kernel, or NULL
+  const char *name;        // name of the kernel, or NULL
   int arguments;
   bool symbolic, numbers, in_table;
   size_t n, nleaf;
   uint64_t *w;
   uint32_t *symbol;        // per leaf
-  int *group;              // per leaf, see argkey_overlaps
+  int *group;              // group of each leaf, see argkey_overlaps
 } ArgKey;
 static inline ArgKey *argkey_box(lua_State *L, int idx) {
   return face_check(L, idx, MT_KIND, "kind");

@@ -200,7 +200,8 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
 // Reports whether the value at idx has the type that a word names.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
-  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute are not tables
+  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute do not count as
+                                         // tables
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
       t = lua_tostring(L, -1);  // kept alive by the metatable
@@ -211,7 +212,7 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// Returns the next word of "integer|value"; false: none.
+// Returns the next word of "integer|value". Returns false if there is none.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -278,7 +279,7 @@ static void wanted(const Param *p, char *out, size_t size) {
 typedef struct Checks {
   int most, method;  // maximum number of arguments; method: has a receiver
   int n;
-  Param param[];     // the last one may be variadic
+  Param param[];     // whether the last one is variadic
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {

@@ -9,7 +9,7 @@
 
 #include "bind/laylib.h"
 
-// Two lists of words, compared side by side.
+// Two lists of words, which are compared side by side.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;
@@ -26,7 +26,10 @@ typedef struct Fit {
 // A plain layout in words; `wide` strides are 64-bit in the kernel.
 typedef struct View {
   size_t n, leaves;
-  const uint64_t *shape, *stride, *shape_div, *stride_div;  // div NULL: static
+  const uint64_t *shape, *stride, *shape_div, *stride_div;  // divisibility of
+                                                            // each extent and
+                                                            // stride; NULL if
+                                                            // static
 } View;
 
 static Dim dim_of(uint64_t word) {
@@ -51,7 +54,7 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
-// Prints up to a 0; data without a name follows.
+// Prints the text up to a 0. Data without a name follows the 0.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -221,7 +224,7 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// Computes the numbers of the given layout, taking dynamic ones from its
+// Computes the numbers of the given layout. Dynamic numbers come from its
 // leaves.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
@@ -236,7 +239,8 @@ static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   }
 }
 
-// Adds a leaf for a dynamic number of a layout; false: it is not allowed.
+// Adds a leaf for a dynamic number of a layout. Returns false if the number is
+// not allowed.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
   if (!dim_static(d) || v % div || v < least ||
@@ -247,7 +251,7 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares the layouts after two heads; false: they differ.
+// Compares the layouts after two heads. Returns false if they differ.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {

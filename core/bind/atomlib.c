@@ -53,7 +53,7 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// Returns the tiled operation of this kind at idx, and its thread: that of a
+// Returns the tiled operation of this kind at idx. *thr becomes the thread of a
 // slice, or 0.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
@@ -92,7 +92,8 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// A tensor, or a layout in its place (then results are layouts).
+// An argument that is a tensor, or a layout in its place (then results are
+// layouts).
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -154,8 +155,8 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) {  // an operation: with the name of its atom, or a
-                            // bulk copy
+  if (lua_istable(L, 1)) {  // an operation is given: with the name of its atom,
+                            // or a bulk copy
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
       return tmalib_bulk_atom(L);
@@ -543,7 +544,8 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// Returns the predicate: argument idx, or its field pred. A tensor, or NULL.
+// Returns the predicate, a tensor or NULL. It is argument idx, or the field
+// pred of that argument.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -572,10 +574,11 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies: a predicate comes first; use the widest moves.
+// Flags of plain copies: whether a predicate comes first, and whether the
+// widest moves are used.
 enum { PRED = 1, WIDE = 2 };
 
-// [pred,] src, dst
+// arguments [pred,] src, dst
 static int plain_copy(lua_State *L, int how) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "copy");

@@ -20,7 +20,8 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer of one f32 that scales an 8-bit float operand; NULL: none.
+// Returns the buffer of one f32 that scales an 8-bit float operand. Returns
+// NULL if there is none.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);

@@ -35,7 +35,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // so that differences of bits fit, too
+  if (count > (SIZE_MAX >> 1) / bits)  // so that differences of bits fit, as
+                                       // well
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -536,8 +537,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major (m, n) buffer from field `name` of the options; false:
-// none.
+// Reads a row-major (m, n) buffer from field `name` of the options. Returns
+// false if there is none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {

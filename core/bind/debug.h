@@ -7,8 +7,8 @@
 #include "sim/debug.h"
 
 // Reads the options at t. The function `debug` is called at every stop, and
-// returns the next goal; `goal` is the first one. Pushes the owner of the
-// debugger's state; NULL, with nil pushed: there is no such option.
+// returns the next goal. `goal` is the first goal. Pushes the owner of the
+// debugger's state. Without such an option, returns NULL and pushes nil.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
 // Called after the run; raises an error of the function.
 void debuglib_end(lua_State *L, SimDebug *d);

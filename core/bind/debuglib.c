@@ -15,15 +15,17 @@
 
 enum { MAX_GOALS = 64 };
 
-// Uservalues: 1: the function; 2: the goal, whose strings are in use.
+// Uservalue 1 is the function. Uservalue 2 is the goal, whose strings are in
+// use.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
   SimElement change[MAX_GOALS];
   lua_State *L;
   const Fn *fn;
-  int at;                  // its own stack index
-  bool failed, looking;    // the function raised an error; a stop is active
+  int at;                  // stack index of this userdata
+  bool failed, looking;    // whether the function raised an error; whether a
+                           // stop is active
 } DebugBox;
 
 static DebugBox *check_box(lua_State *L) {
@@ -87,13 +89,14 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  simdebug_free(d);        // new elements are watched
+  simdebug_free(d);        // frees the old ones, because new elements are
+                           // watched
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
 }
 
-// Called in protected mode: calls the function with the box, and reads its
-// goal; false: it ends the run.
+// Calls the function, in protected mode, with the box, and reads the goal that
+// it returns. Returns false if the run ends.
 static int call_stop(lua_State *L) {
   DebugBox *b = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -258,7 +261,7 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// The viewpoint: arguments from idx on are a CTA, its warp, and a lane.
+// A viewpoint. The arguments from idx on are a CTA, its warp, and a lane.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {
@@ -374,7 +377,7 @@ static int l_view(lua_State *L) {
 }
 
 // stop:writer(mem, element, cta, warp, lane) -> the last writer in this
-// cluster, as in where() (warp -1: an agent); nil: unknown
+// cluster, in the form of where() (warp -1: an asynchronous unit); nil: unknown
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
   SimAt a = simdebug_writer(&e.b->d, (Ref)face_checkint(L, 2),

@@ -21,8 +21,8 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. If the pool has no block that fits, the garbage
-// collector runs once a certain part of the GPU's memory was requested since
+// Creates a device buffer. The garbage collector runs first if the pool has no
+// block that fits and a certain part of the GPU's memory was requested since
 // its last run.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
@@ -139,7 +139,8 @@ static int devbuf_tostring(lua_State *L) {
 
 // ---- devices ----
 
-// Returns the number of the GPU that a text names; -1: the host; -2: neither.
+// Returns the number of the GPU that a text names, -1 for the host, or -2 for
+// any other text.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)
@@ -184,8 +185,8 @@ Gpu *devlib_place(lua_State *L, int idx) {
 // bytes). A copy of it has the same alignment.
 typedef struct Span {
   int64_t at, bytes;
-  Tensor t;       // with offsets from `at` on
-  HostBuf *host;  // host or dev
+  Tensor t;       // the tensor, with offsets that count from `at`
+  HostBuf *host;  // buffer on the host or on the device
   DevBuf *dev;
 } Span;
 
@@ -301,7 +302,7 @@ static void copy_out(lua_State *L, HostBuf *h, int64_t at, DevBuf *b,
   h->defined = true;
 }
 
-// Copies the bytes of s to `at` in h or d, one of which is set.
+// Copies the bytes of s to position `at` in h or in d, whichever is set.
 static void copy_span(lua_State *L, const Span *s, HostBuf *h, DevBuf *d,
                       int64_t at, Way way) {
   Why w;
@@ -381,7 +382,7 @@ static int tensor_to(lua_State *L) {
   return 1;
 }
 
-// t:clone([{stream =}]): the same view of a copy, on t's device.
+// t:clone([{stream =}]) -> the same view of a copy of t, on t's device.
 static int tensor_clone(lua_State *L) {
   Ctx *cx = face_enter(L);
   check_outside(cx, L, 1);
@@ -411,7 +412,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  Tup a = to->l.shape, b = from->l.shape;  // 4 matches (4)
+  Tup a = to->l.shape, b = from->l.shape;  // shape 4 matches shape (4)
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s cannot be copied "
@@ -475,8 +476,8 @@ static int l_mover(lua_State *L) {
   return 0;
 }
 
-// Copies the elements of the tensor at `from` to that at `to`, on their GPU;
-// false: no mover can.
+// Copies the elements of the tensor at `from` to the tensor at `to`, on their
+// GPU. Returns false if no mover can do this.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -493,8 +494,9 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
   return moved;
 }
 
-// Copies elements one by one, for layouts that differ or have gaps: on the GPU
-// of the result, or else on the host. stream: its index.
+// Copies elements one by one, for layouts that differ or have gaps. This
+// happens on the GPU of the result, otherwise on the host. stream is a stack
+// index.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);
@@ -502,7 +504,7 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   int at = lua_gettop(L) - 1;
   if (to->dev && (!from->dev || from->dev->own.gpu != to->dev->own.gpu)) {
     lua_getiuservalue(L, at, 1);
-    lua_getiuservalue(L, -1, 1);  // its GPU
+    lua_getiuservalue(L, -1, 1);  // GPU of the result
     push_copy(cx, L, at + 1, at + 3, way);
     lua_replace(L, at + 1);
     lua_settop(L, at + 1);
@@ -589,7 +591,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  size_t leaves = tup_leaves(t->l.shape);  // one element, repeated
+  size_t leaves = tup_leaves(t->l.shape);  // one element that is repeated
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
   lua_getiuservalue(L, idx, 1);

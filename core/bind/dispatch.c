@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // starts with its layout
+  LayoutOperand o;  // a userdata that starts with its layout
   Layout l;
   Tiler t;
   Tup p;

@@ -36,7 +36,7 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
 }
 
 // Returns the last operand of BAR and MBAR* (a number of threads, arrivals or
-// bytes); 0: none.
+// bytes). Returns 0 if there is none.
 static Ref amount_of(const Ins *i) {
   switch (i->op) {
     case OP_BAR: case OP_BARARRIVE: return i->a[0];
@@ -74,12 +74,12 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand with a role, during a walk over operands.
+// An operand that has a role, during a walk over operands.
 typedef struct Role {
   Operand o;
   const char *name;
-  Ref v;         // its value
-  uint32_t at;   // its index among the instruction's Refs
+  Ref v;         // value of the operand
+  uint32_t at;   // index among the instruction's Refs
   uint32_t next;
 } Role;
 
@@ -204,7 +204,8 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Returns the operand of i that is a constant to vary; -1: none.
+// Returns the operand of i that is a constant to vary. Returns -1 if there is
+// none.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
   switch (i->op) {

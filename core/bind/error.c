@@ -6,7 +6,8 @@
 #include <string.h>
 
 // Returns the length of the prefix that a chunk's name shares with its
-// siblings: "@kernels/" of a file, "=[kernels." of an embedded one; 0: none.
+// siblings: "@kernels/" of a file, "=[kernels." of an embedded one. Returns 0
+// if there is none.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
@@ -24,7 +25,7 @@ static bool is_library(const char *src, const char *caller) {
 }
 
 // Finds the frame that an error is reported at: the innermost one outside
-// libraries, or else one of `caller`'s.
+// libraries, otherwise one of `caller`'s.
 static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -60,7 +61,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises msg with the position on top in front.
+// Raises msg with the position on top in front of it.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
@@ -70,7 +71,7 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
   abort();
 }
 
-// Reports whether errors of this kind are about the call of a function.
+// Reports whether errors of this kind concern the call of a function.
 static bool of_a_call(ErrKind kind) {
   switch ((int)kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:

@@ -64,16 +64,16 @@ void dispatch_open(lua_State *L);
 // Creates the context of a Lua state (context.c).
 void context_new(lua_State *L);
 Ctx *face_enter(lua_State *L);
-// Returns the context without emptying scratch (metamethods such as __index,
-// __gc).
+// Returns the context without emptying scratch, for metamethods such as __index
+// and __gc.
 Ctx *face_ctx(lua_State *L);
-Ctx *face_state(lua_State *L);  // without an upvalue
+Ctx *face_state(lua_State *L);  // face_ctx for functions without an upvalue
 
 // Sets functions into the table on top, each with the Ctx as upvalue 1. A
 // row's name with parameters, "size(layout, modes...)", makes a public one:
 // see public.c.
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// The same for rows, see row.h.
+// face_setfuncs for rows, see row.h.
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
 // Creates metatable `tname` (left on the stack) with these functions. Methods
@@ -83,9 +83,9 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 // Turns missing operators and fields of the type whose metatable is on top into
 // errors that name them (called by face_newtype).
 void face_complete(lua_State *L);
-// The same for field 2 of object 1, for types with their own __index. fields:
-// its names, separated by spaces. Its methods are in the table at `methods`, or
-// (0) in its metatable.
+// Raises the error for an unknown field 2 of object 1, for types with their own
+// __index. `fields` lists the names of fields, separated by spaces. The methods
+// are in the table at `methods` or, if that is 0, in the metatable.
 _Noreturn void face_nofield(lua_State *L, int methods, const char *fields);
 // Returns " (did you mean stride?)", or "" if no offered name is similar.
 const char *face_meant(lua_State *L, const Nearest *n);
@@ -98,11 +98,13 @@ void face_check_options(lua_State *L, int idx, const char *names);
 // appended to the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
-// The same for a literal message. caller: NULL, or the chunk of the library
-// that raises it; the position is then outside of its folder.
+// Raises an error like the function before, with a literal message. caller is
+// NULL or the chunk of the library that raises it. The position is then outside
+// of its folder.
 _Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
                           const char *caller);
-// The same at a line of a chunk (as in lua_Debug.source).
+// Raises an error like the function before, at a line of a chunk (as in
+// lua_Debug.source).
 _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
                              ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(5, 6);
@@ -110,7 +112,8 @@ _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
 // Returns the value at idx as users would write it, shortened.
 const char *face_show(lua_State *L, int idx);
-// Returns the public function that the user called, "cute.size"; NULL: none.
+// Returns the name of the public function that the user called, "cute.size";
+// NULL if there is none.
 const char *face_public(lua_State *L, char name[96]);
 bool face_colon(lua_State *L);  // called as cute:f(...)
 // Arguments of basic types; strings are not converted to numbers.
@@ -132,8 +135,8 @@ int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 // and bytes that are not UTF-8 become \x1b or \u{202e}. lines: newlines and
 // tabs stay.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
-// The same with lines, and long lines shortened in the middle, since a message
-// may quote a whole file.
+// Pushes external text with its lines. Long lines are shortened in the middle,
+// since a message may quote a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
 // Returns the characters per line of a terminal: COLUMNS if it is a number from
 // 1 on, else the terminal's answer; 0: not a terminal, or unknown.
@@ -154,12 +157,13 @@ bool face_get_bool(lua_State *L, int t, const char *k);
 
 // Returns the type of a value as users know it ("layout", "tensor", "number").
 const char *face_typename(lua_State *L, int idx);
-// Finds the innermost user function; false: none.
+// Finds the innermost user function. Returns false if there is none.
 bool face_user(lua_State *L, lua_Debug *ar);
 // Finds the position of the innermost user function: chunk source (as in
-// lua_Debug.source), current line and function name; false: none.
+// lua_Debug.source), current line and function name. Returns false if there is
+// none.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
-// Returns it as "file.lua:31"; false: no file is known.
+// Writes that position as "file.lua:31". Returns false if no file is known.
 bool face_line(lua_State *L, char out[64]);
 bool face_own_source(const char *src);  // a chunk of cutelua
 
@@ -205,7 +209,8 @@ void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
 // vallib.c: traced scalars (MT_VALUE)
-void face_push_value(lua_State *L, Ref r);           // of the Fn being traced
+void face_push_value(lua_State *L, Ref r);           // pushes a value of the Fn
+                                                     // being traced
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
 // Returns a number, boolean or traced value as an IR value of type t (DT_NONE:
 // its own type; integers i32 or i64, floats f32).
@@ -226,7 +231,7 @@ typedef struct FnBox {
   Fn fn;
   int returned;  // last line of a kernel that returns traced values
   bool known;    // bytecode.c can read this Lua's instructions
-  const void *at;  // then: address after the script's current instruction
+  const void *at;  // address after the script's current instruction, if so
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 
@@ -235,9 +240,9 @@ void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
 // owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
-// Without any check of its use; NULL: not a tensor.
+// Returns the tensor without any check of its use, or NULL if it is none.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
-// NULL also where face_test_tensor would fail (foreign, out of region).
+// Returns NULL also where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
 // intrinlib.c: returns HINT_PREFETCH for the table at idx: level_prefetch_size
 // = "size_128b".

@@ -29,7 +29,8 @@ static luaL_Stream *push_stream(lua_State *L) {
   return s;
 }
 
-// Gives fd to the stream on top; false, with fd closed: out of memory.
+// Gives fd to the stream on top. Returns false, with fd closed, if memory is
+// exhausted.
 static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   s->f = fdopen(fd, mode);
   if (!s->f) {
@@ -111,8 +112,8 @@ static int l_file_kind(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// Returns the next of 8 names beside a file, which may be taken; false: no
-// more.
+// Returns the next of 8 names beside a file, any of which may be taken. Returns
+// false after the last one.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -121,7 +122,7 @@ static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
 }
 
 // Opens a file without a name in the target's folder, which disappears with its
-// writer; -1: not supported.
+// writer. Returns -1 if the system does not support this.
 static int open_unnamed(const char *target, mode_t mode) {
   char folder[PATH_MAX];
   const char *slash = strrchr(target, '/');

@@ -25,7 +25,8 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // struct that starts with a GpuOwned, with metatable tname.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 int gpulib_times(lua_State *L, int idx);  // a number of launches
-GpuStream *gpulib_stream(lua_State *L, int idx);  // NULL: none is given
+GpuStream *gpulib_stream(lua_State *L, int idx);  // the stream argument; NULL:
+                                                  // none is given
 // Records that `who` starts to run, at the script's line.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Registry: a list of objects kept alive by the capture, with a list of its
@@ -35,9 +36,10 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Keeps the object at a stack index alive for a graph of g that is being
 // captured.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
-// The same for a stream that joins the capture, until it ends.
+// gpulib_hold for a stream that joins the capture, until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
-const char *gpulib_name(const Gpu *g, char name[16]);  // "gpu", "gpu:1"
+const char *gpulib_name(const Gpu *g, char name[16]);  // returns "gpu" or
+                                                       // "gpu:1"
 
 // devlib.c
 // Pushes a new buffer of the GPU at a stack index; NULL: the reason is in w.

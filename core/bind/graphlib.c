@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // a capture in progress
+#define MT_CAPTURE "cute.capture"  // metatable of a capture in progress
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
@@ -72,7 +72,7 @@ static int l_update(lua_State *L) {
   GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y, which now has the old objects, ends here
+  lua_setiuservalue(L, 1, 2);  // y now has the old objects, and is closed here
   graph_close(y);
   lua_settop(L, 1);
   return 1;

@@ -26,8 +26,7 @@ typedef struct Hook {
   bool records;      // every line is recorded
   bool undefined;    // undefined values exist
   int born;          // register in which a table is being created
-  const void *tested, *made;  // last test of a traced value; where that was
-                              // made;
+  const void *tested, *made;  // last test of a traced value, and its place
   bool sound;  // result of state.truth for it
   Writers writers;
   Readers readers;
@@ -127,8 +126,8 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
   name_arrays(L, cx, name);
 }
 
-// Pushes the variable `name` of the running function, without metamethods;
-// false: there is none.
+// Pushes the variable `name` of the running function, without metamethods.
+// Returns false if there is none.
 static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
@@ -301,9 +300,9 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// Hook until the instruction after one that creates a table.
+// Hook that runs until the instruction after one that creates a table.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // A line event: the table does not exist yet.
+  // Handles a line event, at which the table does not exist yet.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -593,7 +592,8 @@ static void tell_line(lua_State *L, const Hook *h) {
 
 // Called at a line of func, or its end; the hook userdata is at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
-  if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown
+  if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown, so name
+                                               // them again
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);

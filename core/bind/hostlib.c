@@ -104,8 +104,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// Returns a tensor with layout l, for memory of *n elements that the caller
-// allocates.
+// Returns a tensor with layout l. The caller allocates its memory of *n
+// elements.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
@@ -126,13 +126,13 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 
-// Where a new tensor is allocated.
+// The place where a new tensor is allocated.
 typedef struct Place {
-  Gpu *gpu;     // NULL: on the host
+  Gpu *gpu;     // GPU; NULL: on the host
   int at;       // stack index of the GPU
   bool pinned;  // pinned host memory
-  bool named;   // a device is given
-  bool sim;     // it is the simulator, not the host
+  bool named;   // whether a device is given
+  bool sim;     // whether it is the simulator, which differs from the host
 } Place;
 
 // Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the
@@ -430,7 +430,7 @@ static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   return m;
 }
 
-// Leaf extents and strides of t as plain integers.
+// The extents and strides of t's leaves as plain integers.
 typedef struct Leaves {
   int n;
   int64_t shape[TENSOR_MAX_MARKS], stride[TENSOR_MAX_MARKS];
@@ -442,7 +442,7 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    Dim d = t->l.stride[i];  // those of coordinates stay
+    Dim d = t->l.stride[i];  // strides of coordinates stay
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;
@@ -458,8 +458,8 @@ static void check_divides(lua_State *L, const char *what, int mode,
                (long long)v, mode, (long long)div);
 }
 
-// Returns option `key` of the table at 2: an integer, or one by mode; def:
-// absent.
+// Returns option `key` of the table at 2, which is an integer, or a list with
+// one for each mode. Returns def if it is absent.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;

@@ -22,9 +22,9 @@ enum { GRACE = 1000000, STEP = 1000 };
 // Global, because a signal handler has no argument.
 typedef struct Stop {
   pthread_t thread;             // the thread that runs Lua
-  lua_State *volatile running;  // the running coroutine; NULL: no call
+  lua_State *volatile running;  // the running coroutine; NULL outside calls
   volatile sig_atomic_t raised;  // number of raised errors, at most 2
-  int grace;                     // remaining part of GRACE
+  int grace;                     // remaining part of the grace period
   lua_Hook hook;  // hook of debug.sethook, between two calls
   int mask, count;
 } Stop;
@@ -128,7 +128,7 @@ int interrupt_call(lua_State *L) {
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_pushvalue(L, 1);
   lua_copy(L, 2, 1);
-  lua_replace(L, 2);  // stack: handler, f, ...
+  lua_replace(L, 2);  // stack contains handler, f, ...
   struct sigaction old;
   lua_State *outer = stop.running;
   if (!outer) {
@@ -153,7 +153,7 @@ int interrupt_call(lua_State *L) {
 // ---- coroutines ----
 
 static void runs_now(lua_State *L) {
-  if (!stop.running) return;  // outside of every call
+  if (!stop.running) return;  // the coroutine runs outside of every call
   stop.running = L;
   if (signals_asked) arm(L);
 }

@@ -210,7 +210,7 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  if (own.type != p->type) {  // it has another type there
+  if (own.type != p->type) {  // the object has another type there
     own.type = (uint8_t)p->type;
     own.src = 0;
     p->mem = ir_emit(cx, fn, own);

@@ -28,7 +28,7 @@ static bool same_value(lua_State *L, int a, int b) {
          lua_compare(L, a, b, LUA_OPEQ);
 }
 
-// Pops the value on top, and reports whether it is entry i of the list below.
+// Pops the value on top. Reports whether it is entry i of the list below it.
 static bool is_entry(lua_State *L, lua_Integer i) {
   lua_rawgeti(L, -2, i);
   bool same = same_value(L, -1, -2);
@@ -355,7 +355,7 @@ static int l_on_device(lua_State *L) {
   face_check(L, 2, MT_DEVBUF, "device buffer");
   lua_settop(L, 2);
   face_push_tensor(L, &t, 2);
-  lua_getiuservalue(L, 1, 2);  // its marks
+  lua_getiuservalue(L, 1, 2);  // the marks of the tensor
   lua_setiuservalue(L, 3, 2);
   return 1;
 }

@@ -220,7 +220,7 @@ typedef struct Plain {
   unsigned cluster[3];         // cluster[0] = 0: absent
   int device;                  // stack index, or 0
   int gpu;                     // number of a GPU from 1 on; 0: absent
-  int fmad, fastmath, pdl;     // -1: absent
+  int fmad, fastmath, pdl;     // -1 if absent
   const GpuStream *stream;
 } Plain;
 
@@ -287,8 +287,8 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   return flag && lua_isboolean(L, -1);
 }
 
-// Reads the options at idx (nil: none); false: not plain. A device stays on the
-// stack.
+// Reads the options at idx, nil meaning none. Returns false if they are not
+// plain. A device stays on the stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
@@ -313,7 +313,8 @@ static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   return w;
 }
 
-// Launches `l` with these leaves; false: some memory is not on its GPU.
+// Launches `l` with these leaves. Returns false if some memory is not on its
+// GPU.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
@@ -340,15 +341,15 @@ static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// Returns the number, from 1 on, of a GPU that holds some memory; 0: host
-// memory.
+// Returns the number, from 1 on, of a GPU that holds some of the memory, or 0
+// for host memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
   return 0;
 }
 
-// Returns a boolean field of the kernel, or `none`.
+// Returns a boolean field of the kernel, or `none` if absent.
 static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   lua_pushvalue(L, kernel);
   bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);
@@ -356,8 +357,8 @@ static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   return flag;
 }
 
-// Returns fmad and fastmath as two bits: from the launch, else from its kernel.
-// fastmath implies fmad by default.
+// Returns fmad and fastmath as two bits, from the launch, otherwise from its
+// kernel. fastmath implies fmad by default.
 static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   bool fast = p->fastmath >= 0 ? p->fastmath
                                : own_flag(L, kernel, "fastmath", false);
@@ -372,8 +373,8 @@ static bool whole_clusters(const GpuLaunch *l) {
   return true;
 }
 
-// Returns the block, cluster and numerics of a launch as one number; -1: not
-// representable here.
+// Returns the block, cluster and numerics of a launch as one number, or -1 if
+// they do not fit in it.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -435,8 +436,8 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// Launches with arguments 2.. and the launch and kind in the upvalues; see
-// launcher.
+// Launches with the arguments from 2 on. The launch and the kind are upvalues
+// (see launcher).
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));

@@ -9,7 +9,8 @@
 // program), which identifies the type faster than a metatable.
 typedef struct LayoutBox {
   const void *mark;
-  uint32_t serial, born;  // of the Fn that traced extents belong to; 0: none
+  uint32_t serial, born;  // serial of the Fn that traced extents belong to; 0:
+                          // none
   Layout l;               // points into the data that follows
 } LayoutBox;
 
@@ -36,7 +37,7 @@ ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
 // Returns the value of a basis; raises an error if it is another kernel's.
 Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-// Traced extents are not checked.
+// Returns a layout without a check of its traced extents.
 LayoutBox *laylib_box(lua_State *L, int idx);
 // Pushes a plain layout with room for marks, like a tensor: uservalue 2.
 void laylib_push_markable(lua_State *L, Layout l);
@@ -57,7 +58,7 @@ typedef struct LayoutOperand {
 } LayoutOperand;
 bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
 LayoutOperand laylib_operand(lua_State *L, int idx);
-// Returns 1.
+// Pushes the result of an operation on o's layout. Returns 1.
 int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);
 // laylib_shape: a tuple, or the shape of a layout or tensor. laylib_layout: a
 // layout, or a compact one for a tuple.
@@ -66,22 +67,25 @@ Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
 // tiler, whose modes are rearranged like those of any tuple.
 Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
-// As layout_stride; raises an error if values go through another layout.
+// Returns what layout_stride does. Raises an error if values go through another
+// layout.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 int laylib_mode(lua_State *L, int idx);
-// Modes from arguments first.., or from one table: {0, 2}.
+// Reads modes from the arguments from first on, or from one table: {0, 2}.
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
-// Arguments first..top as one coordinate; a single one is unchanged.
+// Reads the arguments first..top as one coordinate. A single argument is
+// unchanged.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
-// The order argument of ordered layouts: a tuple; NULL: LayoutLeft. For
-// LayoutRight, computed from shape.
+// Reads the order argument of ordered layouts: a tuple, or NULL for LayoutLeft.
+// For LayoutRight, the order is computed from shape.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
 // layoutfn.c: Lua functions in composed layouts. Creates one from the function
 // at f, with the options at opts, if any; pushes its owner.
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
-void layoutfn_push(lua_State *L, const LayoutFn *fn);  // the Lua function
+void layoutfn_push(lua_State *L, const LayoutFn *fn);  // pushes the Lua
+                                                       // function
 int layoutfn_count(Layout l);  // number of its functions
 // Stores the owners in the userdata on top, in its uservalues from `first` on.
 void layoutfn_hold(lua_State *L, Layout l, int first);

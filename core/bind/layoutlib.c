@@ -14,7 +14,8 @@
 // Computes l(i), l(i,j,..) of a flat static layout for integers, without
 // scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  bool flat = tup_words(l->shape) == (size_t)n + 1;  // or contains ()
+  bool flat = tup_words(l->shape) == (size_t)n + 1;  // flat, unless it contains
+                                                     // ()
   if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {
@@ -144,7 +145,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   } else if (strcmp(k, "inner") == 0) {  // left side
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // as in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // name of the field in the Python DSL
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);

@@ -142,7 +142,8 @@ static int l_abs(lua_State *L) {
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
-    lua_Integer v = lua_tointeger(L, 1);  // of math.mininteger: itself
+    lua_Integer v = lua_tointeger(L, 1);  // the negation of math.mininteger is
+                                          // itself
     lua_pushinteger(L, v < 0 ? (lua_Integer)(0u - (lua_Unsigned)v) : v);
   } else {
     lua_pushnumber(L, fabs(face_checknum(L, 1)));

@@ -24,8 +24,8 @@ typedef struct Calls {
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
 
-// A configuration. Uservalues: its plan, the objects that its words identify by
-// address, its runs by stream number.
+// A configuration of a cached call. Uservalues: its plan, the objects that its
+// words identify by address, its runs by stream number.
 typedef struct Entry {
   size_t n;
   uint64_t w[];
@@ -111,8 +111,8 @@ static bool is_value(lua_State *L, int idx) {
          luaL_testudata(L, idx, MT_CONSTEXPR);
 }
 
-// Pops a captured value: a number or tensor is an argument of the call; others
-// are part of the key.
+// Pops a captured value. A number or tensor is an argument of the call, and
+// other values are part of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
@@ -183,7 +183,8 @@ static bool is_entry(const Entry *e, const Walk *w) {
   return e && e->n == w->n && memcmp(e->w, w->w, w->n * sizeof *w->w) == 0;
 }
 
-// Pushes the entry with these words; NULL: none, and nothing is pushed.
+// Pushes the entry with these words. Returns NULL, with nothing pushed, if
+// there is none.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
@@ -194,7 +195,7 @@ static const Entry *find(lua_State *L, const Walk *w) {
   return NULL;
 }
 
-// Returns the GPU of the operands; NULL: they are on the host.
+// Returns the GPU of the operands, or NULL if they are on the host.
 static Gpu *gpu_of(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu;
@@ -234,7 +235,7 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The source of a kernel parameter.
+// Where the value of a kernel parameter comes from.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
@@ -262,14 +263,15 @@ typedef struct Made {
   size_t count;  // elements of its memory
 } Made;
 
-// Uservalues: objects it keeps alive; its GPU; the values that it read, or nil.
+// A prepared run. Uservalues: objects it keeps alive; its GPU; the values that
+// it read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
   DevBuf **kept;     // memory that is the same in all calls
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of workspace shared by blocks
-  bool reads, alone; // alone: cannot be captured in a graph
+  bool reads, alone; // alone: the run cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
@@ -296,7 +298,8 @@ typedef struct Make {
   Ctx *cx;
   const Walk *w;     // walk over the call's arguments
   Run *r;
-  int desc, hold;    // stack indices
+  int desc, hold;    // stack indices of the description and of the list of held
+                     // objects
   const DevBuf *work;
   const DevBuf **fresh;  // buffers of new tensors
 } Make;
@@ -354,7 +357,7 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Sets a slot from a number {type, value}; mark: {argument, index of its
+// Sets a slot from a number {type, value}. mark is {argument, index of its
 // number, part}.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
@@ -390,7 +393,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // index step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // stack index of the step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {

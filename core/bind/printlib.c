@@ -69,8 +69,8 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                (int)(e - s + (*e != 0)), s);
 }
 
-// Builds the C format for emitter and simulator from s. Lengths follow from the
-// types (ll or none).
+// Builds the C format for emitter and simulator from s. Length modifiers (ll or
+// none) follow from the types.
 static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    char *out) {
   size_t at = 0;

@@ -156,8 +156,8 @@ static int l_entries(lua_State *L) {
   return 1;
 }
 
-// One argument, a list at idx: {offset, tensor, TMA atom or bytes} or {offset,
-// value, kind, bits}; kind "": as the value's own type.
+// Reads one argument from the list at idx: {offset, tensor, TMA atom or bytes}
+// or {offset, value, kind, bits}. An empty kind means the value's own type.
 static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);

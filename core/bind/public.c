@@ -17,7 +17,7 @@
 
 // ---- signatures ----
 
-// Reads the parameter at *s, and advances *s; false: none.
+// Reads the parameter at *s, and advances *s. Returns false if there is none.
 bool public_param(const char **s, Param *p) {
   const char *at = *s + strspn(*s, " ,(");
   if (*at == ')' || !*at) return false;
@@ -65,7 +65,7 @@ void public_push(lua_State *L, void *cx, const Entry *e) {
   lua_pushcclosure(L, enter, 2);
 }
 
-// Pops a function, and returns its signature; false: none.
+// Pops a function and returns its signature. Returns false if it has none.
 bool public_pop(lua_State *L, const char **prefix,
                           const char **sig) {
   if (lua_tocfunction(L, -1) == enter) {
@@ -139,7 +139,7 @@ bool public_find(lua_State *L, Public *p) {
 void public_usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
-  if (p->method && !p->own) public_param(&s, &q);  // self
+  if (p->method && !p->own) public_param(&s, &q);  // omits self
   size_t at = (size_t)snprintf(out, size, "%s(", p->name);
   for (int n = 0; public_param(&s, &q) && at + q.name_len + 8 < size; n++)
     at += (size_t)snprintf(out + at, size - at, "%s%.*s%s%s", n ? ", " : "",
@@ -148,7 +148,8 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns the position of the value at idx among the arguments of p; 0: none.
+// Returns the position of the value at idx among the arguments of p, or 0 if it
+// is none of them.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

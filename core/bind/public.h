@@ -12,23 +12,24 @@ typedef struct Param {
   bool optional, rest;
 } Param;
 
-// Reads the parameter at *s, and advances *s; false: none.
+// Reads the parameter at *s, and advances *s. Returns false if there is none.
 bool public_param(const char **s, Param *p);
 // Returns the number of parameters; INT_MAX - 1: variadic.
 int public_count(const char *sig);
 // Reports whether `sig` is that of a method, "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// A public function of C: upvalue 2 of its closure.
+// Description of a public function of C. It is upvalue 2 of the closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
   int (*enter)(lua_State *L, const struct Entry *e);  // checks and calls
-  lua_CFunction f;           // or NULL, with
+  lua_CFunction f;           // or NULL, in which case the function is
   const struct FnRow *rows;  // n alternatives
   int n;
-  int most;                  // maximum arguments, including the receiver
-  int method;                // 1: has a receiver
+  int most;                  // maximum number of arguments, including the
+                             // receiver
+  int method;                // 1 if it has a receiver
 } Entry;
 
 // Pushes the function of an entry, with the context as upvalue 1.
@@ -45,14 +46,15 @@ typedef struct Public {
   bool colon;       // called as cute:f(...)
 } Public;
 
-// Pops a function and finds its signature; false: it has none.
+// Pops a function and finds its signature. Returns false if it has none.
 bool public_pop(lua_State *L, const char **prefix, const char **sig);
 // Finds the public function that the innermost code of a user called: the
 // outermost one above that code.
 bool public_find(lua_State *L, Public *p);
-// Writes how it is to be called.
+// Writes how the function is to be called.
 void public_usage(const Public *p, char *out, size_t size);
-// Returns the position of the value at idx among the arguments of p; 0: none.
+// Returns the position of the value at idx among the arguments of p, or 0 if it
+// is none of them.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----
@@ -65,7 +67,7 @@ typedef struct Setting {
 
 Setting arglib_setting(lua_State *L, size_t n);
 void arglib_set(lua_State *L, Setting *s, Entry e);
-// Raises where a public function of C was given too many arguments.
+// Raises an error at a public function of C that was given too many arguments.
 void arglib_check_count(lua_State *L, const Entry *e);
 
 #endif

@@ -20,8 +20,8 @@ static int l_recording(lua_State *L) {
   return 1;
 }
 
-// Appends a call, a function and arguments from `first` on, to the list; false:
-// there is none.
+// Appends a call (a function and its arguments from `first` on) to the list.
+// Returns false if there is no list.
 static bool record(lua_State *L, int first) {
   int top = lua_gettop(L);
   if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {

@@ -42,8 +42,8 @@ static int requests_lost(lua_State *L) {
 
 // ---- one request ----
 
-// requests:add {kind=, width=, line=, lanes = {byte, or false: inactive}}: a
-// request to object 0. cp.async.cg: its sources are contiguous.
+// requests:add {kind=, width=, line=, lanes = {byte, or false: inactive}}: adds
+// a request to object 0. The sources of cp.async.cg are contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
@@ -135,9 +135,9 @@ static int requests_worst(lua_State *L) {
 
 // ---- cost with other layouts ----
 
-// The move of an object's elements: from element e, which layout `was` has at a
-// coordinate, to the element that a plain layout has there; -1: in no
-// coordinate.
+// How an object's elements move: from element e, which layout `was` has at a
+// coordinate, to the element that a plain layout has there. -1: no coordinate
+// has e.
 typedef struct Move {
   int64_t count;
   int bits;            // bits of an element
@@ -199,8 +199,9 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   return m;
 }
 
-// Returns the address of lane l's bytes of r after the move and sw; false: they
-// are not contiguous, not aligned, or not elements of the layout.
+// Returns the address of lane l's bytes of r after the move and the swizzle sw.
+// Returns false if they are not contiguous, not aligned, or not elements of the
+// layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
   int64_t first = (int64_t)r->addr[l] * 8 / m->bits;
@@ -225,8 +226,8 @@ static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
   return true;
 }
 
-// Reads arguments 2 to 5: the object's number, its layout, a plain one, the
-// bits of an element.
+// Reads arguments 2 to 5: the object's number, its layout, a plain layout, and
+// the bits of an element.
 static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   *mem = (int32_t)face_checkint(L, 2) - 1;
   Layout was = face_check_layout(L, 3), plain = face_check_layout(L, 4);

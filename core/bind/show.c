@@ -64,7 +64,8 @@ static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
   bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  if (text && lua_type(L, idx) == LUA_TUSERDATA)  // others print addresses
+  if (text && lua_type(L, idx) == LUA_TUSERDATA)  // other objects print
+                                                  // addresses
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;
   lua_settop(L, top);

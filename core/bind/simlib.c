@@ -12,8 +12,9 @@
 #include "layout/notation.h"
 #include "sim/sim.h"
 
-// Owns everything of a run, so that an error leaks nothing. It has a context of
-// its own, because `progress` may call other bindings, which empty theirs.
+// The owner of everything that a run allocates, so that an error leaks nothing.
+// It has a context of its own, because `progress` may call other bindings,
+// which empty theirs.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
@@ -74,8 +75,8 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_pop(L, 1);
 }
 
-// An unwritten buffer starts undefined: one bit per byte, shared by all
-// arguments in the same buffer.
+// An unwritten buffer starts as undefined. There is one bit per byte, shared by
+// all arguments in the same buffer.
 typedef struct Track {
   HostBuf *buf;
   uint8_t *bits;
@@ -291,7 +292,7 @@ static int l_front(lua_State *L) {
   bool set = !lua_isnil(L, 1);
   if (set) lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TNIL)
-    lua_pushboolean(L, 0);  // none
+    lua_pushboolean(L, 0);  // there is none
   return 1;
 }
 
@@ -335,19 +336,20 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   return NULL;
 }
 
-// Returns the coordinate of an element in a layout given as text; NULL: none.
+// Returns the coordinate of an element in a layout given as text, or NULL if
+// there is none.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  // The inverse of the swizzle.
+  // A swizzle is its own inverse.
   if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   Tup c = l.outer && !sw ? coord_found(cx, l, idx)
           : idx >= 0     ? coord_at(cx, l, idx) : NULL;
   return c ? tup_text(cx, c) : NULL;
 }
 
-// Returns the requested coordinate.
+// Returns the coordinate that was asked for.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
   for (int k = 0; k < r->modes; k++)

@@ -209,7 +209,8 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  lua_pushvalue(L, -1);  // of any function; all share one C function
+  lua_pushvalue(L, -1);  // wraps any function, because all wrappers share one C
+                         // function
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);
 }

@@ -13,9 +13,10 @@
 
 // ---- elements ----
 
-// Computes the offset of t(i, j, ..) for n coordinates from `first` on:
-// integers inside modes that have one extent and one stride each. This serves
-// loops on the host, without an IntTuple per element. false: anything else.
+// Computes the offset of t(i, j, ..) for n coordinates from `first` on. They
+// must be integers inside modes that have one extent and one stride each;
+// otherwise returns false. This serves loops on the host, without an IntTuple
+// per element.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||

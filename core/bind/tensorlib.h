@@ -12,14 +12,13 @@ typedef struct TensorBox {
   Tensor t;
   const HostBuf *host;        // the host buffer, or NULL
   struct DevBuf *dev;     // the device buffer, or NULL
-  uint32_t serial;  // of the Fn whose values t uses; 0: none
+  uint32_t serial;  // serial of the Fn whose values t uses; 0: none
   uint32_t born;    // that Fn's `births` when t was created
 } TensorBox;
 
-// tensorbox.c
-// Not checked; NULL: no tensor.
+// Returns the tensor without a check; NULL if it is none (tensorbox.c).
 TensorBox *tensorlib_box(lua_State *L, int idx);
-// A kernel's tensor on the host.
+// Raises the error for a kernel's tensor that is used on the host.
 _Noreturn void tensorlib_outside(lua_State *L);
 // Returns the arguments first..top as one coordinate; a single one is
 // unchanged.
@@ -38,8 +37,8 @@ void hostlib_set(Ctx *cx, lua_State *L, int idx, const Tensor *t, Dim off,
                  int value);
 // Sets every element of the host tensor at idx.
 void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t, int value);
-// full, full_like etc., which create host tensors outside kernels. x and type
-// are argument indices; x 0: use the number.
+// full, full_like and others, which create host tensors outside kernels. x and
+// type are argument indices. If x is 0, the number is used.
 int hostlib_full(lua_State *L);
 int hostlib_like(lua_State *L, int x, int number, int type);
 extern const luaL_Reg hostlib_methods[];

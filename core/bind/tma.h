@@ -7,8 +7,8 @@
 
 #define MT_TMA "cute.tma_atom"
 
-// Uservalue 1: the host tensor; inside a kernel, the tensor of the map
-// (SP_TMAP).
+// An atom. Uservalue 1: the host tensor or, inside a kernel, the tensor of the
+// map (SP_TMAP).
 typedef struct TmaBox {
   TmaAtom a;
 } TmaBox;
@@ -23,7 +23,8 @@ void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
 // TensorMap (base/tensormap.h); pushes its words as a list.
 void tmalib_parameters(lua_State *L, TensorMap *m);
 void tmalib_push_words(lua_State *L, const uint64_t *words);
-// make_copy_atom(operation, dtype) for contiguous bytes without a map.
+// make_copy_atom(operation, dtype) for copies of contiguous bytes without a
+// map.
 int tmalib_bulk_atom(lua_State *L);
 // copy(atom, src, dst, options) with such an atom.
 int tmalib_copy(lua_State *L);

@@ -159,7 +159,7 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   return 1;
 }
 
-// Checks the reduction; raises an error if the hardware has no such one. Sums
+// Checks the reduction. Raises an error if the hardware does not have it. Sums
 // and bit operations of i64 use u64, whose map has instructions for them.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
@@ -184,7 +184,7 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // it is compared bytewise
+  memset(&a, 0, sizeof a);  // zeroes it, because it is compared bytewise
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");

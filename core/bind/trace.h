@@ -13,9 +13,11 @@ typedef struct Value {
   const void *made;  // address after the script's instruction that created it
   uint32_t tested;   // booleans: line where Lua tested it; 0: none
   bool consumed;  // booleans: it was used
-  bool lazy;      // must be used only if Lua's `if` tested it
-  bool truth;     // a Lua boolean at an end of a region: Lua must not test it
-  bool choice;    // a select between the numbers in its user values
+  bool lazy;      // whether it must be used only if Lua's `if` tested it
+  bool truth;     // whether it stands for a Lua boolean at an end of a region:
+                  // Lua must not test it
+  bool choice;    // whether it is a select between the numbers in its user
+                  // values
   uint32_t undefined;  // undefined: message for uses of it, index into Fn.text
                        // (core.undefined)
 } Value;
@@ -51,18 +53,18 @@ void donelib_check(Ctx *cx, lua_State *L);
 // hooklib.c: the hook for lines and returns; set anew for each trace.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
-// Pops a table, to which writes to tables are recorded from now on, or nil.
+// Pops a table or nil. Writes to tables are recorded in that table from now on.
 void hooklib_note(lua_State *L);
 // Called before C code writes the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
-// From now on, instructions are checked for undefined values.
+// Makes the hook examine instructions for undefined values from now on.
 void hooklib_undefined(lua_State *L);
 
-// Pops a traced value, and lists it as one that must be used.
+// Pops a traced value and lists it as one that must be used.
 void trace_watch(lua_State *L);
 
-// bytecode.c: the instruction at which a count hook runs. Only if cute.bytecode
-// knows this Lua.
+// The instruction at which a count hook runs (bytecode.c). It is read only if
+// cute.bytecode knows this Lua.
 typedef struct VmIns {
   uint8_t op, a, b, c;
   bool k;  // c is a constant
@@ -73,8 +75,8 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns bytecode_at(const lua_Debug *ar);
-VmIns bytecode_behind(const lua_Debug *ar);  // the next one
-const void *bytecode_place(const lua_Debug *ar);  // its address
+VmIns bytecode_behind(const lua_Debug *ar);  // the next instruction
+const void *bytecode_place(const lua_Debug *ar);  // address of the instruction
 // Pushes the value of register `reg` of the running function, from 0 on.
 // Returns its name if it is a local, else NULL.
 const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
@@ -84,12 +86,13 @@ const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
 enum { WRITERS = 5 };
 typedef struct Writers {     // functions of Lua's library; NULL: absent
   lua_CFunction f[WRITERS];
-  // wrapped: function that coroutine.wrap returns.
+  // wrapped is the function that coroutine.wrap returns.
   lua_CFunction resume, wrapped;
   lua_CFunction setmetatable;
 } Writers;
 enum { READERS = 18 };
-typedef struct Readers {     // functions that examine their arguments; likewise
+typedef struct Readers {     // functions that examine their arguments; NULL:
+                             // absent
   lua_CFunction f[READERS];
 } Readers;
 void table_writes_find(lua_State *L, Writers *w, Readers *r);

@@ -153,8 +153,8 @@ static int fn_lines(lua_State *L) {
   return 1;
 }
 
-// Returns the agent that accesses shared object `mem`: "wgmma" before "tma"
-// before "bulk"; NULL: threads only.
+// Returns the asynchronous unit that accesses shared object `mem`: "wgmma"
+// before "tma" before "bulk". Returns NULL if only threads access it.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;
@@ -552,7 +552,7 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
   layout_copy(v.l, l);
   for (const Layout *p = v.l; p; p = layout_next(p)) {
-    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // of this copy
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // copied words
     for (size_t i = 0, n = tup_words(shape); i < n; i++)
       if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
     for (size_t i = 0, n = tup_leaves(shape); i < n; i++)

@@ -58,7 +58,8 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Raises the error of an undefined value; if it was computed, of that value.
+// Raises the error of an undefined value. If the value was computed, an error
+// about that computation comes first.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -198,7 +199,7 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // on the host: rounds
+  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // rounds, on the host
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));

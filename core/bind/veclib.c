@@ -122,7 +122,8 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
   return false;
 }
 
-// Reads n operands. exact: a number beside a traced scalar must fit its type.
+// Reads n operands. exact requires that a number beside a traced scalar fits
+// its type.
 static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   Elements a = {.n = n, .count = 1};
   const Vector *v[MAX_OPERANDS];

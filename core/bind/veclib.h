@@ -10,7 +10,7 @@ typedef struct Vector {
   uint32_t serial, born;  // as in TensorBox
   uint32_t src;           // line that created it: index into Fn.src
   DType type;
-  bool consumed;          // booleans: it was used
+  bool consumed;          // for booleans: whether it was used
   int64_t n;
   Tup shape;
   Ref r[];
@@ -37,9 +37,9 @@ enum { MAX_OPERANDS = 3 };
 typedef struct Elements {
   Element o[MAX_OPERANDS];
   int n;
-  Tup shape;      // of the result; NULL: a scalar
-  int64_t count;  // elements of the result
-  DType type;     // common type
+  Tup shape;      // shape of the result; NULL: a scalar
+  int64_t count;  // number of elements of the result
+  DType type;     // common type of the operands
 } Elements;
 
 // Reads arguments first .. first + n - 1 (n <= MAX_OPERANDS), without
@@ -48,12 +48,12 @@ typedef struct Elements {
 // numbers must fit it.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
-// Broadcasts both to one shape.
+// Broadcasts both operands to one shape.
 void veclib_join(Ctx *cx, Elements *a, Elements *b);
 // Reports whether any of the n arguments from `first` is a vector or a traced
 // value.
 bool veclib_any_traced(lua_State *L, int first, int n);
-// Raises an argument error if it is none.
+// Raises an argument error if the value is no vector.
 Vector *veclib_check(lua_State *L, int idx);
 // Returns the type that float functions of t compute in, and the type of `/`.
 DType veclib_float(DType t);
@@ -65,9 +65,9 @@ int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how);
 // Pushes a->count values of one type in a's shape; returns 1.
 int veclib_result(lua_State *L, const Elements *a, DType type, const Ref *r);
-Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how: Op
+Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // how is an Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);
-Ref veclib_apply_math(Ctx *cx, int how, const Ref *a);  // how: MathFn
+Ref veclib_apply_math(Ctx *cx, int how, const Ref *a);  // how is a MathFn
 
 // max and min (op) of numbers, traced values and vectors.
 int mathlib_pick(lua_State *L, int op);

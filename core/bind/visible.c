@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Returns the length of the UTF-8 sequence at s (n bytes left) and its code
-// point; 0: not a valid one.
+// point. Returns 0 if it is not valid.
 static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
   size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
@@ -58,8 +58,8 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
-// Maximum bytes of a line of a message; bytes shown of the start and end of a
-// longer one.
+// Maximum bytes of a line of a message, and how many bytes of the start and end
+// of a longer line are shown.
 enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
 
 // Returns the start of the UTF-8 sequence that contains s[i].

@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // from a name's `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // it was the name's `>`
   return s;
 }
 
@@ -45,7 +45,8 @@ static const char *reg(Emit *e, bool refs, const char *name, int k) {
                       k);
 }
 
-// Writes parameters for n registers called `name`: one pointer, or one by one.
+// Writes the parameters for n registers called `name`, as one pointer or one by
+// one.
 static void reg_params(Emit *e, bool refs, bool out, const char *type,
                        const char *name, int n) {
   if (!refs) {
@@ -88,8 +89,8 @@ static void mma_head(Emit *e, const AtomUse *u, bool separate) {
   text_puts(e, ") {\n");
 }
 
-// Writes D = A * B + D, or with a separate C. Then follow metadata and its
-// selector, and scales, each with its byte and its lanes of a quad.
+// Writes D = A * B + D, or D = A * B + C with a separate C. Metadata and its
+// selector follow, then the scales, each with its byte and its lanes of a quad.
 static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;

@@ -7,7 +7,7 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  int modes, offsets;  // coordinates of a box; offsets of im2col
+  int modes, offsets;  // number of coordinates of a box; of offsets of im2col
   bool mask, policy;
 };
 
@@ -156,7 +156,7 @@ static const char *tail_of(Asm *a, const struct BulkCall *m) {
 // Writes a list in lines of at most 80 columns, starting at column `at`.
 static void put_list(Emit *e, const char *s, size_t at, const char *line) {
   for (size_t n; *s; s += n) {
-    n = strcspn(s, ",") + 1;  // with its comma
+    n = strcspn(s, ",") + 1;  // length of the item, including its comma
     if (!s[n - 1]) n--;
     if (at + n > 76) {
       text_puts(e, line);

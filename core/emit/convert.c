@@ -56,7 +56,7 @@ static Prec cast(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Writes a conversion to a sub-byte integer: the low bits.
+// Writes a conversion to a sub-byte integer, which keeps the low bits.
 static Prec cut(Emit *e, DType t, Ref r) {
   text_puts(e, "(unsigned char)(");
   expr_val(e, r, PR_UNARY);
@@ -64,7 +64,7 @@ static Prec cut(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Writes a conversion toward zero, saturating, as cvt.rzi does.
+// Writes a conversion that rounds toward zero and saturates, as cvt.rzi does.
 static Prec float_to_int(Emit *e, DType t, Ref r) {
   bool f64 = ir_type(e->fn, r) == DT_F64, u = dtype_class(t) == 'U';
   int bits = dtype_bits(t);

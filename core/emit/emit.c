@@ -16,7 +16,7 @@
 
 // ---- names ----
 
-// Returns a temporary's name, by the kind of its value.
+// Returns the name of a temporary, which depends on the kind of its value.
 static const char *temp_name(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;
@@ -37,7 +37,7 @@ static void give_name(Emit *e, Ref r) {
     return;
   }
   const char *want = temp_name(e, r);
-  if (!want[1])  // one letter: append a number
+  if (!want[1])  // a single letter gets a number
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
   e->use[r].name = names_new(e, want);
@@ -53,7 +53,8 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-// Writes an operand of a scalar FMA; small floats as f32 unless `raw`.
+// Writes an operand of a scalar FMA. Small floats are converted to f32 unless
+// `raw`.
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
   bool small = expr_small_float(t) && !raw;
@@ -168,7 +169,8 @@ static void put_cluster(Emit *e, const Ins *i) {
                              i->flags & CLF_UNALIGNED ? "" : ".aligned"));
 }
 
-// Writes a barrier's operand: `%0` for a traced one, counting it in *n.
+// Writes a barrier's operand: a plain number, or a placeholder such as `%0` if
+// it is traced. *n counts the placeholders.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
   else text_printf(e, "%%%d", (*n)++);
@@ -176,7 +178,7 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const Ref x[2] = {i->a[1], i->a[0]};  // PTX order: number, threads
+  const Ref x[2] = {i->a[1], i->a[0]};  // the order of PTX: number, threads
   int n = 0;
   int64_t k;
   text_begin(e, i);
@@ -384,7 +386,7 @@ static void put_set(Emit *e, Ref r) {
   text_end(e);
 }
 
-// ---- values with a line of their own ----
+// ---- values that have a line of their own ----
 
 static void put_value(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
@@ -471,7 +473,7 @@ static void put_pointer(Emit *e, Ref r) {
   text_end(e);
 }
 
-// ---- the one switch ----
+// ---- the switch over all instructions ----
 
 // Writes instruction r; returns the last instruction written with it.
 static Ref put(Emit *e, Ref r) {

@@ -21,13 +21,13 @@ Prec expr_def(Emit *e, Ref r);
 bool expr_small_float(DType t);
 // Writes a value of a small float type (or f32) as f32.
 void expr_f32(Emit *e, Ref r, Prec min);
-// Writes the value so that the compiler cannot fold it.
+// Writes the value in a form that the compiler cannot fold.
 void expr_at_run_time(Emit *e, Ref r);
 // Writes a pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
 // Writes the element as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-void expr_choice(Emit *e, const Ins *i, Ref which);  // for PICK and PUT
+void expr_choice(Emit *e, const Ins *i, Ref which);  // used for PICK and PUT
 // Writes `r[i]` and returns true if i is the counter of a fully unrolled loop.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
 // Instructions add a constant to a register for free. The constant bytes of an
@@ -60,7 +60,8 @@ void expr_store_bits(Emit *e, const Ins *i);
 void known_run(Emit *e);
 // Reports whether the compiler may fold the first n operands of i.
 bool known_is(const Emit *e, const Ins *i, int n);
-bool known_folds(IntrinId id);  // an approximation that ptxas folds
+bool known_folds(IntrinId id);  // the instruction is an approximation that
+                                // ptxas folds
 
 // ---- convert.c ----
 Prec convert_convert(Emit *e, const Ins *i);

@@ -7,7 +7,7 @@
 #include "emit/expr.h"
 
 typedef struct Block {
-  const char *name, *text;  // name of the function, its whole text
+  const char *name, *text;  // name of the function, and its whole text
 } Block;
 
 static const Block blocks[H_COUNT] = {
@@ -27,8 +27,9 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Evaluates an #if for the target. -1: left to the CUDA compiler, which knows
-// the chip- and family-specific features; below sm_100 there are none.
+// Evaluates an #if for the target. Returns -1 if the CUDA compiler must
+// evaluate it, which knows the chip- and family-specific features. Below sm_100
+// there are none.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)

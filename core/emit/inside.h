@@ -8,22 +8,25 @@
 
 // How an instruction appears in the text.
 typedef enum How {
-  HOW_DEAD,    // nowhere: no live instruction needs it
+  HOW_DEAD,    // nowhere, because no live instruction needs it
   HOW_INLINE,  // inside the expressions that use it
   HOW_NAME     // as a statement of its own (a value: `const int i0 = ...;`)
 } How;
 
 typedef struct Use {
-  uint32_t uses;     // occurrences of its text or name
+  uint32_t uses;     // number of occurrences of its text or name
   Ref last;          // last statement that needs it
-  Ref root;          // inlined: the statement that contains it
-  Ref pair;          // a store: the store of the other half word that is merged
-  uint16_t weight;   // a statement: number of expressions inlined in it
+  Ref root;          // for an inlined instruction, the statement that contains
+                     // it
+  Ref pair;          // for a store, the store of the other half word that is
+                     // merged with it
+  uint16_t weight;   // for a statement, the number of expressions inlined in it
   uint8_t how;       // How
-  bool cross;        // needed in another loop than its own
-  bool rolled;       // a loop that the compiler must not unroll
+  bool cross;        // whether it is needed in another loop than its own
+  bool rolled;       // whether it is a loop that the compiler must not unroll
   Ref leaves;        // BREAKIF: the region that C's break does not leave, or 0
-  const char *label;  // a region: goto label after its end
+  const char *label;  // for a region, whether it needs a goto label after its
+                      // end
   const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
 } Use;
 
@@ -33,16 +36,18 @@ typedef struct Regs {
   int64_t words;
   const char *ctype;  // type of a word
   DType type;         // element type of a word, or u32 when packed
-  bool vector;        // accessed through uint2 or uint4
-  bool taken;         // address taken, by an atom's helper or a wider view
-  bool scalars;       // declared word by word: r_0, r_1, ...
+  bool vector;        // whether it is accessed through uint2 or uint4
+  bool taken;         // whether its address is taken, by an atom's helper or a
+                      // wider view
+  bool scalars;       // whether it is declared word by word: r_0, r_1, ...
 } Regs;
 
 // An atom that the kernel uses, and how its helper receives registers.
 typedef struct AtomUse {
   bool mma;
   int id;
-  bool refs;      // one by one; else as pointers to consecutive words
+  bool refs;      // registers are passed one by one; otherwise as pointers to
+                  // consecutive words
   bool same, separate;  // MMA: calls with D equal to C, calls with D separate
 } AtomUse;
 
@@ -59,11 +64,11 @@ typedef struct Emit {
   const Fn *fn;
   int sm;
   EmitOut *out;
-  Use *use;           // parallel to fn->ins
-  Regs *regs;         // parallel to fn->mem
-  bool *address, *pointer;  // parallel to fn->ins: needed for shared memory
-  bool *fresh;        // parallel to fn->ins: first write to a register word
-  bool *known;        // parallel to fn->ins, or NULL: see known.c
+  Use *use;           // use of each instruction, parallel to fn->ins
+  Regs *regs;         // registers of each memory object, parallel to fn->mem
+  bool *address, *pointer;  // by fn->ins: needed for shared memory
+  bool *fresh;        // by fn->ins: first write to a register word
+  bool *known;        // by fn->ins, or NULL: see known.c
   uint32_t temp[26];  // numbers of temporaries, by letter
   const char *count;  // counter of the loops that fill registers, or NULL
   bool helper[H_COUNT];  // needed helpers
@@ -102,12 +107,13 @@ const char *ptxas_options(const Emit *e);  // ptxas.c: compiler options
 void text_puts(Emit *e, const char *s);
 void text_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_quoted(Emit *e, char c);  // a character of a string literal
-void text_parens(Emit *e, size_t at);    // around the text since `at`
-void text_begin(Emit *e, const Ins *i);  // starts a statement, and its comment
+void text_parens(Emit *e, size_t at);    // parenthesises the text since `at`
+void text_begin(Emit *e, const Ins *i);  // starts a statement, and writes its
+                                         // comment
 void text_indent(Emit *e);
-void text_end(Emit *e);                  // ";\n"
+void text_end(Emit *e);                  // ends a statement by ";\n"
 void text_newline(Emit *e);
-void text_wrap(Emit *e, const char *s);  // s, then a blank or a new line
+void text_wrap(Emit *e, const char *s);  // writes s, then a blank or a new line
 _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what);
 
 // ---- names.c ----
@@ -115,11 +121,12 @@ void names_reserve(Emit *e, const char *s);  // never used as a name
 void names_reserve_words(Emit *e);           // words of C++ and CUDA
 // Returns a script's name as an identifier not reserved by the compiler.
 const char *names_identifier(Emit *e, const char *want);
-const char *names_new(Emit *e, const char *want);  // a unique one
+const char *names_new(Emit *e, const char *want);  // returns a unique name
 // Unique together with `suffix` appended; with each of _0 to _(n-1) appended.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
-const char *names_kernel(Emit *e);           // of the function itself
+const char *names_kernel(Emit *e);           // reserves the name of the
+                                             // function itself
 
 // ---- stmt.c ----
 Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written

@@ -8,8 +8,9 @@
 
 typedef struct Known {
   const Fn *fn;
-  bool *value;     // parallel to fn->ins: values; last value set of a variable
-  bool **element;  // parallel to fn->mem: contents of registers
+  bool *value;     // whether each instruction's value is known; for a variable,
+                   // the last value set
+  bool **element;  // whether each element of registers is known, by fn->mem
 } Known;
 
 // Returns the declared elements of a register array that contain `bits` bits
@@ -88,8 +89,8 @@ static Ref end_of(const Fn *fn, Ref r) {
   }
 }
 
-// Walks in program order, and a loop's body twice: a register's value at its
-// end may be read in the next iteration.
+// Walks in program order. A loop's body is walked twice, because a register's
+// value at its end may be read in the next iteration.
 static void walk(Known *k, Ref r, Ref end) {
   for (; r < end; r++) {
     const Ins *i = ir_get(k->fn, r);

@@ -11,10 +11,10 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  bool many, far;  // operands: a count other than 1; a CTA's rank
-  bool token;      // a token, not a parity, names the phase
+  bool many, far;  // operands are: a count other than 1; a CTA's rank
+  bool token;      // whether a token instead of a parity names the phase
   bool old;        // the target needs several instructions
-  bool timed;      // a time limit is given
+  bool timed;      // whether a time limit is given
   DType type;      // STASYNC: type of its `values`
   int values;
 };

@@ -30,12 +30,14 @@ typedef struct Pairs {
   size_t cap;          // capacity of to->ins and to->fact
   Ref *at;             // the Ref in `to` for each Ref of from
   Ref *lower;          // for an upper half: its lower half, or 0
-  Ref *word;           // for an upper half: the word, in `to`
-  Ref *view;           // by from->mem: its view as words
-  uint32_t *written, *touched;  // by from->mem: accesses so far
-  Half **loaded;       // by from->mem: last load of each element
-  Half *stored;        // by from->mem: last store to a lower half
-  uint32_t epoch;      // counts regions
+  Ref *word;           // for an upper half: the word, a Ref in `to`
+  Ref *view;           // view of each object of from->mem as words
+  uint32_t *written, *touched;  // number of accesses so far to each object of
+                                // from->mem
+  Half **loaded;       // last load of each element, by object of from->mem
+  Half *stored;        // last store to a lower half, by object of from->mem
+  uint32_t epoch;      // counts regions, so that operations of one epoch are in
+                       // one region
   Ref open[OPEN];      // unpaired operations of this epoch, a ring
   uint32_t nopen;
   uint32_t found;      // number of useful pairs
@@ -274,7 +276,7 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Merges two consecutive conversions of one line.
+// Merges two consecutive conversions of one script line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||

@@ -21,7 +21,7 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns the flag of the array element where element `at` of view `ref`
+// Returns the flag of the array element at which element `at` of view `ref`
 // begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);

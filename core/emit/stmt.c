@@ -214,7 +214,7 @@ typedef struct Side {
   const Regs *g;   // the register array, if regs
   int64_t bit;     // bit offset in the register array
   bool fresh;      // nothing has been written to its word yet
-  bool cut;        // the move is split into pieces (memory only)
+  bool cut;        // the move is split into pieces (only in memory)
   int l2;          // bytes that a load prefetches to L2, or 0
   int64_t piece;   // index of this piece, in moves from off
 } Side;
@@ -373,9 +373,9 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves piece by piece, each as wide as the registers of both sides allow.
-// Starts from the end if the first pieces would overwrite sources of later
-// ones.
+// Moves the elements piece by piece. Each piece is as wide as the registers of
+// both sides allow. The last piece comes first if the first pieces would
+// overwrite sources of later ones.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
@@ -486,7 +486,7 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
   if (global && bits < 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
              PRId64, bits);
-  static const Helper ca[2][3] = {  // by bits / 64
+  static const Helper ca[2][3] = {  // index: bits / 64
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))

@@ -7,14 +7,16 @@
 #include "emit/expr.h"
 
 enum {
-  MAX_WEIGHT = 14,  // expressions in one statement
-  MANY = 1024,      // accesses to register elements
-  FEW = 32,         // elements of subword arrays that are not packed ...
-  ROOM = 560,       // ... beside this many words of other arrays
-  ROLL = 100,       // instructions in a loop body
-  UNROLLED = 1 << 15,  // total size of the loops that one line of the script
-                       // wrote
-  TRIPS = 16, MOST_TRIPS = 32  // iterations of a loop if unknown, and at most
+  MAX_WEIGHT = 14,  // limit on expressions in one statement
+  MANY = 1024,      // limit on accesses to register elements
+  FEW = 32,         // limit on elements of subword arrays that are not packed
+                    // ...
+  ROOM = 560,       // ... if other arrays have this many words
+  ROLL = 100,       // limit on instructions in a loop body
+  UNROLLED = 1 << 15,  // limit on the total size of the loops that one line of
+                       // the script wrote
+  TRIPS = 16, MOST_TRIPS = 32  // iterations assumed for a loop if unknown, and
+                               // at most
 };
 
 typedef struct Flow {
@@ -100,7 +102,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// Backward walk: r becomes the next write of these elements.
+// In the backward walk, makes r the next write of these elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -115,9 +117,9 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// Forward walk: detects the first write to a word, so that a store to part of
-// it need not preserve the rest. Not in a loop that contains the store but not
-// the array: an earlier iteration may have written the word.
+// In the forward walk, detects the first write to a word, so that a store to
+// part of it need not preserve the rest. This excludes loops that contain the
+// store but not the array: an earlier iteration may have written the word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;

@@ -22,8 +22,9 @@
 typedef struct Head {
   char magic[8];
   uint32_t version, parts;
-  uint64_t key[2], text, part[CACHE_PARTS];  // lengths
-  uint64_t sum;  // hash of this header with sum = 0, then of the rest
+  uint64_t key[2], text, part[CACHE_PARTS];  // lengths of the parts
+  uint64_t sum;  // hash of this header with sum = 0, then of everything after
+                 // it
 } Head;
 
 static const char magic[8] = "CUTEJIT";

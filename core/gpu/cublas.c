@@ -33,7 +33,7 @@ static bool blas_use(Gpu *g, Why *w) {
 
 static bool lt_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
-  if (!g->blas_api) g->blas_api = dl_cublas(w);  // for error names
+  if (!g->blas_api) g->blas_api = dl_cublas(w);  // needed for error names
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;
   if (g->lt) return true;

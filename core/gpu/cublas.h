@@ -48,7 +48,7 @@ bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {
-  int32_t id, tile, split, reduction;  // cublasLt's numbers
+  int32_t id, tile, split, reduction;  // values as cublasLt defines them
 } BlasAlgo;
 bool blas_lt_about(Gpu *gpu, const cublasLtMatmulHeuristicResult_t *algo,
                    BlasAlgo *about, Why *w);

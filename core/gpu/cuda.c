@@ -517,7 +517,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  bool one = !sticky(r);  // otherwise gpu_check names all possible culprits
+  bool one = !sticky(r);  // otherwise gpu_check names all kernels that may be
+                          // the cause
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);

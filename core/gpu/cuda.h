@@ -19,19 +19,20 @@ typedef struct Gpu {
   const CublasLtApi *lt_api;
   int ordinal, driver;      // driver version, 13000 for CUDA 13.0
   int major, minor, sms;    // compute capability, multiprocessors
-  int smem_optin, l2, khz;  // bytes, bytes, clock
+  int smem_optin, l2, khz;  // shared memory of a block, and L2, in bytes; clock
+                            // in kHz
   size_t memory;
   char name[128];
   CUdevice dev;
   CUcontext ctx;  // NULL: created on next use
   unsigned epoch;
-  // Kernels that ran since the host last waited for the whole GPU: one of these
-  // caused the next error. And the error that ended the last context.
+  // Kernels that ran since the host last waited for the whole GPU, one of which
+  // caused the next error; and the error that ended the last context.
   struct {
     char who[96], at[64];  // at: line of its first launch; "": unknown
     long times;
   } ran[4];
-  int nran;  // one more than ran holds: there are others
+  int nran;  // number of entries; one more than `ran` holds if there are others
   char lost[640];
   struct GpuPool *pool;          // memory.c; NULL: nothing allocated yet
   size_t since;  // bytes allocated since the last garbage collection
@@ -40,7 +41,7 @@ typedef struct Gpu {
   struct GpuGraph *capture;      // graph being captured, or NULL
   CUevent fence;                 // NULL: created when first needed
   unsigned syncs;                // number of waits for the whole GPU
-  cublasHandle_t blas;  // NULL: created on next use; ends with the context
+  cublasHandle_t blas;  // NULL until next use; ends with the context
   cublasLtHandle_t lt;
 } Gpu;
 
@@ -55,8 +56,8 @@ bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// Common start of all objects of a context: closed by the owner, or lost with
-// the context.
+// Common fields of all objects that belong to a context. Such an object is
+// closed by its owner, or lost with the context.
 typedef struct GpuOwned {
   Gpu *gpu;
   unsigned epoch;  // epoch of its context
@@ -65,7 +66,8 @@ typedef struct GpuOwned {
 static inline bool gpu_owns(const GpuOwned *o) {
   return !o->closed && o->epoch == o->gpu->epoch;
 }
-// gpu_owns, but if false, sets the reason, which names the object ("stream").
+// Returns gpu_owns. If that is false, sets the reason, which names the object
+// ("stream").
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
 // A stream. Where NULL is allowed it means the current stream, g->now. If that
@@ -77,7 +79,8 @@ typedef struct GpuStream {
   int number;  // 1 to 63, for the stream sets of blocks
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-void gpustream_close(GpuStream *s);  // waits for it; after the end of a capture
+void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the
+                                     // stream stays until the capture ends
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that `other` has received so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
@@ -103,8 +106,8 @@ typedef struct GpuFn {
   CUfunction fn;
   char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
-  int smem_dynamic;  // opted in so far
-  int nparam;        // number of parameters, -1: unknown
+  int smem_dynamic;  // bytes of dynamic shared memory allowed so far
+  int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
 void gpufn_close(GpuFn *f);

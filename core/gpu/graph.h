@@ -13,9 +13,9 @@ typedef struct GpuGraph {
   GpuBlock **block;   // blocks that it keeps
   size_t nblock, cap;
   const GpuStream *on;  // captured stream, during the capture
-  const GpuStream *before;  // current stream before the capture
-  GpuStream stream;     // its own, if the user names none
-  GpuBlock *spare;      // its blocks that are free again during the capture
+  const GpuStream *before;  // current stream before the capture began
+  GpuStream stream;     // its own stream, if the user names none
+  GpuBlock *spare;      // its blocks that became free again during the capture
 } GpuGraph;
 
 // Starts recording g's work, until graph_end or graph_abandon.
@@ -32,7 +32,8 @@ void graph_close(GpuGraph *x);
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
 bool graph_has(const GpuGraph *x, const GpuStream *s);  // reports whether it is
                                                         // part of it
-void graph_runs(GpuGraph *x, const char *who);  // adds `who` to its name
+void graph_runs(GpuGraph *x, const char *who);  // adds `who` to the graph's
+                                                // name
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 
 #endif

@@ -10,7 +10,8 @@
 // Returns true for CUDA_SUCCESS; otherwise reports the error and drops a dead
 // context.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
-// Marks it as closed; returns whether its context still holds the object.
+// Marks an object as closed. Returns whether its context still holds the
+// object.
 bool gpu_disown(GpuOwned *o);
 // Fails while a graph is captured; for operations that wait for the GPU.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
@@ -21,7 +22,7 @@ void gpustream_end(GpuStream *s);
 // Makes s wait for all work that `other` has received so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);
 
-// memory.c: the context was lost, or is being closed
+// Called when the context was lost, or is being closed (memory.c).
 void pool_forget(Gpu *g);
 void pool_close(Gpu *g);
 

@@ -116,7 +116,8 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// fewer: 0: all of our own options, 1: without those of CUDA 12.9, 2: none.
+// `fewer` selects the options: 0 all of our own, 1 those without options of
+// CUDA 12.9, 2 none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -176,7 +177,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // the error message says it all
+    out->log_n = 0;  // the error message already contains the reason
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)
@@ -261,12 +262,13 @@ static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
   return true;
 }
 
-// Compiles under the key's lock, unless another process has just done so.
+// Compiles while it holds the lock of the key, unless another process has just
+// done so.
 static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && signals_asked) {  // raised as soon as Lua runs again
+  if (!ok && signals_asked) {  // Lua raises it as soon as it runs again
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},

@@ -23,8 +23,8 @@ static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
 
-// Takes the first block of a list with at least n bytes that wastes at most an
-// eighth and that no stream of the set `none` uses.
+// Takes the first block of a list that has at least n bytes and wastes at most
+// an eighth. `none` is a set of streams, which must not be using the block.
 static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   for (; *at; at = &(*at)->next) {
     GpuBlock *b = *at;
@@ -35,7 +35,8 @@ static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   return NULL;
 }
 
-// Returns a free block; a capture prefers a spare block of its graph.
+// Returns a free block, or NULL. During a capture, a spare block of the graph
+// is preferred.
 static GpuBlock *find(Gpu *g, size_t n, uint64_t none) {
   GpuBlock *b = g->capture ? take(&g->capture->spare, n, 0) : NULL;
   for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
@@ -61,7 +62,7 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  if (b->refs++) return;  // a graph holds it
+  if (b->refs++) return;  // a graph still holds it
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
 }
@@ -70,7 +71,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // ended with its context
+  bool lost = b->epoch != g->epoch;  // it ended with its context
   bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
   if (b->refs && !spare) return;
   if (lost) {
@@ -191,7 +192,8 @@ bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
   return reuse(b, g, t, count, 0);
 }
 
-// Allocates a buffer, whose block no stream of the set `none` uses.
+// Allocates a buffer. `none` is a set of streams, which must not be using its
+// block.
 static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
                      Why *w) {
   size_t bytes;
@@ -261,7 +263,7 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
   if (!usable(b, "a copy to the host", w)) return false;
   if (n == 0) return true;
   if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
-  g->nran = 0;  // a copy on the default stream waits for all others
+  g->nran = 0;  // a copy on the default stream waits for all other streams
   g->syncs++;
   return true;
 }

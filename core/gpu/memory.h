@@ -8,12 +8,12 @@
 #include "gpu/cuda.h"
 
 typedef struct GpuBlock {
-  struct GpuBlock *next;  // in a list of free blocks
+  struct GpuBlock *next;  // next block in a list of free blocks
   CUdeviceptr ptr;
   size_t bytes;
   Gpu *gpu;
   unsigned epoch;  // epoch of its context
-  int refs;        // the buffer, and graphs
+  int refs;        // number of references: by the buffer, and by graphs
   struct GpuGraph *of;  // last graph that captured it, or NULL
   // Sets of streams by number: those that have used the block since its last
   // allocation, and those before. The latter have finished if g->syncs has
@@ -23,10 +23,10 @@ typedef struct GpuBlock {
 } GpuBlock;
 
 typedef struct GpuPool {
-  GpuBlock *free[64];  // by the logarithm of their bytes
+  GpuBlock *free[64];  // lists of free blocks by the logarithm of their bytes
   size_t used, peak;   // bytes in use, and their maximum
   size_t held;         // bytes obtained from the driver
-  size_t hits, misses; // blocks from the pool, from the driver
+  size_t hits, misses; // number of blocks from the pool, and from the driver
 } GpuPool;
 
 // Returns free blocks to the driver; sets the number of bytes.
@@ -46,11 +46,11 @@ typedef struct DevBuf {
   uint64_t ptr;     // CUdeviceptr; 0 when closed
   GpuBlock *block;
 } DevBuf;
-// devbuf_reuse: returns false, without a reason, if no free block fits.
+// devbuf_reuse returns false, without a reason, if no free block fits.
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
-// Allocates bytes for the next work of a stream, such that it need not wait for
-// another.
+// Allocates bytes for the next work of a stream, so that this work need not
+// wait for another stream.
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,
                     Why *w);
 void devbuf_close(DevBuf *b);

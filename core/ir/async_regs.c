@@ -13,7 +13,7 @@ typedef struct Cell {
   Ref by;          // MMA that uses it as accumulator or as A
   Ref used;        // last use since the last fence
   uint8_t writes, reads;  // ages
-  bool stale;      // used since the last fence, or never fenced
+  bool stale;      // whether it was used since the last fence, or never fenced
 } Cell;
 
 enum { OLDEST = 255 };
@@ -30,7 +30,7 @@ typedef struct Walk {
   uint32_t *first;  // first cell of each memory object
   size_t n;
   Cell *cell;       // current state
-  bool gone;        // no path leads here
+  bool gone;        // whether no path leads here
   Ref *end;         // END of each region head
   Region *open;     // enclosing regions, innermost last
   size_t nopen;

@@ -10,8 +10,8 @@
 typedef enum FlightKind {
   FLIGHT_NONE,
   FLIGHT_READ,     // accumulators read before the wait
-  FLIGHT_WRITE,    // ... or operands written
-  FLIGHT_SHAPE,    // ... or accumulated into by an MMA of another shape
+  FLIGHT_WRITE,    // operands written before the wait
+  FLIGHT_SHAPE,    // accumulated into by an MMA of another shape
   FLIGHT_FENCE     // no fence between a use and the MMA
 } FlightKind;
 

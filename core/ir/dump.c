@@ -11,8 +11,8 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  Ref *first;     // by text: first value of that name
-  uint32_t *mem;  // by text: first memory object of that name, plus 1
+  Ref *first;     // first value of each name, by text
+  uint32_t *mem;  // first memory object of each name, plus 1, by text
   uint32_t src;   // source line printed last
   bool bare;      // omit the script's names and lines
   int depth;

@@ -88,8 +88,9 @@ static double max_of(double a, double b) {
   return a > b ? a : b;
 }
 
-// Operations that round once in T, f32 or f64. Operands may be narrower than
-// f32; rounding the result a second time is then innocuous (24 >= 2 * 11 + 2).
+// Computes operations that round once in T, f32 or f64. Operands may be
+// narrower than f32. Rounding the result a second time is then innocuous (24 >=
+// 2 * 11 + 2).
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \
@@ -113,8 +114,8 @@ static bool is_nan64(uint64_t u) {
 }
 static uint64_t quiet64(uint64_t u) { return u | (uint64_t)1 << QUIET; }
 
-// Returns the first NaN of x, y, z, made quiet, or else that of an invalid
-// operation.
+// Returns the first NaN of x, y, z, made quiet. If none is NaN, returns the NaN
+// of an invalid operation.
 static uint64_t first_nan(uint64_t x, uint64_t y, uint64_t z) {
   if (is_nan64(x)) return quiet64(x);
   if (is_nan64(y)) return quiet64(y);

@@ -14,7 +14,7 @@ typedef uint32_t Ref;  // index of an instruction; 0: none
 
 typedef struct Ins {
   uint8_t op;       // Op
-  uint8_t type;     // DType of the result or the memory object
+  uint8_t type;     // DType of the result, or of the memory object
   uint16_t flags;   // operation-specific flags (CPF_*, HINT_*: kinds.h)
   uint32_t src;     // index into Fn.src: the script's file and line
   Ref a[3];         // first operands; operands.h describes the rest
@@ -58,10 +58,10 @@ typedef struct Mem {
   uint32_t name;     // index into Fn.text, 0: none
   uint32_t layout;   // index into Fn.text: printed layout, for reports; the box
                      // of an SP_TMAP
-  uint32_t view;     // likewise: first other layout that views the object from
-                     // its first element; 0: none
+  uint32_t view;     // index into Fn.text of the first other layout that views
+                     // the object from its first element; 0: none
   int8_t swizzle[3]; // swizzle of this layout, 0 0 0: none
-  bool views;        // another view has a different swizzle
+  bool views;        // another view of the memory has a different swizzle
   bool undefined_ok; // simulator: reading unwritten elements is allowed
 } Mem;
 
@@ -78,7 +78,7 @@ typedef struct Arg {
   bool map;          // pointer described by a tensor map
   bool written, read;
   int32_t overlap;   // pointers with the same number share memory in the
-                     // launches that this was traced for; 0: none
+                     // launches that this function was traced for; 0: none
   int64_t align;     // pointers: alignment in bytes
 } Arg;
 
@@ -87,46 +87,47 @@ typedef struct Src {
   uint32_t line;
 } Src;
 
-// A fact narrowed inside `depth` open regions; their end restores it.
+// A fact that was narrowed while `depth` regions were open. `was` is restored
+// when the innermost of them ends.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;
   Fact was;
 } Assumed;
 
-// A check that the simulator makes where instruction `at` comes, if `when` is
-// true: lo <= v <= hi, v < `limit` if given, and div divides v. The terms of
-// one coordinate of an element of mem are consecutive entries.
-// note: no check; a named range begins (lo 1) or ends here.
-// rule: consecutive entries hold the words of three layouts (layout/traced.c).
-// A word is lo, or v if it is traced (lo then describes it).
+// A check that the simulator makes at instruction `at` if `when` is true: lo <=
+// v <= hi, v < `limit` if given, and div divides v. The terms of one coordinate
+// of an element of mem are consecutive entries. An entry with a note is no
+// check: a named range begins (lo 1) or ends there. An entry with a rule
+// belongs to consecutive entries with the words of three layouts
+// (layout/traced.c). A word is lo, or v if it is traced (lo then describes it).
 typedef struct Claim {
-  Ref at, v, limit;  // checked value; 0: the integer lo
+  Ref at, v, limit;  // v: checked value; 0: the integer lo
   Ref mem;           // object that is accessed; 0: checked by cute.assume
   Ref when;          // condition; 0: always
-  bool write, more;  // mem is written; the next entry is a further term
+  bool write, more;  // mem is written; the next entry is a further term of it
   uint32_t note;     // index into Fn.text
   uint32_t src;
   uint32_t rule;     // a TracedRule, or 0
   int64_t lo, hi, div;
 } Claim;
 
-// Numbers found by a hash of what they stand for; a slot of 0 is free.
+// A hash table of numbers, found by what they stand for. A slot of 0 is free.
 typedef struct Index {
   uint32_t *slot;
-  size_t n, cap;          // cap: a power of 2
+  size_t n, cap;          // capacity, a power of 2
 } Index;
 
 typedef struct Fn {
   uint32_t serial;        // unique number of every traced function
   uint32_t name;          // index into text
   int32_t block[3];       // block size in threads, 0 if not known yet
-  int32_t cluster[3];     // cluster size in blocks, likewise
+  int32_t cluster[3];     // cluster size in blocks, 0 if not known yet
   int32_t min_blocks;     // second argument of __launch_bounds__, or 0
-  bool fmad, fastmath;    // see fast.c
+  bool fmad, fastmath;    // float options (fast.c)
   bool tell;              // print to standard error how passes change code
   VEC(Ins) ins;           // ins.p[0] is a NOP
-  VEC(Fact) fact;         // parallel to ins
+  VEC(Fact) fact;         // fact of each instruction, parallel to ins
   VEC(Ref) ext;
   VEC(uint32_t) reg;      // elements that register runs consist of
   VEC(Src) src;           // src.p[0]: unknown
@@ -136,21 +137,23 @@ typedef struct Fn {
   VEC(Arg) arg;
   int64_t smem_bytes;     // dynamic shared memory used
   bool aside;             // instructions appended now serve only checks
-  bool wide;              // an argument has over 2^31 elements: index
-                          // arithmetic that may not fit in i32 uses i64
+  bool wide;              // whether an argument has over 2^31 elements: index
+                          // arithmetic that may not fit in i32 then uses i64
+                          // state while tracing
   // state while tracing
   uint32_t at;            // src index of new instructions
   VEC(Ref) region;        // open region heads, outermost first
   VEC(uint32_t) scope;    // serial of each instruction's region
   uint32_t scopes;        // serial of the newest region
   uint32_t births;        // number of instructions ever appended
-  VEC(uint32_t) hits;     // parallel to src: operations traced from that line
+  VEC(uint32_t) hits;     // number of operations traced from each line,
+                          // parallel to src
   VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
   VEC(Claim) claim;       // checks for the simulator
   VEC(Assumed) assumed;   // facts narrowed in open regions, newest last
   uint32_t *cons;         // hash table of pure instructions
   size_t ncons, conscap;
-  Index text_at, src_at;  // of text and src
+  Index text_at, src_at;  // hash tables of text and src
 } Fn;
 
 #endif

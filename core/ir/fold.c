@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- facts ----
+// ---- facts about integers ----
 
 Fact fold_full(DType t) { return (Fact){dtype_least(t), dtype_most(t), 1}; }
 
@@ -77,7 +77,7 @@ static Fact fact_mod(DType t, Fact a, Fact b) {
   return f;
 }
 
-// Returns all bits that a value in [0, hi] can have.
+// Returns a mask of all bits that a value in [0, hi] can have.
 static int64_t mask_of(int64_t hi) {
   uint64_t m = (uint64_t)hi;
   for (int s = 1; s < 64; s *= 2) m |= m >> s;
@@ -163,7 +163,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // (bounds of a loop within these limits do not wrap)
+  // (A loop whose bounds are within these limits does not wrap.)
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -286,8 +286,8 @@ static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   return f.lo >= 0 && f.hi < step;
 }
 
-// The terms of a sum: those that c divides, the others, whose sum is in lo..hi,
-// and its constant.
+// A sum, split into the terms that c divides, the other terms, whose sum is in
+// lo..hi, and its constant.
 typedef struct Terms {
   Ref whole[8], rest[8];
   int nwhole, nrest;

@@ -26,9 +26,9 @@ Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 Fact fold_full(DType t);  // the range of a type
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
-Fact fact_join(Fact a, Fact b);      // holds for either value
-Fact fact_widen(Fact a, Fact b);     // fact_join, but a bound that moves
-                                     // becomes infinite
+Fact fact_join(Fact a, Fact b);      // a fact that holds for either value
+Fact fact_widen(Fact a, Fact b);     // fact_join, except that a bound that
+                                     // moves becomes infinite
 bool fact_within(Fact a, Fact b);    // a implies b
 
 #endif

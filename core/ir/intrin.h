@@ -39,7 +39,7 @@
   IN(BFES, "bfe", "i:iuu", P, 0, "bfe.s32") \
   IN(BFE64, "bfe", "U:Uuu", P, 0, "bfe.u64") \
   IN(BFES64, "bfe", "I:Iuu", P, 0, "bfe.s64") \
-  /* field, base, start + 256 * length */ \
+  /* operands: field, base, start + 256 * length */ \
   IN(BFI, "bfi", "=:uuu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
      "shr.u32 n, %3, 8; bfi.b32 %0, %1, %2, p, n;}") \
   IN(BFI64, "bfi", "=:UUu", P, 0, "{.reg .b32 p, n; and.b32 p, %3, 255; " \
@@ -72,7 +72,7 @@
   IN(FMINA, "fmin.abs", "f:ff", P, 86, "min.xorsign.abs.f32") \
   IN(FMAXNA, "fmax.nan.abs", "f:ff", P, 86, "max.NaN.xorsign.abs.f32") \
   IN(FMINNA, "fmin.nan.abs", "f:ff", P, 86, "min.NaN.xorsign.abs.f32") \
-  /* rounding toward zero, up, down */ \
+  /* operations that round toward zero, up or down */ \
   IN(ADDRZ, "add.rz", "f:ff", P, 0, "__fadd_rz($0, $1)") \
   IN(MULRZ, "mul.rz", "f:ff", P, 0, "__fmul_rz($0, $1)") \
   IN(DIVRZ, "div.rz", "f:ff", P, 0, "__fdiv_rz($0, $1)") \
@@ -92,7 +92,7 @@
   IN(SQRTRM, "sqrt.rm", "f:f", P, 0, "__fsqrt_rd($0)") \
   IN(RCPRM, "rcp.rm", "f:f", P, 0, "__frcp_rd($0)") \
   IN(TF32RNA, "tf32.rna", "u:f", P, 80, "cvt.rna.tf32.f32") \
-  /* two 16-bit floats in a word; each as the scalar op of ops.h */ \
+  /* two 16-bit floats in a word, computed as by the ops of ops.h */ \
   IN(ADDBF2, "add.bf16x2", "=:uu", P, 80, "add_bf16x2($0, $1)") \
   IN(SUBBF2, "sub.bf16x2", "=:uu", P, 80, "sub_bf16x2($0, $1)") \
   IN(MULBF2, "mul.bf16x2", "=:uu", P, 80, "mul_bf16x2($0, $1)") \

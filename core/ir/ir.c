@@ -106,7 +106,8 @@ static void index_put(Index *x, uint64_t hash, uint32_t k) {
   x->n++;
 }
 
-// Adds number k, the newest, with all before it where the table grows.
+// Adds number k, the newest. If the table grows, adds all numbers before it
+// again.
 static void index_add(Ctx *cx, const Fn *fn, Index *x, uint32_t k,
                       uint64_t (*hash)(const Fn *fn, uint32_t k)) {
   if (x->n * 2 < x->cap) {

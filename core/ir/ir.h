@@ -83,7 +83,8 @@ void ir_claim(Ctx *cx, Fn *fn, Claim c);
 // A mark to roll back to, which removes everything appended after it.
 typedef struct IrMark {
   uint32_t serial;       // serial of the function
-  uint32_t birth, scope;  // of the last instruction; of the innermost region
+  uint32_t birth, scope;  // serial of the last instruction, and of the
+                          // innermost region
   uint32_t ins, ext, reg, mem, region, open, assumed, claim;
   int64_t smem;
 } IrMark;

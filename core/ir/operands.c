@@ -40,7 +40,7 @@ static const char *row_operands(const Ins *i) {
   return "";
 }
 
-// Sets the number and the width of the registers of an atom's run k.
+// Sets the number and the width of the registers in run k of an atom.
 static void run_of(const Ins *i, int k, Operand *o) {
   o->bits = 32;
   if (op_rows[i->op].imm != IMM_MMA) {

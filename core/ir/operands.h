@@ -41,9 +41,9 @@ typedef struct Operands {
   const Fn *fn;
   const Ins *i;
   const char *sig;      // unread rest of the row's operands
-  uint32_t ref, list;   // Refs read, Refs of lists read
-  uint32_t reg;         // numbers read
-  int run;              // runs read
+  uint32_t ref, list;   // number of Refs read, and of Refs of lists
+  uint32_t reg;         // number of register numbers read
+  int run;              // number of runs read
 } Operands;
 
 // for (Operands w = operands_of(fn, i); operands_next(&w, &o);) ...

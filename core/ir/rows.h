@@ -34,7 +34,7 @@ enum {
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // EF_*
-  uint8_t done;      // EF_LATER: the Op that waits for it
+  uint8_t done;      // EF_LATER: the Op that waits for its completion
   uint8_t imm, rule, who;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];

@@ -52,7 +52,8 @@ static void check_space(Check *c, const Operand *o) {
 // Checks that `bits` from element v of mem are within its registers.
 static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
   const Mem *m = ir_memof(c->fn, mem);
-  int64_t at = v * dtype_bits(ir_type(c->fn, mem));  // a view has its own type
+  int64_t at = v * dtype_bits(ir_type(c->fn, mem));  // a view has a type of its
+                                                     // own
   if (v < 0 || at + bits > m->count * dtype_bits(m->type))
     bad(c, "register index out of range");
 }

@@ -22,7 +22,8 @@ Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
 Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // a o Sw
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
-Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);  // NULL: cosize
+Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);  // NULL: the cosize
+                                                            // of l
 Layout layout_right_inverse(Ctx *cx, Layout l);
 Layout layout_left_inverse(Ctx *cx, Layout l);
 Layout layout_nullspace(Ctx *cx, Layout l);
@@ -56,8 +57,8 @@ Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b: a layout with the codomain's shape
-  TRACED_UPCAST               // b: a layout of n elements
+  TRACED_COMPLEMENT,          // b is a layout with the codomain's shape
+  TRACED_UPCAST               // b is a layout of n elements
 } TracedRule;
 // Reads the n words of an assertion, all known now, as the layouts a, b and r.
 void traced_read(const Dim *word, Layout l[3]);
@@ -81,7 +82,7 @@ Tup layout_coprofile(Ctx *cx, Layout l);   // zeros, in the profile of l's
 // Returns the common factors of both shapes in order, as modes whose strides
 // are the indices where they start. (1):(0) if there are none.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
-Layout layout_add(Ctx *cx, Layout a, Layout b);  // a(i) + b(i)
+Layout layout_add(Ctx *cx, Layout a, Layout b);  // returns a(i) + b(i)
 
 // ---- the steps of the algebra as text (notation.c) ----
 // Return and set the buffer that receives the steps for cute.explain, if any.

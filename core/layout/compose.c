@@ -40,7 +40,8 @@ static int64_t weight(Dim d) {
   return (int64_t)h;
 }
 
-// Reports whether the modes can be evaluated: static, and not XORed.
+// Reports whether the modes can be evaluated, which requires static modes
+// without XORed strides.
 static bool flat_static(Flat f) {
   for (int i = 0; i < f.n; i++)
     if (!dim_static(f.s[i]) || dim_dynamic(f.d[i]) ||
@@ -78,7 +79,7 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // not checked here
+    return true;  // this cannot be checked here
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
@@ -114,7 +115,7 @@ typedef struct Digits {
                   // the other leaves must stay below it
 } Digits;
 
-// Records a leaf of n steps along mode i; whole: it fills that mode.
+// Records a leaf of n steps along mode i. whole says that it fills that mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
   if (whole && !dim_static(n) && dim_static(step) && !g->step[i]) {
@@ -129,8 +130,9 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// A leaf of the right side as modes of the result, with the mode of the left
-// side that each one counts and its step there. NULL: found by evaluation.
+// A leaf of the right side, composed. `out` has the modes of the result; mode
+// and step say which mode of the left side each one counts, and with what step.
+// They are NULL if the leaf was found by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -189,7 +191,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
     return l;
-  bool weak = false;  // meets CuTe's condition, but may be wrong
+  bool weak = false;  // the leaf meets CuTe's condition, but may still be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
@@ -226,8 +228,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // unbounded; only nonzero
-                                                   // counts
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // has no bound; it only
+                                                   // matters whether it is zero
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;
@@ -236,15 +238,16 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that strides of the right side select: all of it,
-// or the mode that the path of their bases names.
+// The part of the left side that strides of the right side select. It is all of
+// the left side, or the mode that the path of their bases names.
 typedef struct Part {
-  Dim stride;        // one of these strides
-  Flat left;         // the part, coalesced
-  Dim size;          // its elements; left stores a last extent of 1 as 2
+  Dim stride;        // a stride that selects it
+  Flat left;         // the selected part, coalesced
+  Dim size;          // number of its elements; left stores a last extent of 1
+                     // as 2
   int64_t end;       // extent of a mode that bases name; beyond it CuTe returns
                      // values outside the function
-  Digits digits[2];  // for positive, for negative strides
+  Digits digits[2];  // bounds for positive and for negative strides
 } Part;
 
 typedef struct Compose {
@@ -253,7 +256,7 @@ typedef struct Compose {
   Layout right;
   Part *part;
   int nparts, capparts;
-  int *part_of;       // by leaf of the right side; -1: stride 0
+  int *part_of;       // part of each leaf of the right side; -1: stride 0
   size_t leaf;        // next leaf of the right side
   TupB shape;
   struct Place *out;
@@ -386,7 +389,8 @@ static int64_t least(Ctx *cx, Dim s) {
 // Reports whether sums of several right modes may carry from one left mode into
 // another, which no layout can represent.
 static bool may_carry(Ctx *cx, const Part *p) {
-  int met[2] = {-1, -1};  // mode reached by positive, by negative strides
+  int met[2] = {-1, -1};  // last mode reached by positive and by negative
+                          // strides
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
       int64_t used = p->digits[k].used[i], step = p->digits[k].step[i];

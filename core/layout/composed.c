@@ -163,8 +163,8 @@ static int bits_of(int64_t v) {
   return v ? 64 - __builtin_clzll((uint64_t)v) : 0;
 }
 
-// Returns a bound on the values of a plain layout for indices up to m in
-// magnitude.
+// Returns a bound on the magnitude of a plain layout's values for indices up to
+// m in magnitude.
 static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   int64_t sum = 0, x;
@@ -276,7 +276,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // and its outer functions
+      l = f->l;  // as well as its outer functions
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

@@ -10,8 +10,8 @@
 Swizzle swizzle_make(Ctx *cx, int64_t b, int64_t m, int64_t s);
 Swizzle swizzle_from_masks(Ctx *cx, int64_t yyy, int64_t zzz);
 bool swizzle_test_masks(int64_t yyy, int64_t zzz, Swizzle *sw);
-int64_t swizzle_yyy(Swizzle sw);           // mask of the bits read
-int64_t swizzle_zzz(Swizzle sw);           // mask of the bits changed
+int64_t swizzle_yyy(Swizzle sw);           // mask of the bits that are read
+int64_t swizzle_zzz(Swizzle sw);           // mask of the bits that are changed
 int64_t swizzle_bits(Swizzle sw, int64_t x);  // sw(x)
 // Returns sw(x) for a static or traced x, folded by what is known of x's bits.
 Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
@@ -45,11 +45,12 @@ Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // adds l's offset to x
 Tup layout_through(Ctx *cx, Layout l, Tup x);
 Dim layout_through_dim(Ctx *cx, Layout l, Dim x);
 Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
-// Returns the last function that values pass through; *rest is l without it
-// (and without the offset before it).
+// Returns the last function that values pass through. *rest becomes l without
+// it (and without the offset before it).
 const Outer *layout_last(Ctx *cx, Layout l, Layout *rest);
-// Returns a power of two: runs of that many values, aligned to it, remain runs
-// (2^24 for a plain layout). Traced numbers count with their known divisors.
+// Returns a power of two such that runs of that many values, aligned to it,
+// remain runs (2^24 for a plain layout). Traced numbers count with their known
+// divisors.
 int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).

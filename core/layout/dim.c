@@ -164,8 +164,8 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  if (!dim_static(a)) dim_asref(cx, a);  // no kernel's value: fails with its
-                                         // kind
+  if (!dim_static(a)) dim_asref(cx, a);  // not a value of any kernel: fails
+                                         // with its kind
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
     bad_kind(cx, op_name(op), a, b);

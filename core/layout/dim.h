@@ -41,7 +41,8 @@ static inline bool dim_static(Dim d) {     // a static integer
   return (uint64_t)d.w + (1ull << 60) < (1ull << 61);
 }
 static inline DimTag dim_tag(Dim d) { return (DimTag)(d.w >> 60); }
-static inline int64_t dim_value(Dim d) { return d.w; }  // for a static integer
+static inline int64_t dim_value(Dim d) { return d.w; }  // requires a static
+                                                        // integer
 static inline bool dim_is(Dim d, int64_t v) { return d.w == v; }
 static inline bool dim_eq(Dim a, Dim b) { return a.w == b.w; }  // structural
 DimKind dim_kind(Dim d);
@@ -52,23 +53,25 @@ Dim dim_fold(Ctx *cx, Ref r);
 Dim dim_any(void);
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
 Dim dim_layout(const Layout *l);    // does not copy l
-const Layout *dim_getlayout(Dim d);  // for a DIM_LAYOUT, else NULL
+const Layout *dim_getlayout(Dim d);  // NULL if d is no DIM_LAYOUT
 // Makes a stride whose multiples are carry-less products and are added by XOR;
 // v >= 0, and 0 yields the integer 0.
 Dim dim_xor(Ctx *cx, int64_t v);
-int64_t dim_xor_value(Dim d);              // for a DIM_XOR or a static integer
-Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);    // for integers
+int64_t dim_xor_value(Dim d);              // requires a DIM_XOR or a static
+                                           // integer
+Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);    // requires integers
 Dim dim_basis_value(Dim d);
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);  // returns the level count
-Ref dim_asref(Ctx *cx, Dim d);             // as IR value (constants too)
-Ref dim_getref(Dim d);                     // for a DIM_DYN (or its basis)
+Ref dim_asref(Ctx *cx, Dim d);             // converts to an IR value, also a
+                                           // constant
+Ref dim_getref(Dim d);                     // requires a DIM_DYN (or its basis)
 static inline bool dim_dynamic(Dim d) {    // DIM_DYN or a basis of one
   return dim_tag(d) == TAG_DYN || dim_tag(d) == TAG_BASISREF;
 }
 // Returns the known divisibility: |v| of a static Dim (0 for 0), else from its
 // Fact.
 int64_t dim_div(Ctx *cx, Dim d);
-Dim dim_add(Ctx *cx, Dim a, Dim b);        // bases: same path only
+Dim dim_add(Ctx *cx, Dim a, Dim b);        // bases must have the same path
 Dim dim_sub(Ctx *cx, Dim a, Dim b);
 Dim dim_neg(Ctx *cx, Dim a);
 Dim dim_abs(Ctx *cx, Dim a);
@@ -82,8 +85,8 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b);
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b);
 Dim dim_min(Ctx *cx, Dim a, Dim b);
 Dim dim_max(Ctx *cx, Dim a, Dim b);
-Dim dim_gcd(Ctx *cx, Dim a, Dim b);        // exact for static operands, else
-                                           // from facts
+Dim dim_gcd(Ctx *cx, Dim a, Dim b);        // exact for static operands,
+                                           // otherwise decided by facts
 // Truth values as a Dim: static 0 or 1, or a traced predicate.
 Dim dim_lt(Ctx *cx, Dim a, Dim b);
 Dim dim_same(Ctx *cx, Dim a, Dim b);       // equal in value

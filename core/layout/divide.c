@@ -50,7 +50,7 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // an integer means its compact layout: 1 means 1:0, but 1:1 for the tile of
+    // an integer means its compact layout: 1 means 1:0, but 1:1 if it tiles
     // coordinates
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
@@ -153,7 +153,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // try with extents rounded up, then exactly
+  Note up = *nt;  // tries with extents rounded up, then exactly
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {

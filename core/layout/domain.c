@@ -5,7 +5,8 @@
 #include <string.h>
 
 Tup layout_coprofile(Ctx *cx, Layout l) {
-  for (const Layout *p = &l; p; p = layout_next(p)) l = *p;  // the last one
+  // ends with the last layout that values pass through
+  for (const Layout *p = &l; p; p = layout_next(p)) l = *p;
   size_t n = tup_leaves(l.shape);
   Dim *term = NEW(cx, Dim, n + 1);
   for (size_t i = 0; i < n; i++)
@@ -152,12 +153,13 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      d = layout_cosize(cx, l);  // nothing is free: its end
+      d = layout_cosize(cx, l);  // nothing is free, so only its end is
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }
 
-// has: the part of l's coprofile at path; room: that of the codomain.
+// Appends the complement mode by mode. `has` is the part of l's coprofile at
+// the path, and `room` that part of the codomain.
 static void put_axes(Ctx *cx, Axes *a, Tup has, Tup room, int depth) {
   if (!has || tup_is_leaf(has)) {
     put_axis(cx, a, room, depth);
@@ -191,7 +193,7 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
 // Returns a * b leaf by leaf; b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
-  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // along the last mode
+  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // continues along the last mode
     Dim *s = NEW(cx, Dim, n);
     tup_collect(a, s);
     s[n - 1] = dim_mul(cx, s[n - 1], *b);

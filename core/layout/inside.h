@@ -21,16 +21,17 @@ typedef struct Note {
   const char *op;
   const Layout *a;
   const Layout *bl;   // right operand: a layout
-  const Tiler *bt;    // ... a tiler
-  Tup bs;             // ... a tuple (or all NULL)
-  int mode;           // mode of a by-mode operation, or -1
-  bool modes;         // the right layout's modes are the user's: name them
+  const Tiler *bt;    // right operand: a tiler
+  Tup bs;             // right operand: a tuple (or all three are NULL)
+  int mode;           // number of the mode in a by-mode operation, or -1
+  bool modes;         // whether the right layout's modes are the user's, so
+                      // that messages name them
   bool quiet, bad;
-  bool weak;          // a divide: extents that a tile does not divide are
-                      // rounded up in each mode, as in CuTe
-  bool gaps;          // a complement leaves some gaps unfilled
-  bool trust;         // traced extents leave a condition undecided
-  bool many;          // the failing step exceeds LOOK_MAX
+  bool weak;          // whether it is a divide: extents that a tile does not
+                      // divide are rounded up in each mode, as in CuTe
+  bool gaps;          // whether a complement leaves some gaps unfilled
+  bool trust;         // whether traced extents leave a condition undecided
+  bool many;          // whether the failing step exceeds LOOK_MAX
 } Note;
 
 // Fails with `what`, then the operands; detail: a further line or NULL.

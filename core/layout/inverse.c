@@ -69,7 +69,7 @@ typedef struct Paths {
   Note *nt;
   Layout l;
   Flat f;          // modes with nonzero strides, coalesced
-  const Dim *pre;  // their strides in the domain
+  const Dim *pre;  // strides of these modes in the domain
   Inverse *inverse;
   bool *sure;
   TupB shape;

@@ -57,7 +57,8 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 
 // Functions have CuTe's names with the prefix layout_. Those with a profile
 // (`by`) apply to the sub-layouts at its terminals.
-Layout layout_make(Ctx *cx, Tup shape, Tup stride);   // congruent or fails
+Layout layout_make(Ctx *cx, Tup shape, Tup stride);   // fails unless shape and
+                                                      // stride are congruent
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // s:d
 Layout layout_unit(Ctx *cx);                          // 1:0
 Layout layout_compact(Ctx *cx, Tup shape);            // LayoutLeft
@@ -71,14 +72,16 @@ Layout layout_identity(Ctx *cx, Tup shape);
 // `from` in colexicographic order.
 Layout layout_broadcast(Ctx *cx, Tup from, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain layouts only
-Tup layout_stride(Ctx *cx, Layout l);                 // as an IntTuple
+Tup layout_stride(Ctx *cx, Layout l);                 // returns the strides as
+                                                      // an IntTuple
 Layout layout_inner(Layout l);                        // the plain right side
 Layout layout_outer(Layout l, Layout like);  // plain l under like's outer
                                              // functions
 bool layout_static(Layout l);                         // nothing is traced
 bool layout_has_basis(Layout l);
-bool layout_eq(Layout a, Layout b);                   // structurally
-bool layout_equals(Ctx *cx, Layout a, Layout b);      // as functions, static
+bool layout_eq(Layout a, Layout b);                   // structural equality
+bool layout_equals(Ctx *cx, Layout a, Layout b);      // equality as functions,
+                                                      // for static layouts
 
 Layout layout_mode(Ctx *cx, Layout l, int i);         // get
 int layout_rank(Layout l);

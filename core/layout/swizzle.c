@@ -171,8 +171,9 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
-    con_xor = con_in & zy;            // subject to the swizzle
-    con_out += con_in & ~zy;          // unaffected, and no carry either
+    con_xor = con_in & zy;            // bits subject to the swizzle
+    con_out += con_in & ~zy;          // other bits, which are unaffected and do
+                                      // not carry
     con_in = 0;
   }
   Dim r = sum_of(cx, in, nin);

@@ -29,8 +29,9 @@ Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range
 int tup_depth(Tup t);                      // 0 for a leaf
 bool tup_has(Tup t, DimKind k);            // reports whether a leaf is of this
                                            // kind
-bool tup_static(Tup t);                    // nothing traced inside
-bool tup_eq(Tup a, Tup b);                 // structurally equal
+bool tup_static(Tup t);                    // reports whether nothing inside is
+                                           // traced
+bool tup_eq(Tup a, Tup b);                 // structural equality
 
 // Builder: start with `TupB b = {0};`, then open / leaf / put / close, and
 // done, which requires exactly one leaf or one closed tuple. Lives in
@@ -38,7 +39,7 @@ bool tup_eq(Tup a, Tup b);                 // structurally equal
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
-  size_t leaves;                           // so far
+  size_t leaves;                           // counts so far
   int nopen;
   struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
 } TupB;

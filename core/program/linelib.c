@@ -21,7 +21,8 @@
 #include "bind/interrupt.h"
 #include "program/terminal.h"
 
-// From libtinfo, whose header would define names such as `lines` as macros.
+// A function of libtinfo, whose header would define names such as `lines` as
+// macros.
 int tgetent(char *bp, const char *name);
 
 #define MT_EDITOR "cute.editor"
@@ -31,8 +32,9 @@ typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
-  sigset_t mask;  // while waiting for a key; Ctrl-C is blocked otherwise
-  lua_State *L;   // of the waiting read; the editor is at 1
+  sigset_t mask;  // signal mask while waiting for a key; at other times Ctrl-C
+                  // is blocked
+  lua_State *L;   // Lua state of the waiting read; the editor is at index 1
   char ahead[64];  // keys that were read to see what follows a TAB;
   size_t from, n;  // those from `from` on are pending
 } Editor;
@@ -43,7 +45,8 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// Reads a byte of the terminal: 1; 0: end of input; -1: Ctrl-C or an error.
+// Reads a byte of the terminal. Returns 1; 0 at the end of input; -1 for Ctrl-C
+// or an error.
 static int read_byte(Editor *e, char *c) {
   if (e->from < e->n) {
     *c = e->ahead[e->from++];
@@ -99,7 +102,7 @@ static int rows_above(Editor *e, const char *s, size_t n) {
   return row;
 }
 
-// Returns the rows of the line; `above`: rows above the cursor.
+// Returns the rows of the line. `above` receives the rows above the cursor.
 static int rows_of(Editor *e, int *above) {
   const LineInfo *line = el_line(e->el);
   size_t before = (size_t)(line->cursor - line->buffer);

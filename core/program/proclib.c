@@ -24,9 +24,9 @@
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  pid_t pid;   // 0: it was waited for, or is no process
-  int fd;      // -1: closed
-  int status;  // from waitpid
+  pid_t pid;   // process id; 0: it was waited for, or is no process
+  int fd;      // socket; -1: closed
+  int status;  // status from waitpid
 } Process;
 
 static Process *check_process(lua_State *L, int idx) {
@@ -51,8 +51,8 @@ static int close_file(lua_State *L) {
   return luaL_fileresult(L, fclose(p->f) == 0, NULL);
 }
 
-// divert() -> file | nil, reason: the former standard output; from now on, that
-// is standard error.
+// divert() -> file | nil, reason: returns the former standard output. From now
+// on, standard output is standard error.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -100,8 +100,8 @@ static int sys_spawn(lua_State *L) {
   return 1;
 }
 
-// listen(port) -> socket, port | nil, reason: on the loopback address only;
-// port 0: any free one.
+// listen(port) -> socket, port | nil, reason: listens on the loopback address
+// only. Port 0 means any free one.
 static int sys_listen(lua_State *L) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;

@@ -10,10 +10,11 @@
 // A Lua file of lua/ or kernels/, or a document, converted to C by
 // tools/embed.lua.
 typedef struct Embedded {
-  const char *name;   // name for `require`: "cute.report"; or "docs/ops.md"
+  const char *name;   // name for `require`, "cute.report"; or the path
+                      // "docs/ops.md"
   const char *chunk;  // chunk name: "=[cute.report]"
   size_t size;        // bytes of the text
-  const char *packed;  // gzip
+  const char *packed;  // text compressed by gzip
   size_t packed_size;
 } Embedded;
 

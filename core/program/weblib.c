@@ -23,7 +23,7 @@ void linelib_open(lua_State *L) {
 
 // ---- interface for the page ----
 
-static lua_State *web;  // one per page
+static lua_State *web;  // one Lua state for each page
 static char failed[1024];
 
 // Returns the answer if Lua cannot: its state is unusable.

@@ -5,7 +5,7 @@
 
 // ---- floats ----
 
-// The instruction at hand as a descriptor: rounding, flags, element type.
+// Describes the current instruction for soft.h: rounding, flags, element type.
 static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
   Soft s = {.op = (uint8_t)op, .type = (uint8_t)o->elem[0],
             .mode = (uint8_t)op_rounding(o), .flags = op_flags(o)};
@@ -20,7 +20,7 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
 
 static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
 
-// The descriptor on the instruction's n sources.
+// Emits the described operation on the instruction's n sources.
 static void soft_result(PtxOp *o, Soft s, uint32_t n) {
   DType raw = unsigned_of(op_type(o, 0).bits);
   Ref x[3] = {0, 0, 0};
@@ -29,14 +29,15 @@ static void soft_result(PtxOp *o, Soft s, uint32_t n) {
   op_result(o, op_soft(o, s, dtype_bits(raw), x[0], x[1], x[2]));
 }
 
-// Operand k of a float instruction, as its element type.
+// Returns operand k of a float instruction as a value of its element type.
 static Ref element(PtxOp *o, uint32_t k) {
   DType t = o->elem[0];
   if (dtype_bits(t) != 16) return op_operand(o, k, t);
   return as(o, t, op_operand(o, k, DT_U16));
 }
 
-// A float instruction on n sources; a plain one is the IR's own operation.
+// Emits a float instruction with n sources. An instruction without modifiers
+// becomes the IR's own operation.
 static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
   static const struct { Op op; IntrinId half, brain; } packed[] = {
     {OP_ADD, IN_ADDF162, IN_ADDBF2}, {OP_SUB, IN_SUBF162, IN_SUBBF2},
@@ -63,8 +64,8 @@ static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
 
 // ---- the carry ----
 
-// Signed and unsigned sums and products have the same bits; as unsigned ones
-// they wrap.
+// Signed and unsigned sums and products have the same bits. They are computed
+// as unsigned values, because those wrap.
 static DType wrapping(PtxType t) {
   return t.kind == PTX_F ? op_dtype(t) : unsigned_of(t.bits);
 }
@@ -75,7 +76,8 @@ static Ref carry(PtxOp *o, DType t) {
   return to(o, t, c);
 }
 
-// a + b + c, all unsigned, c 0 or 1, or missing. With .cc the carry is kept.
+// Emits a + b + c of unsigned values; c is 0 or 1, or missing. With .cc the
+// carry out is stored in the condition code.
 static void carried_sum(PtxOp *o, Ref a, Ref b, Ref c) {
   Ref s = op2(o, OP_ADD, a, b), out = op2(o, OP_LT, s, a);
   if (c) {
@@ -87,8 +89,8 @@ static void carried_sum(PtxOp *o, Ref a, Ref b, Ref c) {
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET, .a = {o->b->carry, out}});
 }
 
-// add.cc, addc, sub.cc, subc: a difference is a + ~b + 1, so that the carry is
-// 1 where there was no borrow.
+// Translates add.cc, addc, sub.cc and subc. A difference is a + ~b + 1, so its
+// carry is 1 if there was no borrow.
 static void with_carry(PtxOp *o, bool minus, bool takes) {
   DType t = wrapping(op_type(o, 0));
   Ref a = op_operand(o, 1, t), b = op_operand(o, 2, t);
@@ -126,7 +128,7 @@ void row_sum(PtxOp *o, int k) {
 
 // ---- mul, mad, fma ----
 
-// a * b, twice as wide.
+// Returns the product a * b in twice the width of its factors.
 static Ref wide_product(PtxOp *o, PtxType t) {
   bool sign = t.kind == PTX_S;
   DType own = op_dtype(t), twice = sign ? signed_of(t.bits * 2)
@@ -219,8 +221,8 @@ void row_mul24(PtxOp *o, int adds) {
 
 // ---- div, rem, functions ----
 
-// PTX truncates, the IR's quotient is the floor. Differences wrap: the least
-// number by -1 is itself.
+// PTX division truncates, but the IR's division rounds down. Differences wrap:
+// the least number divided by -1 gives itself.
 static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
   Ref q = op2(o, OP_DIV, a, b);
   if (dtype_class(t) != 'I') return q;
@@ -263,7 +265,8 @@ void row_divide(PtxOp *o, int k) {
   op_result(o, q);
 }
 
-// sqrt.rn and rcp.rn of plain floats, or in any rounding.
+// Translates sqrt.rn and rcp.rn of plain floats, and sqrt and rcp in any
+// rounding.
 static void rounded_function(PtxOp *o, SoftApprox f) {
   DType t = o->elem[0];
   Soft s = descriptor(o, f == SOFT_A_RCP ? SOFT_RCP : SOFT_SQRT, SOFT_FTZ);

@@ -1,4 +1,4 @@
-// atomic.c: atom and red, an element at a time.
+// atomic.c: the instructions atom and red, translated element by element.
 #include "ptx/inside.h"
 
 static AtomicKind atomic_kind(PtxOp *o) {
@@ -8,7 +8,7 @@ static AtomicKind atomic_kind(PtxOp *o) {
   op_reject(o, "no operation");
 }
 
-// Rejects types that the kind has not.
+// Rejects types that this kind of atomic operation does not have.
 static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   DType e = o->elem[0];
   bool number = dtype_is_float(e), small = number && dtype_bits(e) == 16;
@@ -21,7 +21,7 @@ static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   if (n > 1 && !number) op_reject(o, "vectors of integers");
 }
 
-// One element, `at` bytes behind the address.
+// Emits the atomic operation on one element, `at` bytes after the address.
 static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
                       Ref cmp, uint16_t flags) {
   const PtxBuild *b = o->b;
@@ -32,8 +32,8 @@ static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
     cmp ? 4 : 3, NULL, 0);
 }
 
-// The elements of one register, which is `at` bytes behind the address: each
-// is an operation of its own. -> what was there
+// Emits an atomic operation for each element of one register, which belongs
+// `at` bytes after the address. Returns the previous value.
 static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
                        const PtxArg *a, uint16_t flags) {
   DType e = o->elem[0];
@@ -52,15 +52,16 @@ static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
   return all;
 }
 
-// An atom or red taken apart.
+// The parts of an atom or red instruction.
 typedef struct Atomic {
   AtomicKind kind;
-  int n;              // registers
-  uint32_t first;     // its address among the operands: red has no result
+  int n;              // number of registers
+  uint32_t first;     // index of the address operand: red has no result
   uint16_t flags;
 } Atomic;
 
-// Does it at a place; what was there comes into `was`.
+// Emits the atomic operation at a known place and stores the previous values in
+// `was`.
 static void atomic_at(PtxOp *o, const Atomic *x, Place p, Ref was[8]) {
   const PtxArg *v = op_arg(o, x->first + 1);
   int bytes = op_type(o, 0).bits / 8;
@@ -84,7 +85,8 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
   }
 }
 
-// The same at a generic address, of shared or global memory.
+// Emits the atomic operation at a generic address, which is in shared or global
+// memory.
 static void atomic_anywhere(PtxOp *o, const Atomic *x, const Spaces *s,
                             Ref was[8]) {
   PtxBuild *b = o->b;

@@ -29,7 +29,8 @@ void row_cnot(PtxOp *o, int k) {
   op_result(o, to(o, t, zero));
 }
 
-// Amounts beyond the width leave nothing, or the sign.
+// A shift by more than the width gives zero or, if arithmetic, copies of the
+// sign.
 void row_shift(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   DType own = op_dtype(t);
@@ -55,7 +56,8 @@ void row_funnel(PtxOp *o, int k) {
                          op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
-// popc, clz, brev: the row of 64 bits stands behind that of 32.
+// Translates popc, clz and brev. The 64-bit operation follows the 32-bit one in
+// the table.
 void row_count(PtxOp *o, int k) {
   PtxType t = op_type(o, 0);
   IntrinId id = (IntrinId)(t.bits == 64 ? k + 1 : k);
@@ -71,7 +73,7 @@ void row_bfind(PtxOp *o, int k) {
                              : (sign ? IN_BFINDS : IN_BFIND);
   Ref at = as(o, DT_U32, op_intrin(o, id, 0, op_operand(o, 1, op_dtype(t)),
                                    0, 0));
-  if (op_has(o, "shiftamt")) {  // bits in front of it; -1 stays
+  if (op_has(o, "shiftamt")) {  // bits in front of it; -1 is kept
     Ref none = op2(o, OP_EQ, at, number(o, DT_U32, UINT32_MAX));
     Ref above = op2(o, OP_SUB, number(o, DT_U32, t.bits - 1), at);
     at = op3(o, OP_SEL, none, at, above);
@@ -79,8 +81,9 @@ void row_bfind(PtxOp *o, int k) {
   op_result(o, at);
 }
 
-// bfi of 64 bits reads whole registers; IN_BFI64 packs eight bits of each. A
-// position beyond the end inserts nothing, a length beyond it reaches the end.
+// Returns operand k of a 64-bit bfi, at most `most`. That bfi reads whole
+// registers, but IN_BFI64 packs eight bits of each. A position beyond the end
+// inserts nothing, and a length beyond the end stops there.
 static Ref bounded(PtxOp *o, uint32_t k, int64_t most) {
   return op2(o, OP_MIN, op_operand(o, k, DT_U32), number(o, DT_U32, most));
 }
@@ -111,7 +114,7 @@ void row_bitfield(PtxOp *o, int k) {
                          op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32)));
 }
 
-// bmsk, szext, fns
+// Translates bmsk, szext and fns.
 void row_mask(PtxOp *o, int k) {
   bool clamp = op_has(o, "clamp");
   op_type(o, 0);

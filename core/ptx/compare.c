@@ -5,10 +5,12 @@
 
 // ---- one comparison ----
 
-// Values to compare: 16-bit floats as f32, which holds them all.
+// Returns the values to compare. 16-bit floats are compared as f32, which
+// represents all of them.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
-  if (strstr(o->i->op, ".ftz")) {  // the larger one of two equal ones
+  if (strstr(o->i->op, ".ftz")) {  // the comparison takes the larger one of two
+                                   // equal ones
     op_has(o, "ftz");
     Soft s = {.op = SOFT_MAX, .type = (uint8_t)t, .flags = SOFT_FTZ};
     v = op_soft(o, s, dtype_bits(t), v, v, 0);
@@ -17,8 +19,8 @@ static Ref comparable(PtxOp *o, Ref v, DType t) {
   return dtype_bits(t) == 16 ? to(o, DT_F32, v) : v;
 }
 
-// For a comparison that is true where an operand is NaN, the opposite one and
-// whether its operands change places.
+// Expresses a comparison that is true for a NaN operand by its opposite, and
+// says whether the operands must be exchanged.
 typedef struct Test {
   const char *name;
   Op op;
@@ -59,8 +61,8 @@ static bool is_unsigned_test(PtxOp *o) {
   return false;
 }
 
-// Compares operands 1 and 2, of the k-th type. half: 1 for the upper half of
-// two registers.
+// Compares operands 1 and 2, which have type k. half is 1 for the upper half of
+// a register with two elements.
 static Ref compared(PtxOp *o, int k, int half) {
   PtxType t = op_type(o, k);
   DType e = o->elem[k];
@@ -81,7 +83,7 @@ static Ref compared(PtxOp *o, int k, int half) {
   return compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// p combined with the instruction's operand 3.
+// Combines p with operand 3 of the instruction.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));
@@ -93,7 +95,8 @@ static Ref combine(PtxOp *o, Ref p) {
 
 // ---- setp, set ----
 
-// p|q: q is the opposite comparison; of two halves the upper one's.
+// Writes the results p|q. q is the opposite comparison or, for a pair of
+// elements, the comparison of the upper half.
 void row_setp(PtxOp *o, int k) {
   (void)k;
   Ref p = compared(o, 0, 0);
@@ -108,7 +111,7 @@ void row_setp(PtxOp *o, int k) {
   op_set(o, op_part(o, d, 1), q);
 }
 
-// Returns the result of set for true: all ones, or 1.0.
+// Returns what `set` writes for true: all ones, or 1.0.
 static Ref truth(PtxOp *o, DType t) {
   static const struct { DType t; int64_t one; } ones[] = {
     {DT_F16, 0x3c00}, {DT_BF16, 0x3f80}, {DT_F32, 0x3f800000}};
@@ -147,7 +150,7 @@ void row_selp(PtxOp *o, int k) {
   op_result(o, op3(o, OP_SEL, p, x, y));
 }
 
-// a where c is 0 or more, else b; for a NaN b.
+// Selects a if c is 0 or more, otherwise b. If c is NaN, selects b.
 void row_slct(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0), by = op_type(o, 1);
@@ -162,7 +165,7 @@ void row_slct(PtxOp *o, int k) {
   op_result(o, op3(o, OP_SEL, p, a, b));
 }
 
-// ---- testp, copysign: on the bits ----
+// ---- testp and copysign, which work on the bits ----
 
 void row_testp(PtxOp *o, int k) {
   (void)k;
@@ -182,7 +185,7 @@ void row_testp(PtxOp *o, int k) {
   else if (op_has(o, "notanumber")) p = op2(o, OP_LT, top, mag);
   else if (op_has(o, "subnormal")) {
     p = op2(o, OP_AND, tiny, op1(o, OP_NOT, zero));
-  } else if (op_has(o, "normal")) {  // zeros, too
+  } else if (op_has(o, "normal")) {  // includes zeros
     p = op2(o, OP_OR, zero, op2(o, OP_AND, finite, op1(o, OP_NOT, tiny)));
   } else {
     op_reject(o, "no test");
@@ -190,7 +193,7 @@ void row_testp(PtxOp *o, int k) {
   op_result(o, p);
 }
 
-// The sign of operand 1 and the magnitude of operand 2.
+// Combines the sign of operand 1 with the magnitude of operand 2.
 void row_copysign(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0);

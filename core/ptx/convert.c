@@ -3,7 +3,8 @@
 
 #include "ptx/inside.h"
 
-// The rounding to an integer among the modifiers; SOFT_RNA: none.
+// Returns the rounding to an integer that the modifiers name, or SOFT_RNA if
+// they name none.
 static SoftRound integral(PtxOp *o) {
   static const char *const names[] = {"rni", "rzi", "rmi", "rpi"};
   for (int k = 0; k < 4; k++) {
@@ -12,7 +13,7 @@ static SoftRound integral(PtxOp *o) {
   return SOFT_RNA;
 }
 
-// The conversion at hand as a descriptor.
+// Describes the current conversion for soft.h.
 static Soft descriptor(PtxOp *o) {
   Soft s = {.op = SOFT_CVT, .type = (uint8_t)o->elem[0],
             .from = (uint8_t)o->elem[1]};
@@ -40,7 +41,8 @@ static Soft descriptor(PtxOp *o) {
   return s;
 }
 
-// Conversions that the IR has: the same bits, in fewer steps.
+// Translates conversions that the IR has itself. The bits are the same, in
+// fewer steps.
 static bool is_plain(Soft s) {
   bool from = dtype_is_float((DType)s.from), number =
     dtype_is_float((DType)s.type);
@@ -56,7 +58,8 @@ static bool is_plain(Soft s) {
          : s.type == DT_F32 && s.from != DT_F64;
 }
 
-// Two values into the halves of a register, or the halves of one.
+// Converts two values to the halves of one register, or one register's halves
+// to two values.
 static void pair(PtxOp *o, Soft s) {
   int bits = 2 * dtype_bits(o->elem[0]);
   bool two = !o->pair[1];
@@ -103,7 +106,7 @@ void row_cvt(PtxOp *o, int k) {
   op_set_wider(o, op_arg(o, 0), as(o, unsigned_of(d.bits), v), d);
 }
 
-// cvt.pack.sat.type.s32[.b32] d, a, b[, c]
+// Translates cvt.pack.sat.type.s32[.b32] d, a, b[, c].
 void row_cvt_pack(PtxOp *o, int k) {
   (void)k;
   static const struct { const char *name; uint8_t bits; bool sign; } types[] = {

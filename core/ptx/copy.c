@@ -4,8 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// Bytes of the source of a cp.async: whether there are any, and how many where
-// these are not all. 0: all.
+// The source bytes of a cp.async: whether any are read (pred), and how many if
+// not all (bytes). 0 means all.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

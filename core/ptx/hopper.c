@@ -1,5 +1,5 @@
-// hopper.c: what sm_90 brought: mbarriers, bulk copies, tensor maps, wgmma,
-// clusters.
+// hopper.c: instructions that sm_90 introduced: mbarriers, bulk copies, tensor
+// maps, wgmma, clusters.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -11,7 +11,7 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
 
 // ---- mbarriers ----
 
-// [a] as one of the 64-bit elements of shared memory.
+// Returns the place of [a] in shared memory, with an offset in 64-bit elements.
 static Place barrier_place(PtxOp *o, const PtxArg *a) {
   Place p = op_place(o, a, IN_SHARED);
   DType t = ir_type(o->b->fn, p.off);
@@ -67,7 +67,7 @@ void row_mapa(PtxOp *o, int k) {
                                      number(o, DT_U32, RANK_BIT))));
 }
 
-// The rank of the CTA whose barrier an address of the cluster names.
+// Returns the rank of the CTA whose barrier a cluster address names.
 static Ref barrier_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -135,7 +135,7 @@ void row_mbarrier(PtxOp *o, int k) {
   emit(o, (Ins){.op = (uint8_t)op, .flags = flags}, x, gone ? 2 : 3);
 }
 
-// cp.async.mbarrier.arrive
+// Translates cp.async.mbarrier.arrive.
 void row_copy_arrive(PtxOp *o, int k) {
   (void)k;
   uint16_t flags = op_has(o, "noinc") ? MBF_NOINC : 0;
@@ -147,7 +147,8 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// The map that an address names: its object, and the bits of a box.
+// Returns the memory object of the tensor map that an address names, and in
+// *box the bits of its box.
 static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
   PtxBuild *b = o->b;
   const PtxArg *base = &b->m->args.p[a->part];
@@ -161,7 +162,7 @@ static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
   return b->bound[root].mem;
 }
 
-// The coordinates of [map, {c0, c1}].
+// Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.
 static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   if (a->parts != 2) ptx_fail(o->b, "'%s': no coordinates", o->i->op);
   const PtxArg *c = &o->b->m->args.p[a->part + 1];
@@ -228,7 +229,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
   emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
 }
 
-// Bytes of global memory to shared memory, and back.
+// Translates bulk copies of bytes from global to shared memory and back.
 static void bulk_bytes(PtxOp *o) {
   bool hint = op_has(o, "L2::cache_hint");
   bool multicast = op_has(o, "multicast::cluster");
@@ -271,7 +272,7 @@ void row_bulk(PtxOp *o, int k) {
   }
 }
 
-// prefetch.tensormap
+// Translates prefetch.tensormap.
 void row_prefetch(PtxOp *o, int k) {
   (void)k;
   int64_t box;
@@ -294,7 +295,8 @@ void row_proxy(PtxOp *o, int k) {
 
 // ---- wgmma ----
 
-// The atom of an instruction whose matrices lie as its immediates say.
+// Returns the atom of a wgmma whose immediates give the layouts of its
+// matrices.
 static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
   for (int id = 0, n = atom_mma_count(); id < n; id++) {
     const AtomMma *a = atom_mma(id);
@@ -313,7 +315,7 @@ static void multiply(PtxOp *o) {
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;
   if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
-  bool floats = n > 4;  // scales; of 16-bit types whether they are transposed
+  bool floats = n > 4;  // scales, then transpositions of 16-bit types
   if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }

@@ -11,25 +11,25 @@
 
 enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 
-// A register of the function.
+// How a register of the function is represented in the IR.
 typedef struct PtxSlot {
-  Ref now;        // its value, where one definition is visible at all uses
-  Ref var;        // else its variable
-  int32_t root;   // the parameter that it points into (index into bound), or
-                  // PLAIN, MIXED; then its value is bytes from there
+  Ref now;        // its value, if one definition is visible at all uses
+  Ref var;        // otherwise the variable that holds it
+  int32_t root;   // the parameter that it points into: an index into bound,
+                  // PLAIN or MIXED; its value counts bytes from there
   uint32_t defs;
   uint8_t pool;   // index into PtxBuild.pool
-  int32_t home;   // a register there, where an instruction takes
-                  // its registers as they are (mma, ldmatrix); or -1
+  int32_t home;   // its register number in that pool, if mma or ldmatrix takes
+                  // it without a conversion; or -1
   bool variable;
 } PtxSlot;
 
-// Registers that have a home, of one width, kept as the elements that MMAs see
-// in them: the simulator reads these fastest.
+// A group of registers of one width, stored as the elements that MMAs see in
+// them. The simulator reads this layout fastest.
 typedef struct PtxPool {
   DType type;
-  int bits;         // width of a register
-  int64_t n;        // registers
+  int bits;         // width of a register in bits
+  int64_t n;        // number of registers
   Ref mem;
 } PtxPool;
 enum { POOLS = 12 };
@@ -42,57 +42,65 @@ typedef struct PtxBuild {
   const PtxFunc *f;
   const PtxBound *bound;
   size_t nbound;
-  PtxSlot *slot;          // one for each register
-  Ref *object;            // bytes of each bound pointer
+  PtxSlot *slot;          // one entry for each register
+  Ref *object;            // the byte view of each bound pointer
   PtxPool pool[POOLS];
   int pools;
-  const PtxRow **row;     // one for each instruction, or NULL
-  bool *waits;            // for each of PtxModule.ins: a try_wait that is
-                          // tried again until it is true
-  const char *mma_text;   // the last MMA instruction that was looked up
-  int mma;                // ... its atom
-  Ref viewed[8];          // op_view's latest results, the newest first
-  Ref smem;               // the CTA's shared memory as bytes, or 0
+  const PtxRow **row;     // the opcode's row for each instruction, or NULL
+  bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
+                          // in a loop that ends when it succeeds
+  const char *mma_text;   // the text of the last MMA instruction that was
+                          // looked up
+  int mma;                // the atom of that instruction
+  Ref viewed[8];          // latest results of op_view, the newest first
+  Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // not those of .loc
-  int64_t reduced;        // the word of barrier.red in shared memory, or -1
-  Ref local;              // memory of the thread, or 0
-  int64_t *local_at;      // each variable's offset there
+  bool ptx_lines;         // whether lines are those of the PTX, instead of
+                          // those of .loc
+  int64_t reduced;        // offset in shared memory of the word for
+                          // barrier.red, or -1
+  Ref local;              // local memory of the thread, or 0
+  int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;
-  bool generic_shared, generic_local;  // there are generic addresses of these
-  Ref carry;              // the condition code's carry, a variable, or 0
+  bool generic_shared, generic_local;  // whether there are generic addresses of
+                                       // these spaces
+  Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
 
-// An instruction taken apart: its modifiers, and which were looked at.
+// The parts of an instruction: its modifiers, and which of them were used.
 enum { PTX_MODS = 20 };
 typedef struct PtxOp {
   PtxBuild *b;
   const PtxIns *i;
-  const PtxArg *arg;      // i->args of them
-  char text[160];         // the opcode, its points made NULs
+  const PtxArg *arg;      // the operands of the instruction
+  char text[160];         // the opcode, with NULs in place of its points
   const char *mod[PTX_MODS];
   int n;
-  uint32_t used;          // a bit a modifier
+  uint32_t used;          // a bit for each modifier that was looked at
   PtxType type[4];        // the types among the modifiers, in order
-  DType elem[4];          // ... and of one element, where a register holds two
-  bool pair[4];           // ... or one: f16x2 is a pair of f16
+  DType elem[4];          // the type of one element for each of them
+  bool pair[4];           // whether a register holds two elements, as f16x2
+                          // does
   int types;
 } PtxOp;
 
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // its first words: "ld", "cp.async.bulk"
-  uint8_t dsts;       // operands that it writes, the first ones
-  bool homes;         // it may take registers as they are
-  void (*emit)(PtxOp *o, int k);  // NULL: rejected
-  int k;              // number that tells rows of one function apart
-  const char *takes;  // the modifiers behind the name, types among them
-  const char *note;   // "": exact; else the bound, or why it is rejected
+  uint8_t dsts;       // number of leading operands that it writes
+  bool homes;         // whether it may take registers without a conversion,
+                      // from a pool
+  void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
+                                  // rejected
+  int k;              // tells rows apart that share an emit function
+  const char *takes;  // modifiers that may follow the name, types among them
+  const char *note;   // "" if exact, otherwise the error bound or the reason
+                      // for rejection
 };
-// The row with the longest name that an opcode begins with, or NULL.
+// Returns the row with the longest name that the opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
-// Row k, in the order of docs/ptx.md, or NULL.
+// Returns row k in the order of docs/ptx.md, or NULL.
 const PtxRow *ptxrow_at(size_t k);
 // Rejects modifiers that the row does not take.
 void ptxrow_check(PtxOp *o, const PtxRow *row);
@@ -100,39 +108,42 @@ void ptxrow_check(PtxOp *o, const PtxRow *row);
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 
-// Does an opcode take its registers as they are?
+// Reports whether the opcode takes its registers from a pool, without a
+// conversion.
 bool ptxrow_homes(const char *op);
-// The element type that operand k of an MMA has in its registers; DT_NONE: no
-// MMA, or a plain register.
+// Returns the element type that operand k of an MMA has in its registers, or
+// DT_NONE if it is no MMA or operand k is a plain register.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
-// The element of the pool that register a of such an instruction is.
+// Returns the pool of register a, and in `at` its element there.
 const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
-// Where an operand points to: an index into PtxBuild.bound, or PLAIN, MIXED.
+// Returns what an operand points into: an index into PtxBuild.bound, PLAIN or
+// MIXED.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
-// The bound pointer at a byte offset of the parameters, or PLAIN.
+// Returns the bound pointer at a byte offset of the parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
 
 // ---- operands ----
-// Is the modifier there? Then it has been looked at.
+// Reports whether the modifier is present, and marks it as used.
 bool op_has(PtxOp *o, const char *mod);
-PtxType op_type(PtxOp *o, int k);  // type k among the modifiers
-DType op_dtype(PtxType t);         // PTX_B as unsigned
-Ref op_as(PtxOp *o, DType t, Ref a);  // the same bits as another type
-// Operand k as a value of a type; of another width only where `sized` says
-// that wider registers are cut or narrower ones extended.
+PtxType op_type(PtxOp *o, int k);  // returns type k of the modifiers
+DType op_dtype(PtxType t);         // treats PTX_B as unsigned
+Ref op_as(PtxOp *o, DType t, Ref a);  // reinterprets the bits
+// Returns an operand as a value of type t, whose width must be that of the
+// operand.
 Ref op_value(PtxOp *o, const PtxArg *a, DType t);
 Ref op_operand(PtxOp *o, uint32_t k, DType t);
 Ref op_pred(PtxOp *o, const PtxArg *a);
 int64_t op_constant(PtxOp *o, uint32_t k);
 const PtxArg *op_arg(PtxOp *o, uint32_t k);
-// Writes a value (or, of pointers, an offset) to a register.
+// Writes a value to a register, or an offset if it holds a pointer.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);
-void op_result(PtxOp *o, Ref v);   // to operand 0
-// The pointer that a is: an index into PtxBuild.bound, PLAIN or MIXED.
+void op_result(PtxOp *o, Ref v);   // writes operand 0
+// Returns what operand a points into: an index into PtxBuild.bound, PLAIN or
+// MIXED.
 int32_t op_root(PtxOp *o, const PtxArg *a);
-// Its bytes from there; of a plain number its value. An i64.
-// (op_value gives a pointer's address.)
+// Returns a pointer's byte offset from its root, or the value of a plain
+// number, as an i64. (op_value returns a pointer's address.)
 Ref op_offset(PtxOp *o, const PtxArg *a);
 
 static inline Ref op1(PtxOp *o, Op op, Ref a) {
@@ -162,79 +173,84 @@ static inline DType signed_of(int bits) {
 }
 
 
-// The bits of the parameters from byte `at` on, as an unsigned number.
+// Returns `bits` bits of the parameters from byte `at` on, as an unsigned
+// number.
 Ref op_param(PtxOp *o, uint32_t at, int bits);
 
 // ---- memory ----
 typedef struct Place {
-  Ref mem, off;  // bytes
+  Ref mem, off;  // off counts bytes
 } Place;
 
-// The state space among the modifiers.
+// The state space that the modifiers name.
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// Shared addresses of the cluster: 1 + the CTA's rank from this bit on, 0 for
-// the CTA's own.
+// Lowest bit of the CTA's rank in a shared address of the cluster. It holds 1 +
+// the rank, or 0 for the CTA itself.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
-// Caches, order and scope among the modifiers, as Ins.flags.
+// Returns the cache, order and scope modifiers as Ins.flags.
 uint16_t op_hints(PtxOp *o);
-// How many registers .v2, .v4, .v8 say.
+// Returns the number of registers that .v2, .v4 or .v8 names.
 int op_vector(PtxOp *o);
 
 // ---- local.c: memory of a thread, generic addresses ----
 
-void local_memory(PtxBuild *b);  // lays it out
-// off: bytes, which need not be known.
+void local_memory(PtxBuild *b);  // lays out the memory
+// Loads from local memory. off counts bytes and need not be known.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// Global memory at a number.
+// Returns the place in global memory at a numeric address.
 Place op_at_address(PtxOp *o, Ref at);
 
 // A generic address: whether it is in shared or local memory, and its offset
-// there. Elsewhere it is in global memory, `at`.
+// there. Otherwise it is the global address `at`.
 typedef struct Spaces {
   Ref at, shared, local, in_shared, in_local;
 } Spaces;
-// false: the function makes no such addresses, or a is a parameter's.
+// Splits the generic address a. Returns false if the function makes no generic
+// addresses, or if a comes from a parameter.
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
 
-// The runs of registers of an instruction: their objects and elements.
+// The sequences of registers that an instruction reads or writes, as memory
+// objects and elements.
 typedef struct Runs {
   Ref mem[8];
   uint32_t n, reg[256], regs;
 } Runs;
 
-// t: of the elements that a register holds; DT_NONE: as it is.
+// Adds the registers of operand a to r. t is the type of the elements that a
+// register holds; DT_NONE keeps the register's own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
-// Memory object as elements of type t.
+// Returns a memory object viewed as elements of type t.
 Ref op_view(PtxOp *o, Ref mem, DType t);
 
-// A value of type t into the register of operand a: extended by its sign or by
-// zeros where the register is wider.
+// Writes a value of type t to the register of operand a. A wider register gets
+// the sign or zeros in its upper bits.
 void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t);
-// The low bits of operand a, as type t.
+// Returns the low bits of operand a as type t.
 Ref op_low(PtxOp *o, const PtxArg *a, PtxType t);
-// Half q of a register of 128 bits.
+// Returns half q of a 128-bit register.
 Ref op_half(PtxOp *o, const PtxArg *a, int q);
 void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
-// Part k of a vector operand, a pair or a list.
+// Returns part k of an operand that is a vector, a pair or a list.
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
-// Rejects the instruction: this form of it is not modelled.
+// Rejects an instruction in a form that is not modelled.
 _Noreturn void op_reject(PtxOp *o, const char *what);
 
 // ---- soft.h's operations ----
 
-// The flags of soft.h among the modifiers.
+// Returns the modifiers that are flags of soft.h.
 uint8_t op_flags(PtxOp *o);
-// The rounding among the modifiers: .rn where there is none.
+// Returns the rounding that the modifiers name, or .rn if they name none.
 SoftRound op_rounding(PtxOp *o);
-// Emits s on up to three values of any width. The result has `bits`.
+// Emits the operation s on up to three values of any width. The result has
+// `bits` bits.
 Ref op_soft(PtxOp *o, Soft s, int bits, Ref a, Ref b, Ref c);
 
 // ---- the families ----

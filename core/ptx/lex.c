@@ -55,7 +55,7 @@ static void skip_comment(PtxLex *x) {
   lex_fail(x, "a comment `/*` that never ends");
 }
 
-// NVVM brackets the text of an asm statement by two comments.
+// NVVM marks the text of an asm statement by a comment before and one after.
 static void note_asm(PtxLex *x, const char *s, size_t n) {
   static const char begin[] = "// begin inline asm";
   static const char end[] = "// end inline asm";
@@ -86,7 +86,7 @@ static void skip_blanks(PtxLex *x) {
   }
 }
 
-// 0f3F800000, 0d3FF0000000000000: the bits of a float.
+// Reads a float given by its bits, such as 0f3F800000 or 0d3FF0000000000000.
 static bool hex_float(PtxLex *x) {
   int c = peek(x, 1);
   bool single = c == 'f' || c == 'F';
@@ -132,7 +132,7 @@ static void integer(PtxLex *x) {
   x->value = (int64_t)v;
 }
 
-// 1.5, 2e10: a double. Where it begins, a digit stands.
+// Reads a double such as 1.5 or 2e10. The caller has seen a digit.
 static bool decimal_float(PtxLex *x) {
   size_t i = 0;
   while (is_digit(peek(x, i))) i++;

@@ -9,7 +9,7 @@ typedef enum PtxToken {
   TOK_NAME,       // identifiers, with a leading % or $: %r1, $L__BB0_2
   TOK_DIRECTIVE,  // .reg, with its point
   TOK_INT,
-  TOK_FLOAT,      // value: its bits, bits: 32 or 64
+  TOK_FLOAT,      // value holds its bits; bits is 32 or 64
   TOK_STRING,
   TOK_MARK        // one character of punctuation
 } PtxToken;
@@ -17,11 +17,11 @@ typedef enum PtxToken {
 typedef struct PtxLex {
   Ctx *cx;
   const char *p, *end;
-  uint32_t line;       // of p
+  uint32_t line;       // number of the line at p
   bool in_asm;         // between `// begin inline asm` and `// end inline asm`
   // the current token
   PtxToken kind;
-  const char *at;      // its text, n bytes; of a string without quotes
+  const char *at;      // its text of n bytes; a string has no quotes
   size_t n;
   uint32_t at_line;
   int64_t value;

@@ -1,8 +1,7 @@
-// local.c: memory of a thread, and generic addresses.
-//
-// .local variables are one register object of the IR that is read and written
-// in elements of any width. Generic addresses of shared and local memory lie in
-// windows of their own, so that an address tells its space when it is used.
+// local.c: local memory of a thread, and generic addresses. All .local
+// variables are one register object of the IR, which is read and written in
+// elements of any width. Generic addresses of shared and local memory lie in
+// separate windows, so that an address tells its space when it is used.
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -12,7 +11,7 @@ static const int64_t windows[] = {
 
 // ---- layout ----
 
-// The narrowest element that the function reads or writes.
+// Returns the narrowest element that the function reads or writes.
 static DType narrowest(const PtxBuild *b) {
   int bits = 32;
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
@@ -25,7 +24,8 @@ static DType narrowest(const PtxBuild *b) {
   return unsigned_of(bits);
 }
 
-// Finds whether the function makes generic addresses of shared or local memory.
+// Finds out whether the function makes generic addresses of shared or local
+// memory.
 static void find_generic(PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;
@@ -58,14 +58,14 @@ void local_memory(PtxBuild *b) {
 
 // ---- accesses ----
 
-// Reports where a condition of an address is false.
+// Emits a report for threads where a condition on an address is false.
 static void demand(PtxOp *o, Ref p, const char *text) {
   uint32_t at = ir_text(o->b->cx, o->b->fn, text, strlen(text));
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {p}});
 }
 
-// The element of local memory at byte off: its object and which it is. known:
-// its number is a constant.
+// Returns the element of local memory at byte off, as its object and index.
+// known says whether the index is a constant.
 static Ref element(PtxOp *o, DType t, Ref off, Ref *which, bool *known) {
   PtxBuild *b = o->b;
   int bytes = dtype_bits(t) / 8;
@@ -110,7 +110,7 @@ void local_store(PtxOp *o, Ref off, Ref v) {
 
 // ---- generic addresses ----
 
-// Is a generic address one of shared or local memory?
+// Reports whether a generic address is in the window of shared or local memory.
 static Ref is_in(PtxOp *o, Ref at, Where space) {
   Ref off = op2(o, OP_SUB, as(o, DT_U64, at),
                 number(o, DT_U64, windows[space]));
@@ -135,7 +135,8 @@ bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s) {
   return true;
 }
 
-// cvta, cvta.to: of global memory and parameters an address is generic, too.
+// Translates cvta and cvta.to. Addresses of global memory and parameters are
+// generic without a change.
 void row_cvta(PtxOp *o, int k) {
   (void)k;
   bool back = op_has(o, "to");

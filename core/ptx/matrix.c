@@ -1,10 +1,10 @@
-// matrix.c: the tensor cores' instructions of a warp.
+// matrix.c: tensor core instructions of a warp.
 #include <string.h>
 
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The atom whose text an instruction is, or -1.
+// Returns the atom that an instruction's text names, or -1.
 static int find_mma(PtxBuild *b, const char *op) {
   if (b->mma_text == op) return b->mma;
   b->mma_text = op;
@@ -64,8 +64,8 @@ void row_matrix(PtxOp *o, int k) {
                 load ? in : out, 3, r.reg, r.regs);
 }
 
-// The transpose of a matrix of 8 x 8 halves, two of a row in each lane: each
-// lane takes its two of other rows.
+// Transposes a matrix of 8 x 8 16-bit elements. Each lane holds two elements of
+// a row, and collects the two of its new row from other lanes.
 void row_movmatrix(PtxOp *o, int k) {
   (void)k;
   if (strcmp(o->i->op, "movmatrix.sync.aligned.m8n8.trans.b16")) {

@@ -5,7 +5,7 @@
 
 // ---- mov, cvta ----
 
-// mov.b128: packs two registers, unpacks them, or copies.
+// Translates mov.b128, which packs two registers, unpacks them, or copies.
 static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   Ref v[2];
   for (int q = 0; q < 2; q++) {
@@ -26,7 +26,7 @@ void row_mov(PtxOp *o, int k) {
     mov_wide(o, d, s);
     return;
   }
-  if (s->kind == PTX_A_VECTOR) {  // packs: the first is the low part
+  if (s->kind == PTX_A_VECTOR) {  // packs: the first register is the low part
     int each = t.bits / (int)s->parts;
     DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);
     Ref all = number(o, wide, 0);
@@ -56,7 +56,7 @@ void row_mov(PtxOp *o, int k) {
 
 // ---- memory ----
 
-// Caches, order and scope of an access.
+// Returns the cache, order and scope modifiers of an access.
 uint16_t op_hints(PtxOp *o) {
   unsigned flags = 0;
   for (int f = 0; f < HINT_COUNT; f++) {
@@ -100,13 +100,15 @@ int op_vector(PtxOp *o) {
   return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
 }
 
-// Registers through which n elements of type t move at once.
+// Creates the registers through which n elements of type t are accessed at
+// once.
 static Ref through(PtxOp *o, DType t, int n) {
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = n};
   return ir_mem(o->b->cx, o->b->fn, m);
 }
 
-// Order and scope of an access; .volatile is relaxed for the system.
+// Returns the order and scope of an access. .volatile means relaxed order in
+// system scope.
 static uint16_t order_of(PtxOp *o) {
   unsigned flags = op_hints(o);
   if (op_has(o, "volatile")) {
@@ -116,12 +118,12 @@ static uint16_t order_of(PtxOp *o) {
   return (uint16_t)flags;
 }
 
-// An access of n elements of a type, each in a register; a register of 128
-// bits is two of them.
+// An access of n elements of one type. Each element is in a register, but a
+// 128-bit register counts as two elements.
 typedef struct Access {
-  const PtxArg *reg;   // a register, or a vector
+  const PtxArg *reg;   // a register or a vector
   int n;
-  bool wide;           // of 128 bits
+  bool wide;           // whether registers have 128 bits
   PtxType type;
   DType own;
   uint16_t flags;
@@ -154,7 +156,8 @@ static Ref behind(PtxOp *o, Ref off, int64_t bytes) {
   return op2(o, OP_ADD, off, number(o, ir_type(o->b->fn, off), bytes));
 }
 
-// Vectors move at once, but for those with an order, which has elements.
+// Reports whether a vector is accessed as a whole. With a memory order, its
+// elements are accessed one by one.
 static bool moves_whole(const Access *x) {
   return x->n > 1 && !hint_get(x->flags, HINT_SEM);
 }
@@ -219,8 +222,8 @@ Place op_at_address(PtxOp *o, Ref at) {
 typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
                   Ref *v);
 
-// Opens a branch for each space that a generic address may be in, from k on;
-// each() does the access there. Where the space is known there is no branch.
+// Emits a branch for each space, from k on, that a generic address may be in.
+// each() emits the access there. If the space is known, no branch is emitted.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
   static const Where space[] = {IN_SHARED, IN_LOCAL, IN_GLOBAL};
@@ -265,7 +268,7 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   }
 }
 
-// Loads through variables, which each space's branch sets.
+// Loads into variables, which the branch of each space sets.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;
@@ -282,7 +285,7 @@ static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
   }
 }
 
-// The bytes that [a] is in local memory.
+// Returns the byte offset of [a] in local memory.
 static Ref local_offset(PtxOp *o, const PtxArg *a) {
   const PtxBuild *b = o->b;
   const PtxArg *base = op_part(o, a, 0);

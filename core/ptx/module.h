@@ -1,5 +1,5 @@
-// A parsed PTX module: functions, variables and instructions as the text has
-// them, with names resolved. core/ptx/parse.c fills it.
+// A parsed PTX module: functions, variables and instructions as written in the
+// text, with names resolved. core/ptx/parse.c fills it.
 #ifndef PTX_MODULE_H
 #define PTX_MODULE_H
 
@@ -15,7 +15,7 @@ typedef enum PtxSpace {
   PTX_LOCAL
 } PtxSpace;
 
-// Fundamental types: kind and width in bits.
+// Fundamental types, by kind and width in bits.
 typedef enum PtxKind { PTX_B, PTX_U, PTX_S, PTX_F, PTX_P, PTX_OTHER } PtxKind;
 
 typedef struct PtxType {
@@ -24,38 +24,40 @@ typedef struct PtxType {
   uint16_t bits;  // width of a lane; 1 for .pred, 0 for PTX_OTHER
 } PtxType;
 
-// A variable, a parameter, or a range of registers `%r<n>`.
+// A variable, a parameter, or a range of registers such as `%r<n>`.
 typedef struct PtxVar {
-  const char *name;  // for a range: the prefix
+  const char *name;  // name; of a range the prefix
   PtxType type;
   uint8_t space;     // PtxSpace
   bool external;     // .extern: dynamic shared memory, or another module's
-  bool pointer;      // a parameter declared .ptr
-  uint8_t ptr_space;  // of a .ptr parameter: PtxSpace; PTX_REG: generic
-  uint32_t align;    // bytes; of a .ptr parameter: the pointee's
-  int64_t count;     // elements, 0 for `[]`; registers of a range
+  bool pointer;      // whether it is a parameter declared .ptr
+  uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
+                      // generic
+  uint32_t align;    // alignment in bytes; of a .ptr parameter the pointee's
+  int64_t count;     // number of elements, 0 for `[]`; registers of a range
   bool array, range;
   uint32_t line;
-  uint32_t reg;      // first register's number in its function
-  uint32_t offset;   // of a parameter: bytes from the first one
-  uint32_t init, inits;  // PtxModule.inits, in elements
+  uint32_t reg;      // number of the first register in its function
+  uint32_t offset;   // bytes of a parameter from the start of the first one
+  uint32_t init, inits;  // range of PtxModule.inits, in elements
 } PtxVar;
 
-// One element of an initialiser: a number, or a symbol's address plus it.
+// One element of an initialiser: a number, or an address of a symbol plus that
+// number.
 typedef struct PtxInit {
   int64_t value;
-  const char *symbol;  // NULL: a number
+  const char *symbol;  // NULL if it is a plain number
 } PtxInit;
 
 typedef enum PtxArgKind {
-  PTX_A_REG,      // value: its number in the function
-  PTX_A_INT,      // value
-  PTX_A_FLOAT,    // value: bits of width `bits`
+  PTX_A_REG,      // register; value is its number in the function
+  PTX_A_INT,      // integer in value
+  PTX_A_FLOAT,    // float; value holds its bits, whose number is in `bits`
   PTX_A_VAR,      // a variable's address: value is an index into vars
-  PTX_A_LABEL,    // value: an index into PtxModule.labels
+  PTX_A_LABEL,    // label; value is an index into PtxModule.labels
   PTX_A_FUNC,     // a function's name
   PTX_A_SPECIAL,  // a special register: name "%tid.x"
-  PTX_A_SINK,     // _
+  PTX_A_SINK,     // the operand _, which discards
   PTX_A_ADDRESS,  // [base + value]: base is the first of its parts; others
                   // follow it: [map, {c0, c1}]
   PTX_A_VECTOR,   // {a, b}
@@ -65,37 +67,39 @@ typedef enum PtxArgKind {
 
 typedef struct PtxArg {
   uint8_t kind;    // PtxArgKind
-  uint8_t bits;    // of a float: 32 or 64
-  bool negated;    // !p
+  uint8_t bits;    // width of a float: 32 or 64
+  bool negated;    // whether it is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: the whole
-  uint32_t part, parts;  // PtxModule.args, in order
+  uint32_t part, parts;  // first of its parts in PtxModule.args
   int64_t value;
   const char *name;
 } PtxArg;
 
 typedef struct PtxIns {
   const char *op;       // "ld.global.v4.f32", interned
-  const char *label;    // of a .callprototype, .branchtargets; else NULL
-  uint32_t line;        // line of the text
+  const char *label;    // targets of a .callprototype or .branchtargets;
+                        // otherwise NULL
+  uint32_t line;        // line in the PTX text
   uint32_t loc;         // PtxModule.locs + 1; 0: none
-  int32_t guard;        // a predicate's register, -1: none
+  int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  uint32_t arg, args;   // PtxModule.args
+  uint32_t arg, args;   // first operand in PtxModule.args
 } PtxIns;
 
-// A label: a place in front of an instruction of its function.
+// A label, which is a place before an instruction of its function.
 typedef struct PtxLabel {
   const char *name;
   uint32_t at;     // index into PtxModule.ins
   uint32_t line;
   uint32_t block;  // the `{ }` of its function that it is local to
-  uint32_t next;   // the function's label of the same name + 1, or 0
+  uint32_t next;   // number + 1 of the function's label of the same name, or 0
 } PtxLabel;
 
 // A source position: `.loc file line column[, inlined_at ...]`.
 typedef struct PtxLoc {
   uint32_t file, line, column;
-  uint32_t parent;  // PtxModule.locs + 1: where the call was inlined; 0: none
+  uint32_t parent;  // number + 1 in PtxModule.locs of the position where the
+                    // call was inlined; 0: none
 } PtxLoc;
 
 typedef struct PtxFile {
@@ -111,25 +115,25 @@ typedef struct PtxReg {
 typedef struct PtxFunc {
   const char *name;
   bool entry, body;
-  uint32_t line, end;         // lines of its head and its closing brace
+  uint32_t line, end;         // lines of the head and of the closing brace
   uint32_t param, params;     // PtxModule.vars
-  uint32_t ret, rets;         // PtxModule.vars: results of a .func
+  uint32_t ret, rets;         // results of a .func in PtxModule.vars
   uint32_t ins, n_ins;        // PtxModule.ins
   uint32_t label, labels;     // PtxModule.labels
   uint32_t reg, regs;         // PtxModule.regs
-  uint32_t var, vars;         // PtxModule.vars of its body
-  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: not given
-  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: not given
+  uint32_t var, vars;         // variables of its body in PtxModule.vars
+  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0 if not given
+  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0 if not given
   bool explicitcluster;
 } PtxFunc;
 
-// A declaration that hides an outer one of the same name.
+// A declaration that hides one of the same name in an outer scope.
 typedef struct PtxHidden {
   const char *name;
   int32_t outer;  // PtxModule.vars, or -1
 } PtxHidden;
 
-// Where an operand stands whose name may be a label or a function.
+// Where an operand stands whose name may turn out to be a label or a function.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;
@@ -149,10 +153,10 @@ typedef struct PtxModule {
   VEC(PtxFile) files;
   VEC(PtxReg) regs;
   VEC(PtxInit) inits;
-  // the parser's own
+  // Fields that only the parser uses.
   VEC(PtxHidden) hidden;
   VEC(PtxPending) pending;
-  VEC(uint32_t) parents;  // of a function's blocks: block's number -> outer one
+  VEC(uint32_t) parents;  // for each block of a function, its outer block
 } PtxModule;
 
 // Parses n bytes of PTX into an empty module. Errors: ERR_PTX, whose message
@@ -160,12 +164,12 @@ typedef struct PtxModule {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n);
 void ptx_free(PtxModule *m);
 
-// The interned text of n bytes: equal texts have one address.
+// Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
 // Prints the module as PTX that parses to the same tree.
 void ptx_dump(Ctx *cx, const PtxModule *m, Buf *out);
-// Prints one instruction, without its line's end.
+// Prints one instruction without the end of its line.
 void ptx_dump_ins(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                   const PtxIns *i, Buf *out);
 

@@ -5,7 +5,7 @@
 
 struct PtxNames {
   PtxNameEntry *p;
-  size_t n, cap;  // cap: a power of 2
+  size_t n, cap;  // capacity, a power of 2
 };
 
 static PtxNameEntry *slot(const struct PtxNames *t, const char *s, size_t n) {

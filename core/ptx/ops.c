@@ -17,7 +17,7 @@ void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
            (unsigned)(b->at ? b->at->line : b->f->line), text);
 }
 
-// The bound memory of a module's variable, or PLAIN.
+// Returns the bound memory of a module's variable, or PLAIN.
 static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   for (size_t k = 0; k < b->nbound; k++) {
     if (b->bound[k].var == var + 1) return (int32_t)k;
@@ -25,7 +25,7 @@ static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   return PLAIN;
 }
 
-// The bound pointer at a byte offset of the parameters, or PLAIN.
+// Returns the bound pointer at a byte offset of the parameters, or PLAIN.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];
@@ -46,7 +46,7 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   return PLAIN;
 }
 
-// The number of type t whose low bits are v's.
+// Returns the number of type t whose bits are the low bits of v.
 static int64_t fitting(DType t, int64_t v) {
   int bits = dtype_bits(t);
   if (t == DT_BOOL) return v != 0;
@@ -105,7 +105,8 @@ const PtxArg *op_arg(PtxOp *o, uint32_t k) {
   return &o->arg[k];
 }
 
-// The value that a register has, of its own type; of a pointer its offset.
+// Returns the value of a register in its own type. A pointer's value is its
+// offset.
 static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
@@ -142,7 +143,8 @@ static Ref special(PtxOp *o, const char *name) {
   ptx_fail(b, "special register %s is not modelled", name);
 }
 
-// The address of byte `off` of what parameter `root` points to.
+// Returns the address of byte `off` in the memory that parameter `root` points
+// to.
 static Ref address_of(PtxOp *o, int32_t root, Ref off) {
   PtxBuild *b = o->b;
   if (!b->object[root]) {
@@ -154,7 +156,7 @@ static Ref address_of(PtxOp *o, int32_t root, Ref off) {
   return op2(o, OP_ADD, base, off);
 }
 
-// A float's bits as a value of type t, of 32 or 64 bits.
+// Returns a float's bits as a value of type t, which has 32 or 64 bits.
 static Ref float_constant(PtxOp *o, const PtxArg *a, DType t) {
   Ctx *cx = o->b->cx;
   Fn *fn = o->b->fn;
@@ -314,7 +316,7 @@ Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
   return op_value(o, a, want);
 }
 
-// The element of 64 bits that half q of a register is.
+// Returns the 64-bit element that half q of a register is.
 static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
   uint32_t home;
   const PtxPool *pool = op_home(o, a, &home);
@@ -344,13 +346,14 @@ const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
 
 // ---- pointers ----
 
-// Is operand a a pointer? Then its parameter and the bytes from there.
+// Returns the parameter that operand a points into. op_offset returns the bytes
+// from there.
 int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {
   if (a->kind == PTX_A_VAR && (op_root(o, a) >= 0 ||
       o->b->m->vars.p[a->value].space == PTX_PARAM)) {
-    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // its first byte
+    return ir_int(o->b->cx, o->b->fn, DT_I64, 0);  // first byte of the variable
   }
   if (op_root(o, a) >= 0) return read_register(o, (uint32_t)a->value);
   return op_value(o, a, DT_I64);
@@ -374,7 +377,7 @@ Where op_where(PtxOp *o) {
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
 }
 
-// Shared memory of the CTA that an address of the cluster names.
+// Returns the shared memory of the CTA that a cluster address names.
 static Place of_cluster(PtxOp *o, Ref at) {
   PtxBuild *b = o->b;
   Ref top = op2(o, OP_SHR, at, number(o, DT_U32, RANK_BIT));
@@ -429,8 +432,8 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }
 
-// The pool as elements of type t. (b1 and what is narrower than a byte count
-// as their registers.)
+// Returns the pool as elements of type t. (b1 and types narrower than a byte
+// are viewed as whole registers.)
 Ref op_view(PtxOp *o, Ref pool, DType t) {
   PtxBuild *b = o->b;
   Ins own = *ir_get(b->fn, pool);

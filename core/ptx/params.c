@@ -1,9 +1,10 @@
-// params.c: bytes of an entry's parameters as values of the IR.
+// params.c: reads of an entry's parameter bytes as values of the IR.
 #include <string.h>
 
 #include "ptx/inside.h"
 
-// The bytes of one parameter or structure field that were passed as a value.
+// Returns the parameter or structure field that was passed as a value and
+// contains these bytes, or NULL.
 static const PtxBound *covering(const PtxBuild *b, uint32_t at, int bytes) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];
@@ -33,7 +34,7 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
     v = op2(o, OP_SHR, v, number(o, DT_U32, 8 * (int64_t)(at - p->offset)));
     return to(o, want, v);
   }
-  if (bytes >= 2) {  // two fields
+  if (bytes >= 2) {  // the bytes span two fields
     int half = bits / 2;
     bool here = covering(b, at, 1) && covering(b, at + (uint32_t)half / 8, 1);
     if (here) {

@@ -1,4 +1,4 @@
-// parse.c: reads PTX text into a PtxModule; resolves names by their scopes.
+// parse.c: reads PTX text into a PtxModule and resolves names by their scopes.
 #include <string.h>
 
 #include "ptx/lex.h"
@@ -6,9 +6,9 @@
 #include "ptx/names.h"
 
 enum {
-  OLDEST = 70,      // the PTX ISA versions that are read, 10 * major + minor
+  OLDEST = 70,      // PTX ISA versions that are accepted, as 10 * major + minor
   NEWEST = 95,
-  DEEPEST = 200,    // nested blocks, or parentheses of an expression
+  DEEPEST = 200,    // limit on nested blocks, or parentheses of an expression
   MOST_REGS = 1 << 20,
   MOST_PARTS = 1 << 16
 };
@@ -17,10 +17,10 @@ typedef struct Parse {
   Ctx *cx;
   PtxModule *m;
   PtxLex x;
-  uint32_t block;         // the innermost one
-  uint32_t loc;           // the current .loc + 1
+  uint32_t block;         // innermost block
+  uint32_t loc;           // number + 1 of the current .loc
   uint32_t depth;
-  PtxFunc *f;             // NULL: at module scope
+  PtxFunc *f;             // current function; NULL at module scope
 } Parse;
 
 // ---- tokens ----
@@ -87,8 +87,9 @@ static int64_t primary(Parse *p) {
   return v;
 }
 
-// Precedence of the binary operator at hand, 0: none. Its second character is
-// looked at in the text, as tokens are single ones.
+// Returns the precedence of the current binary operator, 0 if there is none.
+// The second character is read from the text, because tokens are single
+// characters.
 static int operator(const Parse *p, char *op) {
   if (p->x.kind != TOK_MARK) return 0;
   char a = *p->x.at;
@@ -205,8 +206,8 @@ static void undeclare(Parse *p, size_t back_to) {
   }
 }
 
-// The declaration that a name of n bytes refers to, or -1; of a register in a
-// range *k is which one.
+// Returns the declaration that a name of n bytes refers to, or -1. For a range
+// of registers, *k becomes the number within the range.
 static int32_t lookup(const Parse *p, const char *s, size_t n, uint32_t *k) {
   const PtxNameEntry *e = names_find(p->m, s, n);
   if (e && e->var >= 0 && !p->m->vars.p[e->var].range) {
@@ -252,8 +253,8 @@ static bool is_special(const PtxLex *x) {
          (x->n > 3 && memcmp(x->at, "%pm", 3) == 0);
 }
 
-// Operands that are being read; all of one list stand side by side in
-// PtxModule.args only when it ends, as those inside them come first.
+// Operands that are being read. Parts inside a list are finished first, so that
+// a list enters PtxModule.args, side by side, only when it ends.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -274,7 +275,7 @@ static void list_add(Parse *p, List *l, PtxArg a) {
   l->p[l->n++] = a;
 }
 
-// Reads operands up to `close`, behind their opening mark.
+// Reads operands up to `close`. The opening mark has been read.
 static void list_read(Parse *p, List *l, const char *close) {
   if (++p->depth > DEEPEST) lex_fail(&p->x, "operands nested too deeply");
   while (!is(p, close)) {
@@ -317,7 +318,8 @@ static PtxArg named(Parse *p) {
   } else if (*p->x.at == '%') {
     lex_fail(&p->x, "register %s is not declared here", a.name);
   } else {
-    a.kind = PTX_A_FUNC;  // or a label, found when the function is read
+    a.kind = PTX_A_FUNC;  // it may also be a label, which is resolved when the
+                          // function has been read
     PtxPending later = {p->block, p->x.at_line};
     a.value = (int64_t)p->m->pending.n;
     vec_push(p->cx, p->m->pending, later);
@@ -345,7 +347,7 @@ static PtxArg named(Parse *p) {
   return a;
 }
 
-// [base+offset], [map, {c0, c1}]
+// Reads [base+offset] or [map, {c0, c1}].
 static PtxArg address(Parse *p) {
   PtxArg a = {.kind = PTX_A_ADDRESS};
   List l = {.n = 0};
@@ -416,7 +418,8 @@ static uint8_t space_of(const Parse *p) {
   return UINT8_MAX;
 }
 
-// Of `{a, {b, c}}` or `a`: elements in order; a missing one is zero.
+// Reads an initialiser such as `{a, {b, c}}` or `a`. Elements are in order, and
+// missing ones are zero.
 static void initialiser(Parse *p, PtxVar *v) {
   if (take(p, "{")) {
     if (++p->depth > DEEPEST) lex_fail(&p->x, "braces nested too deeply");
@@ -462,7 +465,7 @@ static void initialiser(Parse *p, PtxVar *v) {
   v->inits++;
 }
 
-// [4][8], []
+// Reads array dimensions such as [4][8] or [].
 static void extents(Parse *p, PtxVar *v) {
   while (take(p, "[")) {
     v->array = true;
@@ -478,7 +481,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // no expression: '>' ends it
+    v->count = primary(p);  // not an expression, because '>' ends it
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -496,7 +499,7 @@ static void registers(Parse *p, PtxVar *v) {
   }
 }
 
-// Attributes and the type of a declaration, up to its first name.
+// Reads the attributes and the type of a declaration, up to its first name.
 static PtxVar attributes(Parse *p, uint8_t space) {
   PtxVar v = {.space = space, .count = 1, .line = p->x.at_line,
               .ptr_space = PTX_REG};
@@ -562,7 +565,7 @@ static void file_directive(Parse *p) {
   if (p->x.kind != TOK_STRING) lex_fail(&p->x, "a file's name is expected");
   f.name = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
-  while (take(p, ",")) expression(p, 0);  // time and size
+  while (take(p, ",")) expression(p, 0);  // time and size of the file
   vec_push(p->cx, p->m->files, f);
 }
 
@@ -574,7 +577,7 @@ static PtxLoc position(Parse *p) {
   return l;
 }
 
-// .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5
+// Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5.
 static void loc_directive(Parse *p) {
   PtxLoc l = position(p);
   while (take(p, ",")) {
@@ -583,7 +586,7 @@ static void loc_directive(Parse *p) {
       if (take(p, "+")) expression(p, 0);
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
-      // the call's own parents are those of the .loc that had this position
+      // the call was itself inlined where the .loc of that position says
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&
@@ -605,7 +608,7 @@ static void loc_directive(Parse *p) {
   p->loc = (uint32_t)p->m->locs.n;
 }
 
-// Skips `{ ... }`: what debuggers read.
+// Skips `{ ... }` with data for debuggers.
 static void skip_braces(Parse *p) {
   expect(p, "{", "in front of a section");
   for (int depth = 1; depth > 0; lex_next(&p->x)) {
@@ -630,7 +633,7 @@ static void label(Parse *p, const char *text) {
   e->label = (uint32_t)p->m->labels.n;
 }
 
-// (result), function, (arguments), prototype
+// Reads (result), function, (arguments), prototype.
 static void call_operands(Parse *p, List *l) {
   bool first = true;
   while (!is(p, ";")) {
@@ -676,7 +679,8 @@ static void instruction(Parse *p) {
   vec_push(p->cx, p->m->ins, i);
 }
 
-// Skips `.callprototype` and `.branchtargets` behind their label, to the `;`.
+// Skips `.callprototype` and `.branchtargets`, whose label has been read, to
+// the `;`.
 static void prototype(Parse *p, const char *text) {
   PtxIns i = {.guard = -1, .line = p->x.at_line, .loc = p->loc, .label = text};
   i.op = ptx_name(p->cx, p->m, p->x.at, p->x.n);
@@ -730,7 +734,7 @@ static void directive(Parse *p) {
   }
 }
 
-// Statements up to the closing brace.
+// Reads statements up to the closing brace.
 static void body(Parse *p) {
   for (;;) {
     if (take(p, "}")) return;
@@ -768,8 +772,8 @@ static void body(Parse *p) {
 
 // ---- functions ----
 
-// Names that were no variables: labels of this block or one around it; others
-// are functions.
+// Resolves names that were no variables. They are labels of this block or of
+// one around it, otherwise functions.
 static void resolve(Parse *p, size_t args) {
   PtxModule *m = p->m;
   for (size_t i = args; i < m->args.n; i++) {

@@ -1,5 +1,6 @@
-// rows.c: the opcodes: which function translates each, the modifiers that it
-// takes, and what is not exact. docs/ptx.md's table is written from here.
+// rows.c: the table of opcodes: the function that translates each, the
+// modifiers that it takes, and what is inexact. The table in docs/ptx.md is
+// generated from it.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -20,7 +21,7 @@
   "num nan and or xor ftz"
 #define REDUCES "popc and or aligned u32 pred"
 #define REDUCED "three barriers, and a word of shared memory"
-#define EVERYTHING "*"  // its function looks at all of them
+#define EVERYTHING "*"  // its function checks all of them
 #define LATER "needs sm_100, which is not modelled yet"
 
 static const PtxRow rows[] = {
@@ -205,7 +206,7 @@ const PtxRow *ptxrow_find(const char *op) {
   return best;
 }
 
-// Is the word among those of a list with blanks between them?
+// Reports whether a word is in a list separated by blanks.
 static bool lists(const char *list, const char *word) {
   size_t n = strlen(word);
   for (const char *p = list; (p = strstr(p, word)) != NULL; p += n) {
@@ -215,7 +216,7 @@ static bool lists(const char *list, const char *word) {
   return false;
 }
 
-// Modifiers that targets behind sm_90a have; row: of this opcode alone.
+// Modifiers of targets after sm_90a. row limits an entry to one opcode.
 static const struct { const char *mod, *row; } later[] = {
   {"f32x2", NULL}, {"rs", NULL}, {"e2m1x2", NULL}, {"e2m3x2", NULL},
   {"e3m2x2", NULL}, {"ue8m0x2", NULL}, {"e4m3x4", NULL}, {"e5m2x4", NULL},

@@ -9,23 +9,25 @@
 
 enum {
   DEEPEST = 2000,   // nested calls: regions inside regions
-  MOST_ITEMS = 16   // of a block
+  MOST_ITEMS = 16   // limit for one block
 };
 
 typedef struct Node {
-  uint32_t order;    // in reverse postorder; SHAPE_NONE: not reached
+  uint32_t order;    // position in reverse postorder; SHAPE_NONE if not reached
   uint32_t idom;     // immediate dominator
-  uint32_t preds;    // forward edges in
+  uint32_t preds;    // number of forward edges into it
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
-  uint32_t outer;    // of a header: the loop around its own
-  uint32_t first, next;        // what is emitted inside it, by order
-  uint32_t after, next_after;  // of a header: what follows its loop, by order
+  uint32_t outer;    // in a header, the loop around its own
+  uint32_t first, next;        // list of blocks emitted inside it, by order
+  uint32_t after, next_after;  // in a header, list of blocks emitted after its
+                               // loop, by order
   bool header;
 } Node;
 
-// An open region, as branches see it: IFs are not counted.
+// An open region as branches see it. IFs are not in this list.
 typedef struct Open {
-  uint32_t target;   // what follows it; of a loop's inner ONCE: the header
+  uint32_t target;   // block that follows it; for the inner ONCE of a loop, the
+                     // header
 } Open;
 
 typedef struct Build {
@@ -34,7 +36,7 @@ typedef struct Build {
   uint32_t n;
   Node *node;
   uint32_t *rpo, reached;
-  Open *open;        // at most 4 a block
+  Open *open;        // stack of at most 4 entries a block
   size_t opened;
   Shape *out;
   int depth;
@@ -48,7 +50,8 @@ static uint32_t succ(const Build *b, uint32_t x, int k) {
 // Numbers the blocks in reverse postorder, without recursion.
 static void order(Build *b) {
   uint32_t *stack = NEW(b->cx, uint32_t, b->n + 1);
-  uint8_t *seen = NEW(b->cx, uint8_t, b->n);  // 0: no; else next successor + 1
+  uint8_t *seen = NEW(b->cx, uint8_t, b->n);  // 0 if not visited; otherwise the
+                                              // next successor + 1
   memset(seen, 0, b->n);
   uint32_t n = 0, at = b->n;
   stack[n++] = 0;
@@ -60,7 +63,8 @@ static void order(Build *b) {
       n--;
       continue;
     }
-    // the second successor first: what is not taken comes first in the text
+    // the second successor first, so that the branch not taken precedes the
+    // taken one in the text
     uint32_t y = succ(b, x, 2 - seen[x]++);
     if (y != SHAPE_NONE && !seen[y]) {
       seen[y] = 1;
@@ -80,8 +84,8 @@ static uint32_t meet(const Build *b, uint32_t x, uint32_t y) {
   return x;
 }
 
-// Immediate dominators (Cooper, Harvey and Kennedy). In a reducible graph one
-// pass in reverse postorder suffices; others are found out by `retreats`.
+// Finds immediate dominators (Cooper, Harvey and Kennedy). One pass in reverse
+// postorder suffices in a reducible graph. `retreats` detects the other graphs.
 static void dominators(Build *b) {
   b->node[0].idom = 0;
   for (bool changed = true; changed; ) {
@@ -111,10 +115,10 @@ static bool in_loop(const Build *b, uint32_t x, uint32_t header) {
   return l == header;
 }
 
-// Marks the natural loop of each header. Headers come from the innermost to
-// the outermost: in reverse of the reverse postorder. False: irreducible.
+// Marks the natural loop of each header, the innermost first: headers come in
+// the reverse of reverse postorder. Returns false if the graph is irreducible.
 static bool loops(Build *b) {
-  uint32_t *head = NEW(b->cx, uint32_t, b->n);    // predecessors, as lists
+  uint32_t *head = NEW(b->cx, uint32_t, b->n);    // lists of predecessors
   uint32_t *next = NEW(b->cx, uint32_t, b->n * 2);
   uint32_t *stack = NEW(b->cx, uint32_t, b->n * 2 + 1);
   for (uint32_t i = 0; i < b->n; i++) head[i] = SHAPE_NONE;
@@ -141,7 +145,7 @@ static bool loops(Build *b) {
     b->out->loops++;
     while (n) {
       uint32_t x = stack[--n];
-      // the outermost loop that x is known to be in
+      // walk out to the outermost loop that x is known to be in
       uint32_t l = b->node[x].header ? x : b->node[x].loop;
       while (l != SHAPE_NONE && l != h && b->node[l].outer != SHAPE_NONE) {
         l = b->node[l].outer;
@@ -163,8 +167,9 @@ static bool loops(Build *b) {
   return true;
 }
 
-// Hangs each block below the one that it is emitted with: its dominator or,
-// where that lies in a loop and the block does not, behind that loop.
+// Attaches each block to the block that it is emitted with: its dominator. If
+// the dominator lies in a loop and the block does not, it is emitted after that
+// loop.
 static void place(Build *b) {
   for (uint32_t i = b->reached; i-- > 1; ) {
     uint32_t x = b->rpo[i], p = b->node[x].idom;
@@ -207,7 +212,7 @@ static void close_region(Build *b) {
   b->opened--;
 }
 
-// Levels that a jump to y leaves; 0: y is emitted where the jump is.
+// Returns how many levels a jump to y leaves, or 0 if y is emitted at the jump.
 static uint32_t levels(const Build *b, uint32_t y) {
   for (size_t k = b->opened; k-- > 0; ) {
     if (b->open[k].target == y) return (uint32_t)(b->opened - k);
@@ -217,7 +222,8 @@ static uint32_t levels(const Build *b, uint32_t y) {
 
 static void tree(Build *b, uint32_t x);
 
-// A jump at the end of a region. Leaving the innermost one is what happens.
+// Emits a jump at the end of a region. Leaving only the innermost region needs
+// no BREAK.
 static void jump(Build *b, uint32_t y) {
   uint32_t n = levels(b, y);
   if (n == 0) tree(b, y);
@@ -232,7 +238,7 @@ static void branch(Build *b, uint32_t x) {
     jump(b, yes);
   } else if (levels(b, yes) == 1 && levels(b, no) > 1) {
     item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
-    jump(b, yes);  // what happens anyway
+    jump(b, yes);  // the end of the region leads there
   } else if (levels(b, yes)) {
     item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
     jump(b, no);
@@ -248,8 +254,8 @@ static void branch(Build *b, uint32_t x) {
   }
 }
 
-// Opens a ONCE for each of a list that needs one, the last one outermost.
-// Those with one way in, from where they are emitted, need none.
+// Opens a ONCE for each block of a list that needs one, the last one outermost.
+// A block needs none if its only predecessor is the one that it is attached to.
 static uint32_t open_all(Build *b, uint32_t y, bool after) {
   if (y == SHAPE_NONE) return 0;
   const Node *own = &b->node[y];
@@ -259,8 +265,8 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
   return n + 1;
 }
 
-// Emits what follows the innermost ONCE, and so on outward. The last block is
-// returned, for the caller to go on with.
+// Emits the block that follows the innermost ONCE, and so on outward. Returns
+// the last block, which the caller emits.
 static uint32_t close_all(Build *b, uint32_t y, bool after) {
   uint32_t last = SHAPE_NONE;
   for (; y != SHAPE_NONE;
@@ -273,7 +279,7 @@ static uint32_t close_all(Build *b, uint32_t y, bool after) {
   return last;
 }
 
-// Block x, all that is emitted with it, and all that follows its loop.
+// Emits block x, all blocks attached to it, and all that follow its loop.
 static void tree(Build *b, uint32_t x) {
   if (++b->depth > DEEPEST) {
     ctx_fail(b->cx, ERR_LIMIT, "branches nested more than %d deep", DEEPEST);
@@ -283,7 +289,7 @@ static void tree(Build *b, uint32_t x) {
     if (own->header) {
       open_all(b, own->after, true);
       open_region(b, SHAPE_LOOP, SHAPE_NONE);
-      // Leaving this region goes on with the next iteration.
+      // Leaving this region starts the next iteration.
       open_region(b, SHAPE_ONCE, x);
     }
     item(b, SHAPE_BLOCK, SHAPE_ALWAYS, x);
@@ -301,16 +307,17 @@ static void tree(Build *b, uint32_t x) {
   b->depth--;
 }
 
-// ---- ONCEs that are not needed ----
+// ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // its item; BREAKs that leave to its end
-  bool counted;         // a ONCE or a LOOP
-  bool leads;           // a ONCE whose first item is its BREAK
+  uint32_t at, breaks;  // index of its item; number of BREAKs that leave to its
+                        // end
+  bool counted;         // whether it is a ONCE or a LOOP
+  bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
-// Removes a ONCE that nothing leaves, and makes an IF of one that is left by
-// nothing but its first item. Then fewer levels lie between others.
+// Removes a ONCE that no BREAK leaves. Makes an IF of a ONCE that only its
+// first item leaves. BREAKs across these then leave fewer levels.
 static void simplify(Build *b) {
   Shape *s = b->out;
   size_t n = s->n;
@@ -343,7 +350,8 @@ static void simplify(Build *b) {
     }
   }
   depth = 0;
-  for (size_t i = 0; i < n; i++) {  // levels, counting what stays
+  for (size_t i = 0; i < n; i++) {  // number of levels, counting only regions
+                                    // that stay
     ShapeItem *it = &s->item[i];
     if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
         it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {

@@ -1,5 +1,5 @@
-// soft.c: operands of PTX instructions that soft.h computes: modifiers as
-// flags, registers as words.
+// soft.c: operands of PTX instructions that soft.h computes. Modifiers become
+// flags, and registers become words.
 #include "ptx/inside.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ SoftRound op_rounding(PtxOp *o) {
   return SOFT_RN;
 }
 
-// a as a word of 32 or 64 bits, zeros in front.
+// Returns a as a word of 32 or 64 bits, extended by zeros.
 static Ref word(PtxOp *o, Ref a, bool wide) {
   DType t = wide ? DT_U64 : DT_U32;
   if (!a) return number(o, t, 0);

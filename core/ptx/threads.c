@@ -1,11 +1,13 @@
-// threads.c: what threads do together: barriers, fences, shuffles, votes.
+// threads.c: instructions in which threads cooperate: barriers, fences,
+// shuffles, votes.
 #include <string.h>
 
 #include "ptx/inside.h"
 
 // ---- barriers ----
 
-// The barrier at hand as an instruction of the IR. k: its first operand.
+// Emits the current barrier as an instruction of the IR. k is its first
+// operand.
 static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   Ins i = {.op = (uint8_t)op, .flags = aligned ? 0 : BRF_UNALIGNED};
   const PtxArg *id = op_arg(o, k);
@@ -14,8 +16,8 @@ static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   return i;
 }
 
-// barrier.red: every thread combines its predicate with a word of shared
-// memory between three barriers.
+// Translates barrier.red. Every thread combines its predicate with a word of
+// shared memory between three barriers.
 static void reduce(PtxOp *o, bool aligned) {
   PtxBuild *b = o->b;
   bool popc = op_has(o, "popc"), all = op_has(o, "and");
@@ -34,7 +36,7 @@ static void reduce(PtxOp *o, bool aligned) {
   clear.flags = (uint16_t)(SEM_RELAXED << hint_field(HINT_SEM)->shift |
                            SCOPE_CTA << hint_field(HINT_SCOPE)->shift);
   ir_emit(b->cx, b->fn, meet);
-  ir_emit(b->cx, b->fn, clear);  // by all: the same word
+  ir_emit(b->cx, b->fn, clear);  // all threads store the same word
   ir_emit(b->cx, b->fn, meet);
   operands_emit(b->cx, b->fn, atomic, x, 3, NULL, 0);
   ir_emit(b->cx, b->fn, meet);
@@ -81,8 +83,8 @@ void row_fence(PtxOp *o, int k) {
 
 // ---- shuffles ----
 
-// The lane that a shuffle reads, and whether it is in the segment that c says
-// (PTX ISA, shfl.sync).
+// Returns the lane that a shuffle reads, and whether it is in the segment that
+// operand c describes (PTX ISA, shfl.sync).
 static Ref source_lane(PtxOp *o, IntrinId id, Ref by, Ref c, Ref *inside) {
   Ref all = number(o, DT_I32, 31);
   Ref seg = op2(o, OP_AND, op2(o, OP_SHR, c, number(o, DT_U32, 8)), all);
@@ -183,8 +185,8 @@ void row_redux(PtxOp *o, int k) {
   op_reject(o, "no operation");
 }
 
-// The PTX ISA does not say which lane it is: the simulator takes one from the
-// middle, and the lowest where the kernel reads its number.
+// The PTX ISA does not say which lane is elected. The simulator elects one from
+// the middle, or the lowest if the kernel reads its number.
 void row_elect(PtxOp *o, int k) {
   (void)k;
   op_has(o, "sync");
@@ -224,7 +226,7 @@ void row_sleep(PtxOp *o, int k) {
   op_intrin(o, IN_NANOSLEEP, 0, op_operand(o, 0, DT_U32), 0, 0);
 }
 
-// Hints, and counters of a profiler.
+// Translates hints and profiler counters, which have no effect.
 void row_nothing(PtxOp *o, int k) {
   (void)k;
   o->used = UINT32_MAX;

@@ -1,5 +1,5 @@
-// translate.c: the frame of a translation: which registers are values and
-// which variables, where pointers come from, regions and lines.
+// translate.c: the main part of a translation: which registers become values
+// and which variables, where pointers come from, regions and lines.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // instructions, without its branch
-  int32_t cond;        // the predicate's register of its branch, or -1
+  uint32_t first, n;   // its instructions, without the branch
+  int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
-  uint32_t region, pos;  // where it is emitted: region, order
+  uint32_t region, pos;  // region and order in which it is emitted
 } Block;
 
 typedef struct Frame {
@@ -19,7 +19,7 @@ typedef struct Frame {
   Block *block;
   ShapeBlock *graph;
   uint32_t n;
-  uint32_t *parent;    // for each region: the one around it
+  uint32_t *parent;    // for each region, the region around it
   Shape shape;
 } Frame;
 
@@ -32,7 +32,7 @@ static bool ends(const PtxIns *i) {
   return is_op(i, "ret") || is_op(i, "exit") || is_op(i, "bra");
 }
 
-// Splits the function at labels and behind branches.
+// Splits the function at labels and after branches.
 static void split(Frame *fr) {
   PtxBuild *b = fr->b;
   const PtxModule *m = b->m;
@@ -61,7 +61,8 @@ static void split(Frame *fr) {
   for (k = 0; k < fr->n; k++) {
     Block *x = &fr->block[k];
     ShapeBlock *g = &fr->graph[k];
-    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;  // the last one: the end
+    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;  // the last one goes to the
+                                                    // end
     g->to[1] = SHAPE_NONE;
     const PtxIns *last = x->n ? &m->ins.p[x->first + x->n - 1] : NULL;
     if (!last || !ends(last)) continue;
@@ -88,8 +89,8 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
-// `W: try_wait p; @p bra D; bra W`: a block that does nothing but try, and goes
-// on where it was true, is a wait.
+// Turns `W: try_wait p; @p bra D; bra W` into a wait: a block whose only
+// instruction is the try_wait, and which repeats until p is true.
 static void waits(Frame *fr) {
   PtxBuild *b = fr->b;
   b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
@@ -118,7 +119,7 @@ static void waits(Frame *fr) {
   }
 }
 
-// Where each block is emitted.
+// Finds the region and the position where each block is emitted.
 static void regions(Frame *fr) {
   uint32_t n = 1, open = 0, pos = 0;
   fr->parent = NEW(fr->b->cx, uint32_t, fr->shape.n + 1);
@@ -147,7 +148,7 @@ static void regions(Frame *fr) {
 
 // ---- registers ----
 
-// Where a register is defined: in emission order.
+// Finds where each register is defined, in the order of emission.
 typedef struct Def {
   uint32_t region, pos, at;
 } Def;
@@ -161,7 +162,7 @@ static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
   return row && k < row->dsts;
 }
 
-// Looks each opcode up once: equal names have one address.
+// Looks each opcode up once. Equal names have one address.
 static void find_rows(PtxBuild *b) {
   enum { SEEN = 256 };
   struct { const char *op; const PtxRow *row; } seen[SEEN];
@@ -181,7 +182,7 @@ static void find_rows(PtxBuild *b) {
 typedef struct Scan {
   Frame *fr;
   Def *def;
-  uint32_t block, at;  // the instruction at hand
+  uint32_t block, at;  // block and position of the current instruction
   bool guarded;
 } Scan;
 
@@ -213,8 +214,8 @@ static void scan_use(Scan *s, const PtxArg *a) {
   if (a->kind == PTX_A_REG) scan_reg(s, a->value);
 }
 
-// Finds the registers that are values: one definition, not guarded, that is
-// emitted in front of all uses and in a region around them.
+// Finds the registers that can be values. Such a register has one unguarded
+// definition, which is emitted before all uses, in a region around them.
 static int pool_of(PtxBuild *b, DType t, int bits) {
   for (int k = 0; k < b->pools; k++) {
     if (b->pool[k].type == t && b->pool[k].bits == bits) return k;
@@ -224,7 +225,7 @@ static int pool_of(PtxBuild *b, DType t, int bits) {
   return b->pools++;
 }
 
-// Gives the registers of an operand a home among elements of type t.
+// Gives the registers of an operand elements of type t in a pool.
 static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
     give_home(b, &b->m->args.p[a->part + k], t);
@@ -242,12 +243,14 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   slot->home = (int32_t)b->pool[pool].n++;
 }
 
-// Homes of the registers that instructions take as they are: first those of
-// MMAs, which know their elements' types, then those of ldmatrix.
+// Assigns pool elements to registers that instructions take without a
+// conversion. MMAs come first, because they know the element types, then
+// ldmatrix.
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
-  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits: pairs
+  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits are
+                                               // stored as pairs
     if (b->m->regs.p[b->f->reg + r].type.bits != 128) continue;
     int pool = pool_of(b, DT_U64, 128);
     b->slot[r].pool = (uint8_t)pool;
@@ -306,14 +309,14 @@ static int32_t join(int32_t a, int32_t b) {
   return MIXED;
 }
 
-// Of `a + b`: the pointer among them.
+// Returns the root of the pointer in `a + b`.
 static int32_t root_sum(int32_t a, int32_t b) {
   if (a == PLAIN) return b;
   if (b == PLAIN) return a;
   return a == UNSEEN || b == UNSEEN ? UNSEEN : MIXED;
 }
 
-// The root of what an instruction computes.
+// Returns the root of the value that an instruction computes.
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
   if (is_op(i, "ld") && strstr(i->op, ".param")) {
@@ -347,7 +350,8 @@ static void roots(PtxBuild *b) {
       const PtxArg *a = &b->m->args.p[i->arg];
       if (a->kind != PTX_A_REG) continue;
       PtxSlot *s = &b->slot[a->value];
-      // addresses have 64 bits; of shared memory they are offsets
+      // only 64-bit registers hold addresses; those of shared memory are
+      // offsets
       PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
       if (own.bits != 64 || own.kind == PTX_F || s->home >= 0) continue;
       int32_t now = join(s->root, root_result(b, i));
@@ -362,7 +366,7 @@ static void roots(PtxBuild *b) {
 
 // ---- memory ----
 
-// Does any barrier reduce? It needs a word of shared memory.
+// Reports whether any barrier reduces, which needs a word of shared memory.
 static bool reduces(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const PtxIns *i = &b->m->ins.p[b->f->ins + k];
@@ -371,7 +375,7 @@ static bool reduces(const PtxBuild *b) {
   return false;
 }
 
-// Does any instruction take a carry, or keep one?
+// Reports whether any instruction reads or writes the carry.
 static bool carries(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;
@@ -383,8 +387,8 @@ static bool carries(const PtxBuild *b) {
   return false;
 }
 
-// Lays out the variables of shared memory: those of the function, then
-// dynamic memory, in the order of their declarations.
+// Lays out shared memory: the function's variables in the order of their
+// declarations, then dynamic memory.
 static void shared_memory(PtxBuild *b, int64_t dynamic) {
   const PtxModule *m = b->m;
   int64_t at = 0;
@@ -399,7 +403,7 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
         const PtxFunc *g = &m->funcs.p[q];
         other = g != b->f && k >= g->var && k < g->var + g->vars;
       }
-      if (other) continue;  // another function's own
+      if (other) continue;  // belongs to another function
       int64_t own = v->type.bits / 8 * v->type.lanes;
       int64_t align = v->align ? v->align : own;
       at = (at + align - 1) / align * align;
@@ -425,7 +429,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
-    mem.layout = 0;  // its coordinates are those of other elements
+    mem.layout = 0;  // coordinates count elements of another size
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
 }
@@ -463,7 +467,8 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// Types among modifiers: of a register, and of its elements.
+// Reads the types among the modifiers: those of a register, and those of its
+// elements.
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind
@@ -534,7 +539,8 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   ir_at(b->cx, b->fn, file, i->line);
 }
 
-// Closes a region. The IR's IFs have an ELSE each: the simulator relies on it.
+// Closes a region. Every IF of the IR gets an ELSE, because the simulator
+// relies on it.
 static void close_region(PtxBuild *b, bool has_else) {
   Fn *fn = b->fn;
   Ref head = fn->region.p[fn->region.n - 1];
@@ -543,7 +549,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->op[0] == '.') return;  // a prototype
+  if (i->op[0] == '.') return;  // skips a prototype
   b->at = i;
   line_of(b, i, file);
   const PtxRow *row = row_of(b, i);
@@ -630,7 +636,7 @@ static void emit(Frame *fr, const char *file) {
       has_else[depth] = false;
       break;
     case SHAPE_BREAK: {
-      // the IR counts branches, too
+      // the IR counts branches as instructions, too
       uint32_t left = it->levels;
       int64_t all = 0;
       for (size_t q = fn->region.n; q-- > 0 && left; all++) {
@@ -696,7 +702,7 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used) {
   bool *seen = NEW(cx, bool, m->vars.n + 1);
   memset(seen, 0, m->vars.n + 1);
-  // operands of the function's instructions lie in front of the next one's
+  // operands of the function's instructions precede those of the next function
   for (uint32_t i = f->ins; i < f->ins + f->n_ins; i++) {
     const PtxIns *ins = &m->ins.p[i];
     for (uint32_t k = 0; k < ins->args; k++) {
@@ -719,7 +725,7 @@ const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {
     size_t own = strlen(f->name);
     if (!f->entry || !f->body) continue;
     if (strcmp(f->name, name) == 0) return f;
-    // _Z4rsumPKfPfi: a length, then the name
+    // a mangled name such as _Z4rsumPKfPfi has the length before the name
     char mangled[300];
     snprintf(mangled, sizeof mangled, "%zu%s", n, name);
     bool suffix = own >= n && strcmp(f->name + own - n, name) == 0;

@@ -14,7 +14,8 @@
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand as it is in memory: elements before the swizzle.
+// An operand as it is in memory, with its elements in the order before the
+// swizzle.
 typedef struct Shared {
   Ctx *cx;
   const MmaAtom *a;
@@ -22,9 +23,9 @@ typedef struct Shared {
   Layout part;          // (V,Rest...)
   int bits, unit;       // bits of an element; elements in 16 bytes
   int w;                // W
-  bool mn;              // MN contiguous
-  int rows, cols;       // MN, K
-  Layout row, col;      // their layouts
+  bool mn;              // whether MN is contiguous
+  int rows, cols;       // extents of MN and K
+  Layout row, col;      // layouts of MN and K
 } Shared;
 
 _Noreturn static void refuse(const Shared *o, const char *why) {
@@ -70,8 +71,8 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                          have, want));
 }
 
-// Checks all n indices of a mode: groups of `run` adjacent ones `step` apart,
-// each group `far` after the previous one.
+// Checks all n indices of a mode. Groups of `run` adjacent indices must be
+// `step` apart in memory, and each group `far` after the previous one.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)

@@ -5,7 +5,7 @@
 
 #include "ir/ir.h"
 
-int64_t preflight_bytes(const Mem *m);  // size of its elements
+int64_t preflight_bytes(const Mem *m);  // returns the bytes of its elements
 // Fails with ERR_SMEM and the table of fn's shared tensors if they exceed the
 // budget of sm (0: the target is not known yet).
 void preflight_smem(Ctx *cx, const Fn *fn, int sm);

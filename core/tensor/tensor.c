@@ -28,10 +28,10 @@ const char *tensor_show(Ctx *cx, const Tensor *t) {
 // ---- coordinate checks ----
 
 typedef struct Check {
-  const Tensor *t;  // NULL for a vector
+  const Tensor *t;  // the tensor; NULL for a vector
   Tup shape;
   Tup coord;
-  int mode;  // top-level mode, -1: the whole tensor
+  int mode;  // top-level mode, or -1 for the whole tensor
 } Check;
 
 // Returns a hint if coord contains three values of thread_idx() or a similar
@@ -119,8 +119,9 @@ static Dim extent_of(Ctx *cx, Tup shape) {
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// With claim, appends an assertion for each term (an element that is written or
-// read). Without it, reports whether all terms are known to hold.
+// Checks that an element is inside. With claim, appends an assertion for each
+// term (an element that is written or read). Without it, reports whether all
+// terms are known to hold.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -279,7 +280,7 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
-  if (layout_has_fn(l)) return false;  // its own arithmetic decides
+  if (layout_has_fn(l)) return false;  // the function's own arithmetic decides
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
   return dim_static(n) && dim_value(n) > INT32_MAX;
@@ -580,7 +581,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  "  %s", to, tensor_show(cx, &t));
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    if (t.mem) {  // a second name of the memory, with the new type
+    if (t.mem) {  // a second name of the same memory, with the new type
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;
@@ -610,7 +611,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only detect traced numbers
+  Ctx *cx;       // NULL: only traced numbers are detected
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;

@@ -25,13 +25,14 @@ typedef struct Origin {
 typedef struct Tensor {
   Space space;
   DType type;
-  Ref mem;         // traced: GMEM/SMEM/RMEM
+  Ref mem;         // traced tensors: GMEM, SMEM or RMEM
   Dim off;         // elements
   Tup base;        // SP_COORD: coordinates of the iterator, else NULL
   Layout l;
   Origin origin;
   int64_t align;   // known alignment of the iterator (mem + off) in bytes
-  const struct TensorPlace *place;  // position in the argument, NULL: unknown
+  const struct TensorPlace *place;  // position in the argument, or NULL if
+                                    // unknown
 } Tensor;
 
 // Reports whether the tensor has elements in a kernel's memory.
@@ -69,7 +70,8 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG if coord does not match t's profile, or is static and out
 // of bounds. `_` is allowed anywhere.
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
-void tensor_check_index(Ctx *cx, Tup shape, Tup coord);  // for a vector
+void tensor_check_index(Ctx *cx, Tup shape, Tup coord);  // checks a coordinate
+                                                         // of a vector
 bool tup_has_any(Tup coord);  // reports whether coord contains `_`
 
 // ---- traced memory ----
@@ -102,8 +104,8 @@ int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
 // Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
 typedef struct CopyHow {
   int64_t max_bits;
-  bool promised;  // by the user: pointers and traced offsets and strides are
-                  // aligned to max_bits
+  bool promised;  // promised by the user: pointers and traced offsets and
+                  // strides are aligned to max_bits
   unsigned hints; // HINT_PREFETCH for global loads
 } CopyHow;
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
@@ -126,7 +128,7 @@ typedef struct TensorMarks {
   int n;  // leaves of the layout
   int64_t shape[TENSOR_MAX_MARKS];
   int64_t stride[TENSOR_MAX_MARKS];
-  int64_t align;  // assumed_align in bytes; 0: its memory's alignment
+  int64_t align;  // assumed_align in bytes; 0: alignment of the memory
   bool symbolic;  // no memory; dynamic leaves are `_`
   bool wide;      // symbolic tensors: offsets need 64 bits
   // Leaves with the same number are equal; 0: no symbol.

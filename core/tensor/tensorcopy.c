@@ -11,9 +11,9 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop of the common iteration over both sides (and the predicate).
+// A loop over the elements that both sides (and the predicate) have in common.
 typedef struct Loop {
-  int64_t n, step;  // step: in elements
+  int64_t n, step;  // step of each side, in elements
   Dim d[SIDES];
 } Loop;
 
@@ -24,15 +24,15 @@ typedef struct Walk {
   Loop run[MAX_WALK];  // loops merged into one run, loop[0], in its order
   int n, runs, sides;
   bool ok;
-  bool promised;  // traced offsets and strides are sufficiently aligned
+  bool promised;  // traced offsets and strides are promised to be aligned
 } Walk;
 
-typedef struct Cursor {  // over the leaves of a layout
+typedef struct Cursor {  // walks over the leaves of a layout
   Layout flat;
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // stride of the next step in it
+  Dim stride;    // stride of the next step in the current leaf
 } Cursor;
 
 static void cursor_next(Cursor *c) {

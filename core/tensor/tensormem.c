@@ -73,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // in elements of the view's type
+  m.count = m.count * own / bits;  // counts elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
@@ -115,7 +115,7 @@ static bool strides_tie(Ctx *cx, Layout l) {
 // under CuTe's order by strides; here each element gets its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  bool coords = l.outer && layout_has_basis(l);  // no order
+  bool coords = l.outer && layout_has_basis(l);  // the layout has no order
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
   return tensor_make_rmem(cx, t, f);

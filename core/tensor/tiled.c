@@ -382,7 +382,8 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   Layout tv = tiled_mma_thrfrg(cx, m, which, ref);
   Layout thr = layout_mode(cx, tv, 0), val = layout_mode(cx, tv, 1);
   if (which != 'C') {
-    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)): the missing mode is 0
+    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)): the mode that is missing
+    // has stride 0
     Dim size[2] = {atoms_of(cx, m, 0), atoms_of(cx, m, 1)};
     Dim stride[2] = {dim_int(cx, which == 'A'), dim_int(cx, which == 'B')};
     Layout mn = layout_make(cx, tup_of(cx, size, 2), tup_of(cx, stride, 2));

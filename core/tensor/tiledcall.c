@@ -100,7 +100,7 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // Move 256 bits at once if the atom allows it, else in parts.
+  // Copies 256 bits at once if the atom allows it, otherwise in parts.
   bool whole = bits == 256 && k->a->row->ptx;
   int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
                                       : k->nsrc;
@@ -158,7 +158,7 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Returns the element at offset `at` of a fragment.
+// Returns the element of a fragment at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
@@ -238,7 +238,7 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// Copies one V: by one instruction, or by one for each part of its modes.
+// Copies one V, by one instruction or by one for each part of its modes.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   int64_t ns = count(cx, s, "copy"), nd = count(cx, d, "copy");
@@ -424,7 +424,7 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     tensor_copy(cx, src, dst, NULL, how);
     return;
   }
-  // The predicate of each element: one for all of V, or its own.
+  // The predicate of each element: one for all of V, or one for each element.
   Layout sv, sr;
   split(cx, s, &sv, &sr);
   Layout l[2] = {k.pred_v, k.pred_rest};

@@ -100,8 +100,9 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
   return n;
 }
 
-// Makes a tile of `shape` from the elements that tv (to colex coordinates of
-// shape) touches: the tiler for each mode, and tv in terms of the tile.
+// Makes a tile of `shape` from the elements that tv touches (tv maps to colex
+// coordinates of shape). Returns the tiler for each mode, and tv in terms of
+// the tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
@@ -229,7 +230,7 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // beyond the end the last mode continues, as everywhere
+    // indices beyond the end continue in the last mode, as everywhere
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);

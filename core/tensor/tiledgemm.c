@@ -11,14 +11,14 @@ typedef struct Part {
   char name;
   Layout v, mode[2];
   int64_t n[2];
-  uint32_t reg[256];  // V: first element of each register, relative to base 0
+  uint32_t reg[256];  // first element of each register of V, relative to base 0
   int nreg;
 } Part;
 
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  Ref accumulate;    // warpgroup: whether C is added
+  Ref accumulate;    // warpgroup MMA: whether C is added
   Part d, x, y, c;   // D, A, B, C
   Part more[3];      // the atom's scales of A and B, metadata of A
 } Gemm;
@@ -280,7 +280,7 @@ static void warpgroup_gemm(Gemm *g) {
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
       for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
-    g->accumulate = 0;  // C is ignored only once
+    g->accumulate = 0;  // only the first product can ignore C
   }
 }
 
@@ -404,7 +404,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // C is added only once
+    g.c = g.d;  // only the first product adds C
   }
 }
 // SPDX-License-Identifier: MIT

@@ -31,7 +31,8 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  const Tensor *global, *shared;  // shared: NULL for a prefetch
+  const Tensor *global, *shared;  // the side in shared memory; NULL for a
+                                  // prefetch
   int64_t n;                      // number of boxes
 } Boxes;
 

@@ -7,8 +7,9 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// The moved data: boxes of a map, or runs from global to shared memory, back,
-// or to another CTA's shared memory; or from registers there (st.async).
+// What moves: boxes of a map; or runs from global to shared memory, back, or to
+// another CTA's shared memory; or values from registers to another CTA's shared
+// memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {
@@ -20,14 +21,15 @@ typedef struct TmaAtom {
   int ctas;            // CTAs that share a tile, each copying a slice of a box
   int64_t values;      // elements of a box, all slices included
   int64_t tile;        // elements of a CTA's tile
-  TensorMap map;       // except the values of the launch's tensor
+  TensorMap map;       // the map's words, except the values of the launch's
+                       // tensor
   int8_t leaf[TENSORMAP_RANK];  // leaf of the tensor's layout for each mode, or
                                 // -1
   // im2col, by spatial mode: pixels of the result, and the filter's dilation
   // and first position
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
-  Ref ref;             // in a kernel: its TMAP
+  Ref ref;             // the map's TMAP, in a kernel
 } TmaAtom;
 
 // Returns the map of tensor t at an address, with the extents and strides of
@@ -47,9 +49,9 @@ static inline int64_t tma_pattern(const TmaAtom *a) {
 
 // Further arguments of a copy, as Refs; loads take the mbarrier and the CTAs.
 typedef struct TmaCall {
-  Ref bar, bar_off;    // 0: none
-  Ref mask, policy;    // 0: none
-  Ref rank;            // S2S, R2S: the CTA
+  Ref bar, bar_off;    // mbarrier; 0: none
+  Ref mask, policy;    // CTAs; 0: none
+  Ref rank;            // for S2S and R2S: the destination CTA
 } TmaCall;
 
 // copy(): emits one instruction a box, ((TMA,TMA_Iter),Rest...) on both sides.
@@ -69,8 +71,8 @@ typedef struct MapPlace { Ref mem, off; } MapPlace;
 void tma_map_copy(Ctx *cx, const TmaAtom *a, MapPlace p);
 // Makes the map describe tensor t (SP_GMEM), whose leaves match the atom's.
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p);
-// prefetch(): the boxes of a tensor of coordinates into L2; NULL: the map
-// itself.
+// prefetch(): copies the boxes of a tensor of coordinates into L2. NULL copies
+// the map itself.
 void tma_prefetch(Ctx *cx, const TmaAtom *a, const Tensor *src, Ref policy);
 
 #endif

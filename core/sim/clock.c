@@ -474,7 +474,7 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Plays the completion of an agent's bytes in a CTA's shared memory.
+// Simulates the completion of an agent that fills a CTA's shared memory.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;

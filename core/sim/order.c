@@ -20,7 +20,9 @@
 //
 // Each barrier has a row of what was released to it (SimPast). Each location
 // that holds a released value has two rows: one for all releases, and one for
-// those with cluster scope or wider. relay.c handles accesses of other clusters.
+// those with cluster scope or wider.
+//
+// relay.c handles accesses of other clusters.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"

@@ -59,6 +59,9 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
 // ---- mem.c: functions for bulk.c and maps.c ----
+// Reads, or writes, n bytes of global memory from byte `at` of m on, for an
+// agent that a lane started. data: the written bytes; NULL: the agent combines
+// its bytes with memory.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,

@@ -24,7 +24,7 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // bits per element
   SimMembers of;
-  bool moves;              // position is only known at the launch
+  bool moves;              // its footprint is only known at the launch
 };
 
 // Reports whether argument k's memory is read, or may stay undefined, through

@@ -4,7 +4,7 @@
 // each mbarrier is an actor whose epochs are its phases.
 //
 // An mbarrier's storage is in shared memory, where mbarrier.init creates it.
-// Its state is kept in this file's structs, which are found by address.
+// Its state is a SimMbar, which is found by address.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
@@ -438,8 +438,8 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init, or a fence of the async proxy. After the next
-// cluster barrier, other threads may use what these lanes initialised.
+// Records a fence.mbarrier_init, or a fence of the async proxy. Other threads
+// may use what these lanes initialised after the next barrier.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)

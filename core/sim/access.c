@@ -11,7 +11,10 @@
 // of one bank with different words need one pass each.
 typedef struct Banks {
   uint32_t seen;        // banks with a word
-  uint32_t word[32];    // first word of each bank
+  uint32_t word[32];    // Returns the number of passes that the lanes of `mask`
+                        // need. `so` holds the passes of earlier groups.
+                        // Accesses are aligned, so the memory can be seen as
+                        // 128 / width banks of `width` bytes.
   uint8_t next[32];     // lane that added the next word of the bank
   uint8_t tail[32], count[32];
   uint32_t extra[32];   // by lane: the word it added
@@ -81,7 +84,7 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Adds the passes of `mask`, taken `lanes` lanes at a time, to p.
+// Adds to p the passes of the lanes of `mask`, split into groups of `lanes`.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -94,9 +97,9 @@ static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
   return p;
 }
 
-// Returns the passes of loads of 8 and 16 bytes. A group may have twice the
-// lanes if pairs of lanes read the same address. For 16 bytes, that is decided
-// in each half of the warp.
+// Returns the passes of loads of 8 and 16 bytes. A group may have twice as many
+// lanes if pairs of lanes read the same address. For 16 bytes, each half of the
+// warp is tested for such pairs separately.
 static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
                            SimTurns *turns) {
   int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;
@@ -129,13 +132,14 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // ---- counting distinct keys ----
 
-// A set of at most 64 keys, two per lane; `used` is the mask of taken entries.
-// A key's entry is given by the top six bits of its product with 2^64 / golden
-// ratio, which spreads neighbours, or is the next free one.
+// A set of at most 64 keys, two per lane. `used` is the mask of taken entries.
+// The top six bits of a key's product with 2^64 / golden ratio select its
+// entry; this spreads neighbouring keys. If the entry is taken, the next free
+// one is used.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
-  uint8_t number[64];  // of each distinct key, in order of insertion
+  uint8_t number[64];  // index of each distinct key, in order of insertion
   int count;
 } Keys;
 

@@ -25,8 +25,8 @@ typedef enum SimAccess {
   SIMACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// How a request is served, by lane: lanes of one group could be served at once;
-// lanes of one pass are. Both count from 0.
+// How the hardware serves each lane. Lanes of one group could share a pass;
+// lanes with the same pass number do share it. Both numbers count from 0.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
@@ -36,22 +36,23 @@ typedef struct SimPasses {
   int least;       // minimum for this width and these lanes
 } SimPasses;       // bank conflicts = wavefronts - least
 
-// Returns the passes of the first three kinds, for widths 1, 2, 4, 8 and 16.
-// Lanes outside `mask` do not count, and their addr is not read. turns: filled
-// in unless NULL.
+// Returns the passes of SIMACCESS_LOAD, STORE and CPASYNC, for widths 1, 2, 4,
+// 8 and 16. Lanes outside `mask` do not count, and their addr is not read.
+// turns: filled in unless NULL.
 SimPasses simaccess_shared(SimAccess kind, int width,
                            const uint32_t addr[32], uint32_t mask,
                            SimTurns *turns);
 
-// Returns the passes of ldmatrix and stmatrix, transposed or not. addr[8*num]:
-// addresses of the rows.
+// Returns the passes of ldmatrix and stmatrix, transposed or not. addr has the
+// addresses of 8 * num rows.
 SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
 // Returns the passes of cp.async.cg, 16 bytes per lane (L1 bypassed).
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns);
 
-// Returns the 32-byte sectors that a global access of width 1 to 32 touches.
+// Returns the number of 32-byte sectors that a global access of width 1 to 32
+// touches.
 int simaccess_global(int width, const uint64_t addr[32], uint32_t mask);
 
 #endif

@@ -25,7 +25,8 @@ const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
 
 // ---- decoding ----
 
-// Finds the sides of an access in global memory; returns their number.
+// Finds the operands of an access that are in global memory; returns their
+// number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (d->op == OP_COPY || d->op == OP_CPASYNC) {
     SimCopy *c = (SimCopy *)(uintptr_t)d->x;
@@ -41,7 +42,7 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   return 1;
 }
 
-// Returns a copy of d with its own side.
+// Returns a copy of instruction d with a copy of its memory operand.
 static SimIns copy_of(Ctx *cx, const SimIns *d) {
   SimIns out = *d;
   size_t size = d->op == OP_COPY || d->op == OP_CPASYNC ? sizeof(SimCopy)
@@ -52,7 +53,7 @@ static SimIns copy_of(Ctx *cx, const SimIns *d) {
   return out;
 }
 
-// Returns the Fn.mem index of an argument's memory; -1: it has none.
+// Returns the Fn.mem index of an argument's memory, or -1 if it has none.
 static int32_t object_of(const Fn *fn, size_t k) {
   for (size_t j = 0; k < fn->arg.n && j < fn->mem.n; j++)
     if (fn->mem.p[j].arg == (int32_t)k && fn->mem.p[j].space == SP_GMEM)
@@ -60,7 +61,7 @@ static int32_t object_of(const Fn *fn, size_t k) {
   return -1;
 }
 
-// Returns piece k, or an empty object, as elements of m.
+// Returns memory object k as an array of m's elements, or an empty object.
 static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   const LaunchArg *a = k < simaddress_pieces(p) ? simaddress_piece(p, k) : NULL;
   int32_t object = a ? object_of(p->fn, k) : -1;
@@ -171,15 +172,15 @@ static bool has(const LaunchArg *a, int64_t address) {
   return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
-// Reports whether an address is in some piece.
+// Reports whether an address is inside one of the memory objects.
 static bool is_known(const SimAddressed *m, int64_t address) {
   for (int k = 0; k < m->n; k++)
     if (has(m->piece[k], address)) return true;
   return false;
 }
 
-// Reports whether an address derived from `base` may be in piece k. It may not
-// if `base` is in another piece.
+// Reports whether an address computed from `base` may be in object k. It may
+// not if `base` is in another object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }
@@ -190,13 +191,13 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    if (k == m->n) {  // accesses no memory
+    if (k == m->n) {  // the lane accesses no memory
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // Huge if the address is below first.
+    // the difference is huge if the address is below `first`.
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

@@ -197,8 +197,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier (wanted: one that is
-// waited for).
+// Completes a random operation that ends at an mbarrier. wanted: one for which
+// a thread waits.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {
@@ -259,14 +259,15 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // drop puts another operation at k; the order in a group does not matter
+    // drop moves another operation to index k; their order in a group does not
+    // matter
     drop(c, k);
   }
 }
 
 // ---- the end of the cluster ----
 
-// Reports whether it ends at another CTA's mbarrier.
+// Reports whether the operation ends at another CTA's mbarrier.
 static bool is_far(const SimAsync *a) {
   int64_t size = a->w->cluster->prog->smem_bytes;
   return a->mbar && a->mbar->at / size != a->w->home / size;

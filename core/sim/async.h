@@ -25,50 +25,58 @@ typedef struct SimSpan { uint32_t addr, bytes; } SimSpan;
 struct SimAsync {
   SimWarp *w;
   const SimIns *i;
-  int lane;                // that started it
+  int lane;                // lane that started the operation
   uint8_t by;              // SimBy
-  bool open;               // in no group yet
+  bool open;               // the operation is in no group yet
   bool fetched;            // sources have been read
-  bool generic;            // its accesses are generic-proxy; set before them
-  bool mapped, drained;    // BY_MBAR through a tensor map in memory: its thread
-                           // waited for a group committed after it
+  bool generic;            // uses the generic proxy; set before the accesses
+                           // are declared
+  bool mapped, drained;    // BY_MBAR through a tensor map in memory: mapped;
+                           // its thread waited for a group committed after it:
+                           // drained
   uint32_t group;
-  int actor;               // actor that reads the sources, until that epoch
+  int actor;               // actor that reads the sources, until its epoch
+                           // `clk`
   uint32_t epoch;
-  uint64_t turn;           // BY_MBAR: operations of a warp with a turn complete
-                           // in that order; 0: in any order
-  uint32_t number, cause;  // turns.c: number in its warp; step that started it
-  uint64_t began;          // number among all
-  SimMbar *mbar;           // BY_MBAR: where it completes `bytes` bytes
+  uint64_t turn;           // BY_MBAR: position in the order in which operations
+                           // of a warp complete; 0: any order
+  uint32_t number, cause;  // turns.c: its number in its warp; step that started
+                           // it
+  uint64_t began;          // its number among all operations of the cluster
+  SimMbar *mbar;           // BY_MBAR: mbarrier at which it completes `bytes`
+                           // bytes
   uint32_t bytes, phase;   // phase: the phase in which it started
   SimRun *run;
   void *data;
-  size_t tape;             // BY_MBAR: its step in the event log
-  uint32_t *turns;         // BY_MBAR: turn epochs known at its start
-  SimSpan *span;           // pending until it completes
+  size_t tape;             // BY_MBAR: index of its step in the event log
+  uint32_t *turns;         // BY_MBAR: epochs of the turn actors known at its
+                           // start
+  SimSpan *span;           // accesses that are pending until it completes
   size_t nspan;
 };
 
-// Starts an operation of warp w at instruction i, by a lane, with `data` zeroed
-// bytes at a->data; NULL: out of memory. BY_MBAR: it ends when it completes
-// a->bytes at a->mbar, which is set next. BY_BULK: it ends with its group; its
-// epoch is `w->issued`.
+// Starts an operation of warp w at instruction i by one lane, with `data`
+// zeroed bytes at a->data. Returns NULL if memory is exhausted. BY_MBAR: the
+// operation ends when it completes a->bytes at a->mbar; the caller sets both
+// next. BY_BULK: the operation ends with its group, and its epoch is
+// `w->issued`.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
-// Declares a read, or write, of `bytes` bytes from address addr of the
-// cluster's shared memory on; m is for reports. Reports faults of the access.
+// Declare that the operation reads, or writes, `bytes` bytes of the cluster's
+// shared memory from address addr on. m is named in reports. Faults of the
+// access are reported.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes);
-// Declare a read, or write, of n bytes of global memory from byte `at` of m on.
-// simasync_wrote_global: the written bytes are visible.
+// Declare that the operation reads, or writes, n bytes of global memory from
+// byte `at` of m on. simasync_wrote_global makes the written bytes visible.
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
-// simasync_commit makes a group of the active lanes' open operations.
-// simasync_wait completes all groups but the last `pending`; with `read`, their
-// sources have been read, but they are not complete.
+// simasync_commit puts the active lanes' open operations in a group.
+// simasync_wait completes all groups except the last `pending`. With `read`, it
+// only waits until the sources have been read.
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
@@ -76,12 +84,14 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 const SimAsync *simasync_to(const SimCluster *c, uint32_t g);
 
 // ---- for the scheduler ----
-void simasync_chance(SimCluster *c);  // completes one at random
-bool simasync_press(SimCluster *c);   // no warp can run: completes one, if any
-// Completes number k of the list.
+void simasync_chance(SimCluster *c);  // completes a random operation
+bool simasync_press(SimCluster *c);   // no warp can run: completes an
+                                      // operation, if there is one
+// Completes operation k of the list.
 void simasync_land(SimCluster *c, size_t k);
-size_t simasync_first(const SimCluster *c, size_t k);  // must complete before k
-void simasync_end(SimCluster *c);     // all warps have exited
+size_t simasync_first(const SimCluster *c, size_t k);  // operation to complete
+                                                       // before operation k
+void simasync_end(SimCluster *c);     // called when all warps have exited
 void simasync_reset(SimCluster *c);
 void simasync_free(SimCluster *c);
 

@@ -22,9 +22,10 @@
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
 enum { PAGE = 4096, ALIGN = 256 };
 
-// Bits of a record, from the lowest on: the stored value (a digest, or MANY:
-// different values), the line (index into Fn.src, or 0 if too large), the
-// thread, the CTA (from 1 on; 0: no access).
+// Bits of a record, from the lowest on. The stored value: a digest, or MANY if
+// there were different values. The line: an index into Fn.src, or 0 if it is
+// too large. The thread. The CTA: numbered from 1 on, or 0 if there was no
+// access.
 enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
 enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
 
@@ -135,7 +136,8 @@ static uint64_t *make_page(SimCluster *c, uint64_t **at) {
   return none;
 }
 
-// Returns the page at *at, creating it atomically; NULL: out of memory.
+// Returns the page at *at; creates it atomically if it is missing. NULL: out of
+// memory.
 static inline uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *p = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   return p ? p : make_page(c, at);
@@ -143,15 +145,17 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Returns the record to keep of two accesses, with their values merged. Keeps
-// the lower access of one CTA; of two CTAs, the lower, or higher, one.
+// Merges the values of two access records, and returns the record to keep. Of
+// two accesses by one CTA, the lower record is kept. Of two CTAs, the record of
+// the lower, or of the higher, CTA is kept.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
   return ((x ^ y) & MANY) == 0 ? kept : kept | MANY;
 }
 
-// Adds x to *at. Returns an access of another CTA that was not kept, or 0.
+// Adds access x to the record at *at. Returns an access by another CTA that the
+// record did not keep, or 0.
 static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
   do {
@@ -263,7 +267,8 @@ static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
   return p && p[g] ? p[g] : a->first[plane][n][g];
 }
 
-// Finds the races of two classes in page n; stores race only if values differ.
+// Finds races between two classes of access in page n. Two stores race only if
+// their values differ.
 static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
                          int x, int y, Found found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];

@@ -4,9 +4,10 @@
 
 #include "sim/inside.h"
 
-// Host memory of one or several overlapping arguments. Accesses of CTAs are
-// recorded in pages of granules (the narrowest access), created on first use.
-// See blocks.c, and relay.c for communicating clusters.
+// Host memory of one argument, or of several that overlap. Accesses of CTAs are
+// recorded in pages of granules, which are created on first use. A granule has
+// the size of the narrowest access. See blocks.c, and relay.c for communicating
+// clusters.
 enum { SIM_PLANES = 4 };
 typedef struct SimPlace SimPlace;
 struct SimArea {
@@ -15,29 +16,31 @@ struct SimArea {
   uint64_t start;          // address on the simulated device; areas are
                            // adjacent
   int shift;               // log2 of a granule's bytes
-  bool written, watched;   // by the kernel; watched: races are possible
-  bool maps;               // copies use tensor maps stored there
+  bool written, watched;   // the kernel writes here; races are possible
+  bool maps;               // contains tensor maps that copies use
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };
 
 // simblocks_areas finds the areas of all pointer arguments, and of memory that
-// raw pointers may access. simblocks_note records an access to one of them.
-// simblocks_start allocates what the launch needs, in cx->scratch.
+// raw pointers may access. simblocks_note records that the kernel reads, or
+// writes, `bytes` bytes at once in an area. simblocks_start allocates the
+// areas' records in cx->scratch.
 void simblocks_areas(Ctx *cx, SimProg *p);
 SimArea *simblocks_area(const SimProg *p, int32_t arg);
 SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a);
-// Returns the device address of an object: the same in every run, independent
-// of host addresses.
+// Returns the device address of an object. It is the same in every run, because
+// it does not depend on host addresses.
 uint64_t simblocks_start_of(const SimMem *m);
 void simblocks_note(const SimMem *m, int bytes, bool write);
 void simblocks_start(Ctx *cx, SimProg *p);
-// The lanes of mask read `bytes` bytes at byte at[lane] of m, or write those at
-// data + lane * stride (NULL: an atomic).
+// Records that the lanes of mask read `bytes` bytes from byte at[lane] of m on,
+// or write the bytes at data + lane * stride (data NULL: by an atomic).
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride);
-// Returns the first block that stored to a byte of an area, from 1 on; 0: none.
+// Returns the number of the first block that stored to a byte of an area,
+// counted from 1; 0: none did.
 uint64_t simblocks_writer(const SimArea *a, const uint8_t *byte);
 // Reports all races, in order of addresses.
 typedef void (*Found)(void *ud, const SimFault *f);

@@ -17,25 +17,27 @@ typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
   uint32_t shared;          // first byte in the cluster's shared memory
-  uint32_t to;              // BULKSEND: destination
-  int64_t global;           // first byte in the object
-  int64_t at[2 * TENSORMAP_RANK];  // coordinates, im2col offsets
+  uint32_t to;              // BULKSEND: first byte of the destination
+  int64_t global;           // first byte in the global memory object
+  int64_t at[2 * TENSORMAP_RANK];  // coordinates and im2col offsets
 } Copy;
 
 static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of a box along mode 0, and the part of it inside the tensor: offset of
-// the run in the box, offset of the first byte inside, bytes inside, and their
-// offset in global memory.
+// A run of adjacent elements of a box along mode 0, and the part of it inside
+// the tensor: the offset of the run in the box, the offset of the first byte
+// inside the tensor, the number of bytes inside, and their offset in global
+// memory.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
 static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
-// Returns coordinate i >= 1 of run r, and removes its share from *r.
+// Returns coordinate i >= 1 of run number *r, and removes the part of that mode
+// from *r.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   int64_t n = m->box[i], c;
@@ -44,7 +46,8 @@ static int64_t coordinate(const Copy *k, int i, int64_t *r) {
     *r /= n;
     return c;
   }
-  // pixels continue from the first one, row by row, where the filter fits
+  // the pixels follow the first one, row by row, at positions where the filter
+  // fits
   if (i == m->rank - 1) return k->at[i] + *r;
   int64_t low = m->lower[i - 1], step = m->step[i];
   n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
@@ -57,7 +60,7 @@ static int64_t row_of(const TensorMap *m) {
   return m->im2col ? m->channels : m->box[0];
 }
 
-// Returns run r of the box; n is 0 if it is outside the tensor.
+// Returns run number r of the box. Its n is 0 if the run is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
   int64_t size = element_bytes(k->b), from = k->at[0], to = from + row_of(m);
@@ -86,14 +89,14 @@ static int64_t runs_of(const Copy *k) {
   return n;
 }
 
-// Returns run r; a copy without a map is one run.
+// Returns run number r. A copy without a map has one run.
 static Run run_of(const Copy *k, int64_t r) {
   if (k->b->map) return run_at(k, r);
   return (Run){.n = k->b->bytes, .global = k->global};
 }
 
-// Returns the swizzled address of the 16 bytes of a box that are at addr, of a
-// CTA, without a swizzle.
+// Returns the swizzled address of 16 bytes of a box in a CTA's shared memory.
+// addr is their address without a swizzle.
 static uint32_t place(const SimBulk *b, uint32_t addr) {
   uint32_t bits = b->map ? (1u << b->map->swizzle) - 1 : 0;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -122,7 +125,7 @@ static void fill(Copy *k) {
     memcpy(p + at, "\xf7\x7f", 2);
 }
 
-// Rounds elements of tf32 to nearest even; all NaNs become one.
+// Rounds elements of tf32 to nearest even. Every NaN becomes the same NaN.
 static void round_tf32(uint8_t *p, int64_t n) {
   for (int64_t at = 0; at < n; at += 4) {
     uint32_t u;
@@ -206,7 +209,7 @@ static void store(SimAsync *a, SimStage stage) {
     write_global(a, k);
     return;
   }
-  still_mapped(a, k);  // wait_group with .read also waits for the map
+  still_mapped(a, k);  // wait_group.read also guarantees that the map was read
   move_shared(k, a->w->cluster, false);
 }
 
@@ -224,8 +227,9 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Returns the byte of the object that lane l names; -1: a part of it is out of
-// bounds or not aligned to 16 bytes, which is reported.
+// Returns the offset in the object of the bytes that lane l copies. Returns -1,
+// and reports a fault, if a part of them is out of bounds or not aligned to 16
+// bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -256,7 +260,7 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   return k;
 }
 
-// Finds the global memory of a copy; false: a fault was reported.
+// Finds the global memory of a copy. Returns false if it reported a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -316,7 +320,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
-// Starts the copy to one CTA, whose mbarrier it completes.
+// Starts the copy to one CTA, and completes bytes at that CTA's mbarrier.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;

@@ -6,25 +6,29 @@
 #include "sim/inside.h"
 
 typedef struct SimBulk {
-  SimSide shared;          // of this CTA
-  SimSide plain;           // without a map: the global side
-  SimSide bar;             // loads: the mbarrier
+  SimSide shared;          // shared memory of this CTA
+  SimSide plain;           // copies without a map: the operand in global memory
+  SimSide bar;             // loads: the operand that names the mbarrier
   const TensorMap *map;    // NULL: contiguous bytes
-  SimSide place;           // where such a map is in memory, if it is
-  const SimMem *global;    // the tensor; NULL: both sides are shared
-  uint32_t mask, rank;     // slots; 0: none
-  uint32_t at[2 * TENSORMAP_RANK];  // of the coordinates and im2col offsets
+  SimSide place;           // address of the map if it is in memory
+  const SimMem *global;    // object in global memory; NULL: both operands are
+                           // in shared memory
+  uint32_t mask, rank;     // slots: mask of CTAs, rank of the destination; 0:
+                           // none
+  uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
+                                    // offsets
   int modes, bytes;        // modes of the box; bytes of a copy
   unsigned flags;          // BKF_*
 } SimBulk;
 
-// Executes TMALOAD to BULKSEND, lane by lane.
+// Executes the bulk copies, from TMALOAD to BULKSEND, lane by lane.
 void simbulk_run(SimWarp *w, const SimIns *i);
 
 // ---- maps.c ----
 struct SimAsync;
-// MAPCOPY to MAPPUBLISH. dst: the map; src: the map to publish, or the tensor;
-// map: source of MAPCOPY; value: MAPSET, slot of the value.
+// Operands of the instructions from MAPCOPY to MAPPUBLISH. dst: the map. src:
+// the map to publish, or the tensor. map: the source of MAPCOPY. value: the
+// slot of MAPSET's value.
 typedef struct SimMapOp {
   SimSide dst, src;
   const TensorMap *map;
@@ -32,7 +36,7 @@ typedef struct SimMapOp {
   bool wide, stride;
   int mode;
 } SimMapOp;
-// The map of a copy; `at` is its address if it is in memory.
+// The map that a copy uses. `at` is its address if it is in memory.
 typedef struct SimMapped {
   TensorMap map;
   const SimMem *tensor;    // the tensor, which starts at byte `first`
@@ -46,22 +50,23 @@ void simmaps_release(SimWarp *w);      // fence.proxy.tensormap
 void simmaps_wrote(const struct Access *x, uint32_t mask);
 void simmaps_reset(SimCluster *c);
 void simmaps_free(struct SimMaps *t);
-// Loads the map at s for lane l, with boxes as in t->map and elements of `size`
-// bytes; false: it is not valid, which is reported.
+// Loads the map at operand s for lane l, with the box of t->map and elements of
+// `size` bytes. Returns false, and reports a fault, if the map is not valid.
 bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                   SimMapped *t, int64_t size);
-// Checks that the map is unchanged since the copy took it. A change is
-// reported: as a note if the load was drained.
+// Checks that the map is unchanged since the copy loaded it. A change is
+// reported as a fault, or as a note if the load was drained.
 void simmaps_still(struct SimAsync *a, const SimSide *s, const SimMapped *t);
 
-// ---- mem.c, for these ----
-// An agent reads, or writes, n bytes of global memory from byte `at` of m on
-// for a lane. data: the written bytes; NULL: they are combined with memory.
+// ---- mem.c: functions for bulk.c and maps.c ----
+// Reads, or writes, n bytes of global memory from byte `at` of m on, for an
+// agent that a lane started. data: the written bytes; NULL: the agent combines
+// its bytes with memory.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                  int64_t at, int n, const uint8_t *data);
-// Returns the byte of a lane's mbarrier in its object; -1: a fault was
+// Returns the byte offset of a lane's mbarrier in its object; -1: a fault was
 // reported.
 int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane);
 

@@ -32,33 +32,36 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  Guests came[KEPT];       // arrivals in this phase and earlier ones
-  Guests due;              // operations that must precede its end
+  Guests came[KEPT];       // arrivals in this phase and in earlier ones
+  Guests due;              // operations that must precede the end of the phase
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
-  uint32_t next;           // older
+  uint32_t next;           // index of the next older entry
   int how;
-  uint64_t was;            // the bytes before its step
+  uint64_t was;            // the granule's bytes before the step
 } Touch;
 
 struct SimCauses {
   const SimProg *p;
-  uint32_t units;          // clusters that it has room for
-  uint64_t first;          // first of the current clusters
-  uint32_t nwarp, n;       // warps of all clusters; words of a row
-  uint32_t *vc;            // rows of the warps, an agent, and a saved row
-  uint32_t *bar;           // rows of barriers, cluster by cluster
-  uint32_t *phase;         // two rows per mbarrier: open, done
+  uint32_t units;          // number of clusters for which memory is allocated
+  uint64_t first;          // number of the first current cluster
+  uint32_t nwarp, n;       // warps of all clusters; words in a row
+  uint32_t *vc;            // vector clocks: a row per warp, one for an agent,
+                           // and a saved row
+  uint32_t *bar;           // vector clocks of barriers, cluster by cluster
+  uint32_t *phase;         // two vector clocks per mbarrier: of its open phase
+                           // and its completed one
   Mbar *mbar;
   SimCause now;
-  uint32_t *row;           // row of the current step; NULL: there is none
-  int at;                  // mbarrier and phase that the step used last
+  uint32_t *row;           // row of the current step; NULL: no step is running
+  int at;                  // mbarrier and phase that the current step used last
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // saved rows
-  uint32_t *of, nof, maxof;      // row of each step
-  uint32_t lanes;          // step whose lanes conflict at one granule, or NONE
+  uint32_t *of, nof, maxof;      // index of the saved row of each step
+  uint32_t lanes;          // step in which lanes conflict at one granule, or
+                           // NONE
   Place *place;
   uint32_t nplace, maxplace;
   Touch *touch;            // entries from 1 on
@@ -278,8 +281,9 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Pairs the current step with earlier arrivals `came`, unless it happens after
-// the end of `over` phases, or after the arrival.
+// Pairs the current step with the earlier arrivals `came`. Excludes arrivals
+// after which the step happens, and all of them if it happens after the end of
+// `over` phases.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -295,9 +299,9 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// The current step contributes to barrier k in that phase, after those of the
-// phase before. Returns the number of k among all mbarriers; -1: no step is
-// being recorded.
+// Records that the current step contributes to that phase of mbarrier k, after
+// the contributions to the previous phase. Returns the number of k among all
+// mbarriers, or -1 if no step is being recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -419,7 +423,7 @@ bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
 
 // ---- earlier values ----
 
-// Returns the newest change of a granule, from touch k on; 0: none.
+// Returns the newest change of a granule among touch k and older ones; 0: none.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -430,13 +434,13 @@ static uint32_t newest(const SimCauses *s, uint64_t key) {
   return s->maxplace ? change(s, find(s->place, s->maxplace, key)->first) : 0;
 }
 
-// Reports whether the turn of `row` comes after t in every schedule.
+// Reports whether the step of `row` comes after touch t in every schedule.
 static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether `row` follows a plain write, with which no change of the
-// granule commutes: earlier values are out of reach.
+// Reports whether the step of `row` follows a plain write, with which no other
+// change of the granule commutes. The step can then not read earlier values.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -468,7 +472,7 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the granule's bytes before that step; `now`: its bytes now.
+// Returns the granule's bytes before that step. now: the bytes that it has now.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -477,8 +481,8 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
   return now;
 }
 
-// Returns the last step before `turn` that changed the granule, as far back as
-// `row` can reach; NONE: there is none.
+// Returns the last step before `turn` that changed the granule. NONE: there is
+// none, or `row` follows a plain write that replaced its value.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {
   uint32_t k = newest(s, key);
@@ -487,7 +491,7 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes of the k-th granule of the first active lane.
+// Returns the bytes of granule number k of the first active lane.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

@@ -1,6 +1,7 @@
-// Checks assertions at the line where the script makes them: assumptions about
-// values (cute.assume), coordinates that must be inside their tensor's shape,
-// and layouts with traced extents.
+// Checks assertions of the script: assumptions about values (cute.assume),
+// coordinates that must be inside their tensor's shape, and layouts with traced
+// extents. A violation is reported at the line of the script that made the
+// assertion.
 #include "sim/claim.h"
 
 #include <setjmp.h>
@@ -48,7 +49,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // the first one of a copy
+    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // a copy shows its first
+                                                // out-of-range element
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
   }
@@ -56,7 +58,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// Error of the algebra, caught in a context of its own.
+// Holds an error of the layout algebra, which is caught in a context of its
+// own.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -89,8 +92,8 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   return word;
 }
 
-// Writes to text, of n bytes, how the layout is wrong; false: it is correct, or
-// that is unknown.
+// Writes to text, which has n bytes, what is wrong with the layout. Returns
+// false if the layout is correct, or if that is unknown.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

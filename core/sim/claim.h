@@ -4,9 +4,9 @@
 
 #include "sim/inside.h"
 
-// SimTerm: a value, or konst if it has no slot. SimTold: the bounds on a value.
-// SimClaim: one bound for each mode of a coordinate of an element of mem, or
-// (mem -1) an assumption.
+// SimTerm: the slot of a value, or the constant konst if there is no slot.
+// SimTold: the bounds on a value. SimClaim: an assumption (mem is -1), or one
+// bound for each mode of a coordinate of an element of mem.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -20,15 +20,17 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
-  SimTerm when;        // checked where this is true
-  uint32_t note;       // 0, or the name of a range that begins or ends
+  SimTerm when;        // condition under which the assertion is checked
+  uint32_t note;       // name of a range that begins or ends here; 0: none
   bool begins;
   SimTold *part;
-  uint32_t rule;       // 0, or a TracedRule: the parts are layout words
-  uint64_t *good;      // hash of the values that passed last
+  uint32_t rule;       // TracedRule that the layout words in the parts must
+                       // fulfil; 0: none
+  uint64_t *good;      // hash of the values that passed the last check
 } SimClaim;
 
-// Checks a TRAP whose x is a SimClaim; reports active lanes that violate it.
+// Checks the assertion of a TRAP, whose x is a SimClaim. Reports the active
+// lanes that violate it.
 void simclaim_check(SimWarp *w, const SimIns *i);
 
 #endif

@@ -1,8 +1,10 @@
-// Cost model: estimates the time that SMs need for an event log. Warps issue in
-// order. An instruction issues when its inputs are ready, its quarter of the SM
-// is free, and its pipe accepts work; the first that can issue goes first. A
-// result is ready after the pipe's work and a latency. Agents fill shared
-// memory through a pipe of their own. A gate opens with its last part.
+// Cost model: estimates the time that SMs need for an event log. Each warp
+// issues its instructions in order. An instruction issues when its inputs are
+// ready, its quarter of the SM is free, and its pipe accepts work. Among
+// several warps, the one that can issue earliest goes first. A result is ready
+// after the pipe's work and a latency. Asynchronous agents fill shared memory
+// through a pipe of their own. A gate (a barrier's round or an mbarrier's
+// phase) opens when its last part is given.
 //
 // Arithmetic does not delay later instructions, because the compiler moves
 // instructions that wait after those that do not. A warp waits for its
@@ -21,41 +23,42 @@
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
 // Cycles of work that a pipe queues before an instruction must wait.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
-// Arithmetic instructions that may overtake a waiting one.
+// Number of arithmetic instructions that may overtake a waiting one.
 enum { AHEAD = 24 };
-// Lanes at one word of shared memory from which on other warps contend as well.
+// Number of lanes at one word of shared memory that also delays other warps.
 enum { CROWD = 16 };
 
 // Asynchronous operations of a thread or warp, and the times at which its
-// groups complete, each not before the groups in front of it.
+// groups complete. A group never completes before an earlier one.
 typedef struct Groups {
-  double from, open;      // operations in no group yet: begin, end
+  double from, open;      // begin and end of operations in no group yet
   double end[GROUPED];
   uint32_t n;
 } Groups;
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  int warp, quarter;      // in its cluster; of its SM
+  int warp, quarter;      // number in its cluster; quarter of its SM
   size_t at;              // index of its next step
   double t;               // earliest time of its next step
   uint32_t last;          // last instruction issued
   bool done;
-  uint32_t gate;          // gate that it waits at; 0: none
+  uint32_t gate;          // gate at which it waits; 0: none
   double tensor;          // earliest time of its next mma
-  // Time at which all arithmetic has its operands, and the last such
-  // instruction.
+  // Time at which all arithmetic has its operands, and the instruction that
+  // gets its operands last.
   double last_end;
   uint32_t last_at;
-  // The same of the latest arithmetic.
+  // The same for each of the latest arithmetic instructions.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
-  double turn;            // time at which its loop iteration began
+  double turn;            // start time of the current loop iteration
   uint32_t passes;        // completed loop iterations
-  double given;           // earliest time of its arrival
+  double given;           // earliest time of its next arrival
   double asked, agents;   // last bulk load: issue time, completion
   Groups copies, sums, stores;
-  uint32_t *ready;        // of each id: time at which it is ready
+  uint32_t *ready;        // time at which each id (a value or register) is
+                          // ready
 } Player;
 
 typedef struct Gate {
@@ -67,9 +70,10 @@ typedef struct Stage {    // a running cluster
   Player *player;
   Gate *gate;
   int live;
-  uint32_t number;        // in the order of their starts
+  uint32_t number;        // position in the order in which clusters start
   double began;
-  double *word;           // of each CTA: time at which a contended word is free
+  double *word;           // for each CTA: time at which a contended word is
+                          // free
 } Stage;
 
 typedef struct Sm {
@@ -82,9 +86,9 @@ struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
-  double *stall;          // cycles, by instruction
+  double *stall;          // stall cycles of each instruction
   const SimTape *tape;
-  uint32_t *parts;        // parts of each gate
+  uint32_t *parts;        // number of parts of each gate
   Stage *stage;
   Sm *sm;
   double busy[PIPES];
@@ -182,7 +186,8 @@ static void group_add(Groups *g, double from, double end) {
   if (end > g->open) g->open = end;
 }
 
-// Closes the group of the operations started so far; `op` names them.
+// Closes the group of the operations started so far. `op` is the operation's
+// name.
 static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
@@ -191,7 +196,8 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
   g->open = 0;
 }
 
-// Returns the time at which all but the last `pending` groups have completed.
+// Returns the time at which all groups except the last `pending` have
+// completed.
 static double group_end(const Groups *g, uint32_t pending) {
   if (g->n <= pending) return 0;
   return g->end[(g->n - 1 - pending) % GROUPED];
@@ -199,7 +205,7 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the latency between the opening of a gate and p's next instruction.
+// Returns the latency from the opening of a gate to p's next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -225,8 +231,8 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Occupies a pipe for `work` cycles, from t on at the earliest; returns the
-// end.
+// Occupies a pipe for `work` cycles, beginning at t or later; returns the time
+// at which it is free.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
                    double work, bool counts) {
   *pipe = most(*pipe, t) + work;
@@ -261,7 +267,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    case K_TURN:  // of several unrolled copies, the last one waits
+    case K_TURN:  // in unrolled code, only the last copy of the body waits
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
       t = most(t, p->last_end);
@@ -296,8 +302,8 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Arithmetic: occupies its pipes at issue. Its result is ready a latency after
-// the last of its operands.
+// Times an arithmetic instruction. It occupies its pipes at issue, and its
+// result is ready a latency after the last of its operands.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -316,13 +322,14 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// Fence: the warp continues when its own fence and those before it complete.
+// Times a fence: the warp continues when this fence and those before it are
+// complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
   p->t = most(t + late, sm->fence);
 }
 
-// Reports whether an access, or an arrival, has an implicit fence in front.
+// Reports whether an access, or an arrival, contains an implicit fence.
 static bool releases(const SimIns *i) {
   bool arrival = i->op == OP_MBARARRIVE || i->op == OP_MBARTX ||
                  i->op == OP_MBARTOKEN;
@@ -330,8 +337,8 @@ static bool releases(const SimIns *i) {
   return i->sem >= SEM_RELEASE && i->scope >= SCOPE_CLUSTER;
 }
 
-// Atomics of shared memory. Lanes at one word are serialised; if all lanes of a
-// warp are, other warps contend for the word as well.
+// Times an atomic of shared memory. Lanes that access one word are serialised.
+// If all lanes of a warp access one word, other warps also wait for that word.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;
@@ -355,7 +362,7 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
 // Performs step s at time t; returns the time at which its result is ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
-  bool one = p->warp < k->p->nwarp;  // of the first CTA, which is measured
+  bool one = p->warp < k->p->nwarp;  // only the first CTA is measured
   const SimMachine *m = k->m;
   double bytes, work;
   switch ((SimWorkKind)c->kind) {
@@ -393,7 +400,7 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // it writes as data arrives: extra passes delay nobody
+      // cp.async writes as its data arrives: extra passes delay nobody
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -430,7 +437,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// Plays an instruction of p; false: it cannot issue at p->t, which is advanced.
+// Simulates one instruction of p. Returns false if it cannot issue at p->t, and
+// then advances p->t.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -466,12 +474,12 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Plays the completion of an agent's bytes in a CTA's shared memory.
+// Simulates the completion of an agent that fills a CTA's shared memory.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
   double end = most(p->agents, p->t);
-  if (s->bytes)  // as they arrive
+  if (s->bytes)  // the bytes are written as they arrive
     end = most(end, take(k, &sm->fill, PIPE_FILL, p->asked + k->m->global,
                          s->bytes / k->m->fill, s->cta == 0) + k->m->tma);
   if (s->bytes)
@@ -497,7 +505,7 @@ static void begin(SimClock *k, Stage *s, double t) {
   }
 }
 
-// Advances the earliest warp by a step; false: none is left.
+// Advances the earliest warp by a step; false: no warp is left.
 static bool play(SimClock *k, int64_t *left) {
   if (!k->nheap) return false;
   Player *p = k->heap[0];
@@ -538,7 +546,8 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
-    case TAPE_BEGIN: case TAPE_END: {  // of a range: after all arithmetic
+    case TAPE_BEGIN: case TAPE_END: {  // a range begins or ends after all
+                                       // arithmetic
       double t = most(p->t, p->last_end);
       p->at++;
       tell(k, p, (SimEvent){.kind = s->mark == TAPE_BEGIN ? EVENT_BEGIN

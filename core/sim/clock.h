@@ -7,8 +7,8 @@
 // The costs and dependences of a program's instructions on a machine.
 typedef struct SimClock SimClock;
 SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m);
-// Plays the event log; false: out of memory. Calls go(ud) periodically; a
-// result of false ends the play.
+// Simulates the event log; false: out of memory. Calls go(ud) periodically, and
+// stops if it returns false.
 bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
                    void *ud, SimTiming *out);
 

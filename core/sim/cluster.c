@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-// Last access of a warp to another CTA's memory.
+// A warp's last access to another CTA's memory.
 struct SimReach { uint32_t clk, lanes, src; };
 
 // ---- initial state ----
@@ -199,8 +199,8 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Reports whether a lane of w knows that warp u of its CTA arrived in epoch
-// clk.
+// Reports whether a lane of w knows that warp u of its CTA arrived in epoch clk
+// of u.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {
@@ -362,8 +362,8 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   f->gone.landed = landed;
 }
 
-// A CTA runs if w synchronised with one of its threads, directly or through
-// others, or acquired what it released.
+// A CTA is known to run if w synchronised with one of its threads, directly or
+// through others, or acquired what such a thread released.
 bool simcluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
@@ -392,7 +392,7 @@ void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
   r->src = i->src;
 }
 
-// Reports whether a thread of that CTA knows of the access by actor u.
+// Reports whether a thread of that CTA knows of the access that warp u made.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
@@ -417,8 +417,9 @@ static void tell_left(SimCluster *c, int rank, int id) {
   f->barrier.others = b->expected;
 }
 
-// Reports, after all warps exited, arrivals without a wait, and CTAs that may
-// have exited before others used their memory.
+// Reports, after all warps exited, two faults: arrivals at the cluster barrier
+// without a wait, and CTAs that may have exited before others used their
+// memory.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->ncta; k++)
@@ -455,8 +456,9 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
 }
 
-// Reports whether w executes setmaxnreg with the other warps of its warpgroup:
-// the same instruction, after all of them executed the previous one.
+// Reports whether w executes setmaxnreg together with the other warps of its
+// warpgroup. They must execute the same instruction, and only after all of them
+// executed the previous one.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->allot.n++;
@@ -520,7 +522,8 @@ static void check_allotments(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have polled for a phase in vain for long.
+// Reports whether all runnable warps have polled an mbarrier's phase in vain
+// for a long time.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->vain < MANY) return false;
@@ -539,7 +542,8 @@ static SimWarp *pick(SimCluster *c) {
   return n ? can[base_random(&c->rng) % n] : NULL;
 }
 
-// Appends what the warps printed, warp by warp, independent of the schedule.
+// Appends the output of printf of all warps, in the order of warps. The order
+// does not depend on the schedule.
 static void print_all(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     const SimText *t = &c->warp[k].text;
@@ -573,7 +577,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // never so far
+  c->asleep = UINT64_MAX;  // it has not waited for other clusters yet
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
@@ -582,8 +586,8 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
 }
 
-// Reports whether all runnable warps poll memory in vain. *others: other
-// clusters may change it.
+// Reports whether all runnable warps poll memory in vain. Sets *others if other
+// clusters may still change that memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
@@ -615,7 +619,7 @@ void simcluster_tick(SimCluster *c) {
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
-  // polls before other clusters get a time slice
+  // failed polls after which other clusters get a time slice
   int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
   c->look = true;

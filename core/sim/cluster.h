@@ -13,25 +13,27 @@ bool simcluster_run(SimCluster *c);     // false: it waits for other clusters
 void simcluster_end(SimCluster *c);     // no warp can continue
 // Reports progress periodically, and stops a cluster whose run has ended.
 void simcluster_tick(SimCluster *c);
-// Cluster barrier; simcluster_wait returns false if w must wait (SW_CLUSTER).
+// simcluster_meet arrives at the cluster barrier. simcluster_wait waits there,
+// and returns false if w must wait (SW_CLUSTER).
 void simcluster_meet(SimWarp *w, const SimIns *i);
 bool simcluster_wait(SimWarp *w, const SimIns *i);
 uint32_t simcluster_missing(const SimWarp *w);  // lanes that have not arrived
-// Some or all lanes of w exited the kernel.
+// Called after lanes of a warp exited the kernel.
 void simcluster_left(SimCluster *c);
 // Lane l accesses shared memory of that CTA. keep: the CTA must know of the
-// access before it exits.
+// Records that lane l accesses shared memory of CTA `rank`. keep: that CTA must
+// know of the access before it exits.
 void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
                       bool keep);
-// Reports whether lane l knows that a thread of that CTA has started.
+// Reports whether lane l knows that a thread of CTA `rank` has started.
 bool simcluster_runs(SimWarp *w, int l, int rank);
-// setmaxnreg; returns false if w must wait (SW_REGISTERS).
+// Executes setmaxnreg. Returns false if w must wait (SW_REGISTERS).
 bool simcluster_registers(SimWarp *w, const SimIns *i);
 // Returns the grid position of CTA `number`, counted cluster by cluster.
 void simcluster_place(const SimProg *p, uint64_t number, int32_t id[3]);
 void simcluster_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// Reports a fault of barrier `id`; n and others as in report.h.
+// Reports misuse `how` of barrier `id`. n and others: as in report.h.
 void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 

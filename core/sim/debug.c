@@ -11,10 +11,11 @@
 #include "sim/wgmma.h"
 
 // The last known state of a watched element. clk and src identify its last
-// write, so that a store of the same value is noticed.
+// write, so that a store of an equal value is also noticed.
 typedef struct SimKept {
   SimThere there;
-  uint64_t bits, cluster;  // first CTA of the cluster whose shadow was read
+  uint64_t bits, cluster;  // value; first CTA of the cluster whose shadow was
+                           // read
   uint32_t clk, src;
   uint16_t warp;
   bool known;
@@ -81,7 +82,7 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// Returns the byte of the cluster's shared memory that holds element e.
+// Returns the offset in the cluster's shared memory of the byte with element e.
 static uint32_t shared_at(SimWarp *w, const SimMem *m, int64_t e, int lane) {
   uint32_t home = w->home;
   if (m->rank)
@@ -121,7 +122,7 @@ SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t e, int k,
   return m->space == SP_SMEM ? shared(w, m, e, lane, out) : global(m, e, out);
 }
 
-// Returns the granule of an element; NULL: it has none.
+// Returns the granule of an element; NULL: the element has none.
 static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
                               int lane) {
   const SimMem *m = mem_of(d, mem);
@@ -143,7 +144,7 @@ SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
-  a.warp = -1;             // an agent
+  a.warp = -1;             // the writer is an agent
   a.op = q->warp >= p->nactor ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];
@@ -264,7 +265,7 @@ static bool changed(SimDebug *d, int k) {
   return other;
 }
 
-// Takes the current state of newly watched elements.
+// Records the current state of elements that are watched since this stop.
 static bool keep_elements(SimDebug *d) {
   if (d->nkept == d->nchange) return true;
   base_free(d->kept);
@@ -280,8 +281,8 @@ static void ask(SimDebug *d, SimWhy why, int which) {
   if (!d->stop(d)) d->over = true;
 }
 
-// Returns the change of element k: its last writer, or the previous
-// instruction.
+// Returns the step that changed element k: its last writer if known, otherwise
+// the previous instruction.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
   if (simdebug_warp(d, d->before.cta, 0) < 0) return d->before;

@@ -1,10 +1,11 @@
-// The debugger's interface to a run. It is called before every instruction,
-// stops under given conditions, and reads the state at a stop.
+// The debugger's interface to a run. The simulator calls it before every
+// instruction. It stops the run under given conditions, and reads the state at
+// a stop.
 //
 // The instructions of a run are numbered from 1 on, in the order in which the
-// simulator executes them; clusters run on one host thread. The same seed
-// reproduces the same steps, so that stepping back is a new run to an earlier
-// step.
+// simulator executes them; clusters run on one host thread. A run with the same
+// seed has the same steps. Therefore a debugger steps back by a new run to an
+// earlier step.
 #ifndef CUTE_SIMDEBUG_H
 #define CUTE_SIMDEBUG_H
 
@@ -13,13 +14,13 @@
 // A breakpoint: a line, for all warps or for one.
 typedef struct SimPoint {
   int64_t cta;             // CTA, counted cluster by cluster; -1: any
-  int warp;                // of its CTA; -1: any
+  int warp;                // warp number in its CTA; -1: any
   const char *file;        // chunk name as in Fn.src
-  uint32_t line;           // 0: any
-  bool every;              // stop at each instruction, not only at the line's
-                           // first
+  uint32_t line;           // line number; 0: any
+  bool every;              // stop at each instruction of the line, not only at
+                           // its first
 } SimPoint;
-// A watchpoint: an element of a memory object changes.
+// A watchpoint: the run stops when an element of a memory object changes.
 typedef struct SimElement {
   Ref mem;
   int64_t element;
@@ -27,28 +28,29 @@ typedef struct SimElement {
   int warp, lane;          // owner of the registers
 } SimElement;
 
-// STEP: `until` is reached; CHANGE: the element changed, or was stored again;
-// END: a fault was found at the end of a cluster.
+// Why a run stops. STEP: `until` is reached. CHANGE: the element changed, or
+// the same value was stored to it. END: a fault was found at the end of a
+// cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;
 
-// An instruction of a warp.
+// An instruction that a warp executed.
 typedef struct SimAt {
-  uint64_t step;           // 0: none
+  uint64_t step;           // step number; 0: none
   int64_t cta;
   int32_t block[3];
-  int warp;                // of its CTA
+  int warp;                // warp number in its CTA
   uint32_t lanes, src;
-  Ref ref;                 // instruction of the IR
+  Ref ref;                 // the instruction in the IR
   const char *op;
 } SimAt;
 
 typedef struct SimDebug SimDebug;
 struct SimDebug {
-  // Conditions, set before the run and at every stop. recall: conditions are
-  // recorded in `met` and do not stop the run.
-  uint64_t until;          // stops before this step at the latest
+  // Conditions, which are set before the run and at every stop. recall:
+  // conditions that hold are recorded in `met` and do not stop the run.
+  uint64_t until;          // latest step before which the run stops
   bool recall, faults;
   const SimPoint *point;
   int npoint;
@@ -59,9 +61,10 @@ struct SimDebug {
   // The current stop.
   uint64_t step;
   SimWhy why;
-  int which;               // index of the point or element
-  SimAt met;               // last condition met; for a change, its writer
-  bool over;               // the run was ended
+  int which;               // index of the breakpoint or watchpoint
+  SimAt met;               // instruction that met a condition last; for a
+                           // change, the writer
+  bool over;               // the caller ended the run
   // Private to debug.c.
   struct SimCluster *c;
   struct SimWarp *w;
@@ -80,7 +83,7 @@ void simdebug_free(SimDebug *d);
 // ---- called at a stop ----
 SimAt simdebug_at(const SimDebug *d);
 const char *simdebug_fault(const SimDebug *d);  // base_realloc'd; NULL: none
-int simdebug_warps(const SimDebug *d);  // of the cluster
+int simdebug_warps(const SimDebug *d);  // number of warps in the cluster
 // Returns the warp with that number in its CTA; -1: not in this cluster.
 int simdebug_warp(const SimDebug *d, int64_t cta, int warp);
 
@@ -90,19 +93,22 @@ typedef struct SimWarpAt {
   int64_t cta;
   int warp;
   const char *state;
-  uint32_t src, active;    // src: next instruction, or where it waits
+  uint32_t src, active;    // src: next instruction, or the one at which it
+                           // waits
   Ref ref;
-  int bar, mbar;           // number, or -1
+  int bar, mbar;           // number of the barrier or mbarrier at which it
+                           // waits, or -1
   uint64_t count;          // instructions executed
-  int copies, agents;      // in flight: cp.async instructions; other agents
+  int copies, agents;      // cp.async instructions in flight; other
+                           // asynchronous operations in flight
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 
 // Barriers of warp k's CTA that are in use, and mbarriers.
 typedef struct SimBarAt {
   int64_t cta;
-  int32_t mem;             // mbarrier: its object; -1: a barrier
-  int64_t element;         // mbarrier: its element; barrier: its number
+  int32_t mem;             // the mbarrier's object; -1: a barrier
+  int64_t element;         // the mbarrier's element, or the barrier's number
   int64_t phase, arrived, expected, bytes;
 } SimBarAt;
 int simdebug_bars(const SimDebug *d, SimBarAt *out, int max);
@@ -112,10 +118,11 @@ typedef enum SimThere {
 } SimThere;
 // Reads a value of the IR in a lane of warp k of the cluster.
 bool simdebug_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
-// Reads an element of a memory object as that lane accesses it.
+// Reads an element of a memory object as a lane of warp k would access it.
 SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
-// Returns the last writer in this cluster; step 0: none, or unknown.
+// Returns the last writer of an element in this cluster. Its step is 0 if there
+// is none, or if it is unknown.
 SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 

@@ -22,20 +22,22 @@ typedef struct Prog {
   const Launch *l;
   const Fn *fn;
   SimProg *p;
-  bool *uni;         // uniform in a warp
-  bool *bad;         // VAR or region: found to be divergent
+  bool *uni;         // value is uniform in a warp
+  bool *bad;         // VAR or region was found to be divergent
   bool *need;        // some instruction reads it
-  bool *spread;      // ... in all lanes
+  bool *spread;      // some instruction reads it in all lanes
   uint32_t *slot;
-  uint32_t *token;   // slot of the token of a try or wait (token.h)
+  uint32_t *token;   // slot of the token that links a try_wait and its wait
+                     // (token.h)
   uint32_t *home;    // VAR: number of divergent regions around it
-  uint32_t *head;    // stack of open regions: index of SimIns
+  uint32_t *head;    // stack of open regions: index of the SimIns that opens
+                     // each
   uint32_t nhead;
   uint32_t top;      // bytes of slots assigned so far
   uint32_t full;     // slot of a full lane mask, if there are patches
-  Ref end;           // instructions from here on compute patches' operands
+  Ref end;           // instructions from here on compute operands of patches
   int gran;
-  const SimMmaIns *mma;  // the last one decoded
+  const SimMmaIns *mma;  // last MMA decoded
 } Prog;
 
 SimClass sim_class(DType t) {
@@ -87,7 +89,8 @@ static bool sreg_uniform(Prog *g, SReg s) {
 }
 
 // Reports whether r is uniform. An instruction that depends only on its
-// operands is uniform if they are; a region, if its bounds are; no others are.
+// operands is uniform if they are, and a region is uniform if its bounds are.
+// Nothing else is uniform.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -101,7 +104,8 @@ static bool find_uniform(Prog *g, Ref r) {
   return true;
 }
 
-// Marks a VAR or a region as divergent; true: it was not marked before.
+// Marks a VAR or a region as divergent. Returns true if it was not marked
+// before.
 static bool spoil(Prog *g, Ref r) {
   bool news = !g->bad[r];
   g->bad[r] = true;
@@ -116,10 +120,11 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
   return !one;
 }
 
-// Makes one pass over the regions; true: a divergent one was found.
+// Makes one pass over the regions. Returns true if it found a divergent one.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  uint32_t n = 0, div = 0;  // open regions; divergent ones of them
+  uint32_t n = 0, div = 0;  // number of open regions; number of divergent ones
+                            // among them
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -132,7 +137,8 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      if (g->bad[r]) g->uni[r] = false;  // some lanes leave it, others stay
+      if (g->bad[r]) g->uni[r] = false;  // some lanes leave the region while
+                                         // others stay
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
       open[n++] = r;
@@ -155,12 +161,12 @@ static void want(Prog *g, Ref r, bool lanes) {
   if (lanes) g->spread[r] = true;
 }
 
-// Reports whether number and thread count of a barrier are uniform.
+// Reports whether the number and the thread count of a barrier are uniform.
 static bool bar_uniform(Prog *g, const Ins *i) {
   return (!i->a[0] || g->uni[i->a[0]]) && (!i->a[1] || g->uni[i->a[1]]);
 }
 
-// Reports whether r reads its operands in all lanes.
+// Reports whether instruction r reads its operands in all lanes.
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
@@ -182,7 +188,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // have storage of their own
+        break;  // these values have storage of their own
     }
 }
 
@@ -215,7 +221,8 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
-// Assigns storage for n elements of `size` bytes per lane (0: a bit per lane).
+// Assigns storage for n elements of `size` bytes per lane. Size 0: one bit per
+// lane.
 static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
@@ -271,7 +278,8 @@ static void place_tokens(Prog *g) {
   }
 }
 
-// Returns the unit of each register object: the narrowest element of its names.
+// Finds the unit of each register object, which is the narrowest element of all
+// names of the object.
 static int *find_units(Prog *g) {
   int *unit = NEW(g->cx, int, g->fn->mem.n + 1);
   for (size_t k = 0; k < g->fn->mem.n; k++)
@@ -297,7 +305,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    s->count = m->count * s->own / unit;  // units
+    s->count = m->count * s->own / unit;  // converted to units
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
       s->def = g->p->mem[m->ref]->def;
@@ -338,7 +346,7 @@ static void place_all_mem(Prog *g) {
   }
 }
 
-// Returns the object as the CTA of that rank owns it.
+// Returns a copy of memory object m, owned by the CTA of that rank.
 static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;
@@ -346,8 +354,8 @@ static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   return m;
 }
 
-// Sets the slot of the owner's rank of objects in other CTAs, and the slot of
-// the address of objects at raw addresses.
+// Sets two slots of memory objects: the rank of the owner for objects in other
+// CTAs, and the address for objects at raw addresses.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -367,7 +375,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records a shared-memory access of `bytes` bytes: granules are no wider.
+// Records an access of `bytes` bytes to memory. No granule may be wider than an
+// access.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -458,7 +467,7 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
-  d->wide = phase && ir_type(g->fn, phase) == DT_U64;  // a token
+  d->wide = phase && ir_type(g->fn, phase) == DT_U64;  // the operand is a token
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
@@ -471,7 +480,7 @@ static int box_unit(const TensorMap *m, int bits) {
   return unit;
 }
 
-// Reads the operands in the order of ops.h.
+// Reads the operands of a bulk copy in the order of ops.h.
 static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   int n = operands_all(g->fn, i, o), k = 0;
@@ -618,7 +627,8 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
-// Returns Ins.imm; for CUDA functions that are a single instruction, that one.
+// Returns Ins.imm. For a CUDA function that is a single instruction, returns
+// that instruction's imm.
 static int64_t what_of(const Ins *i) {
   if (i->op == OP_MATH && i->type == DT_F32) {
     if (i->imm == MF_EXP2) return MF_EX2APPROX;
@@ -683,12 +693,12 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // only values, Ins.imm and flags
+      break;  // uses only values, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
-      break;  // not instructions of a program
+      break;  // never occurs in a program
   }
 }
 
@@ -732,8 +742,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns SimIns.x of each patch that inserts operations on mbarriers or tensor
-// maps.
+// Returns, for each patch, the SimIns.x of the operations on mbarriers or
+// tensor maps that it inserts.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
@@ -741,7 +751,7 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      Ins i = *ir_get(g->fn, e->mem);  // its first operands are the map
+      Ins i = *ir_get(g->fn, e->mem);  // the first operands of *i are the map
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;
@@ -792,24 +802,24 @@ static void decode_all(Prog *g) {
   while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
   p->nins += simedit_before(g->l, g->end, g->end, g->full, put,
                             &p->ins[p->nins]);
-  // The end of the program.
+  // Appends the instruction that ends the program.
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Returns the registers per thread of a kernel that uses setmaxnreg: as many as
-// fit. Warps are distributed over the quarters of an SM; registers are
-// allocated in units of 8 per thread.
+// Returns the initial registers per thread of a kernel that uses setmaxnreg,
+// which is the largest number that fits. Warps are distributed over the
+// quarters of an SM. Registers are allocated in units of 8 per thread.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
   return n > 256 ? 256 : n & ~7;
 }
 
-// Counts the actors. mbarriers: elements of objects that are initialised as
-// one.
+// Counts the actors of a cluster. Its mbarriers are the elements of all objects
+// that some instruction initialises as an mbarrier.
 static void count_actors(SimProg *p, const Launch *l) {
-  enum { MOST = 128 };  // per CTA
+  enum { MOST = 128 };  // maximum number per CTA
   const Fn *fn = l->fn;
   int64_t n = 0, agents = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -827,8 +837,8 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nactor += p->nturn + p->nmbar;
 }
 
-// Reports whether the results of a cluster may depend on the progress of
-// others.
+// Reports whether the results of a cluster may depend on the progress of other
+// clusters.
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
   if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);

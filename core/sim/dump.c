@@ -4,8 +4,8 @@
 
 #include "sim/inside.h"
 
-// Prints the slot of its value (u: uniform), and where execution continues when
-// its lanes are done.
+// Prints the slot of an instruction's value (u: the value is uniform), and the
+// target of its jump.
 static void put_ins(Ctx *cx, const SimProg *p, uint32_t pc, Dump *d,
                     Buf *out) {
   const SimIns *i = &p->ins[pc];

@@ -1,32 +1,34 @@
-// Patches to a program, for `cutelua check` (edit.c): without an instruction,
-// with another one in its place, with one more, or with another operand.
+// Patches to a program, for `cutelua check` (edit.c). A patch removes or
+// replaces an instruction, inserts one before it, or replaces an operand.
 #ifndef CUTE_SIMEDIT_H
 #define CUTE_SIMEDIT_H
 
 #include "ir/ir.h"
 
 typedef enum SimHow {
-  EDIT_DROP,     // removed
-  EDIT_AS,       // replaced: op, imm, flags, count
-  EDIT_BEFORE,   // inserted before it: op, imm, flags and count
-  EDIT_SEM,      // other HINT_SEM, HINT_SCOPE: sem, scope; 0: unchanged
-  EDIT_VALUE     // operand number `operand` is replaced: from, step
+  EDIT_DROP,     // the instruction is removed
+  EDIT_AS,       // it is replaced: op, imm, flags, count describe the new one
+  EDIT_BEFORE,   // another is inserted before it: op, imm, flags and count
+  EDIT_SEM,      // its HINT_SEM or HINT_SCOPE changes: sem, scope; 0: unchanged
+  EDIT_VALUE     // its operand number `operand` is replaced: from, step
 } SimHow;
 
-// The initial value of a replaced operand, in its type.
+// Where the computation of a replaced operand starts. The value is converted to
+// the operand's type.
 typedef enum SimFrom {
   FROM_SELF,     // the original value
-  FROM_NUMBER,   // imm
+  FROM_NUMBER,   // the constant imm
   FROM_RANK,     // the block's rank in its cluster
   FROM_LANE,     // the lane number
   FROM_WARP,     // the warp number
-  FROM_REF       // mem: another value or object defined there
+  FROM_REF       // mem: another value, or an object, defined at that
+                 // instruction
 } SimFrom;
 
-// One step of the computation: x becomes `x op y`, or (flip) `y op x`. y is the
-// value `with`, or imm.
+// One step of the computation of an operand: x becomes `x op y`, or `y op x` if
+// flip is set. y is the value `with`, or imm.
 typedef struct SimCalc {
-  uint8_t op;    // Op on two integers
+  uint8_t op;    // Op with two integer operands
   bool flip;
   Ref with;
   int64_t imm;
@@ -46,14 +48,14 @@ typedef struct SimEdit {
                  //   MBARTX by one lane, expecting imm bytes; MBARCPASYNC.
                  //   AS: MBARWAIT
                  // MAPACQUIRE: the map in memory that a TMAPAT names
-  uint8_t sem, scope;  // scope: also of MBARWAIT
+  uint8_t sem, scope;  // scope: also that of a MBARWAIT
   uint16_t flags;
-  uint32_t count;  // BAR: threads; 0: all
+  uint32_t count;  // thread count of a BAR; 0: all threads
   Ref mem;
   int64_t imm, base;
   uint8_t operand, from, nstep;  // VALUE; from: SimFrom
   SimCalc step[EDIT_STEPS];
-  Ref first, last;  // VALUE: instructions that compute it, appended by
+  Ref first, last;  // VALUE: instructions that compute the operand, appended by
                     // simedit_launch
 } SimEdit;
 
@@ -63,9 +65,9 @@ struct SimIns;
 // if there are none. Instructions that compute operands follow the last
 // instruction of l's function.
 const struct Launch *simedit_launch(Ctx *cx, const struct Launch *l);
-// Decodes the insertions before instruction r to out (room for l->nedit);
-// returns their number. end: number of original instructions; full: slot of a
-// full lane mask; x: SimIns.x of each patch's instruction.
+// Decodes the insertions before instruction r to out, which has room for
+// l->nedit; returns their number. end: number of original instructions. full:
+// slot of a full lane mask. x: SimIns.x of each patch's instruction.
 uint32_t simedit_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                         const void *const *x, struct SimIns *out);
 // Patches decoded instruction d.

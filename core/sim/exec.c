@@ -93,7 +93,7 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    if (m->size > 8)  // constants only: the upper half is zero
+    if (m->size > 8)  // the value is a constant, whose upper half is zero
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
     for (int l = 0; l < LANES; l++)
@@ -102,8 +102,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns unit 0 of the register that lane l selects by index `which`; reports
-// a fault and returns -1 if the index is out of range.
+// Returns unit 0 of the register that lane l selects by index `which`. Returns
+// -1, and reports a fault, if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -124,7 +124,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  int64_t first = 0;  // undefined unit of the first such lane
+  int64_t first = 0;  // undefined unit of the first lane that has one
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
     uint64_t u = 0;
@@ -172,7 +172,8 @@ static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
   }
 }
 
-// Copies `bytes` of packed units, from the first on, of each lane to buf.
+// Copies `bytes` bytes of packed units of each lane to buf, beginning with the
+// first unit.
 static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
                    uint32_t mask, int bytes, SimLaneBuf buf) {
   const SimMem *m = s->mem;
@@ -372,8 +373,8 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// Moves a warp without active lanes on: past regions that are empty now, or to
-// the other half of a branch.
+// Moves a warp without active lanes to the next instruction with active lanes:
+// skips regions that no lane enters, and enters the other half of a branch.
 void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
@@ -381,7 +382,8 @@ void simexec_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      if (f->other) return;  // its ELSE or END is next
+      if (f->other) return;  // the other half, or the end, of the branch is
+                             // next
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;
     }
@@ -467,8 +469,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Returns the instructions that the cluster executed since memory last changed,
-// sampled every OFTEN instructions; 0: memory changed.
+// Returns the number of instructions that the cluster executed since memory
+// last changed, sampled every OFTEN instructions; 0: memory changed.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->since < OFTEN) return 0;
@@ -517,7 +519,7 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints one conversion, n characters at spec, which fits the type.
+// Prints one conversion of n characters at spec. The conversion fits the type.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
@@ -583,14 +585,14 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simcluster_left(w->cluster);
 }
 
-// The active lanes know from now on that the preceding launch is complete.
+// Records that the active lanes know that the preceding launch is complete.
 static void wait_before(SimWarp *w) {
   int actor = w->cluster->prog->before;
   if (actor) simorder_learn(w, w->active, actor, 1);
 }
 
-// Allows the next launch to start. The CTA is early unless these lanes know
-// that the preceding launch is complete.
+// Allows the next launch to start. Marks the CTA as early unless these lanes
+// know that the preceding launch is complete.
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
@@ -598,8 +600,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Repeats an instruction that could not be done when the warp runs next; false:
-// the warp must wait.
+// Makes the warp repeat an instruction that could not be executed, when it runs
+// next. Returns false if the warp must wait.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -628,8 +630,8 @@ static void atomic(SimWarp *w, const SimIns *i) {
 
 static bool step(SimWarp *w, const SimIns *i);
 
-// Executes an instruction once for each memory object that the lanes' addresses
-// are in, and combines the values that they load.
+// Executes an instruction once for each memory object that contains addresses
+// of its lanes, and combines the values that they load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -654,7 +656,7 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
   return go;
 }
 
-// Executes one instruction; false: another warp may run now.
+// Executes one instruction. Returns false if another warp may run now.
 static bool step(SimWarp *w, const SimIns *i) {
   if (i->who > WHO_MASK && !all_here(w, i)) return true;
   switch ((Op)i->op) {
@@ -729,7 +731,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
-      return true;  // not instructions of a program
+      return true;  // never occurs in a program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -748,13 +750,15 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  if (op == OP_MBARTRY) return !i->jump;  // the wait that follows is one
+  if (op == OP_MBARTRY) return !i->jump;  // the wait that follows is a
+                                          // scheduling step
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
          op == OP_MBARTOKEN ||
          op == OP_MBARWAIT || op == OP_MBARCPASYNC;
 }
 
-// Executes i; w->pc is already behind it. false: another warp may run now.
+// Executes i, when w->pc already points to the next instruction. Returns false
+// if another warp may run now.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
@@ -777,7 +781,8 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// watched: a debugger or an event log is attached.
+// Runs w until it must wait, yields or ends. watched: a debugger or an event
+// log is attached.
 static inline void run(SimWarp *w, bool watched) {
   enum { SLICE = 1 << 16,  // instructions until other warps run
          PATIENCE = 64 };  // failed polls until other lanes run

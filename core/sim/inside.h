@@ -42,7 +42,7 @@
 
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
-void simalu_lanes(const SimIns *i, char *v);  // all 32
+void simalu_lanes(const SimIns *i, char *v);  // all 32 lanes
 
 // ---- mem.c ----
 struct SimMatrix;
@@ -55,34 +55,37 @@ uint32_t simmem_check(struct Access *x, uint32_t mask);
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
-// Loads `bytes` of each lane in mask at off (elements of mem) into buf. Returns
-// the lanes that got data. Faults are reported, statistics counted.
+// Loads `bytes` bytes of each lane in mask into buf. off: offsets in elements
+// of mem. Returns the lanes that got data. Reports faults, and counts
+// statistics.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
                      SimLaneBuf buf);
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
                   uint32_t mask, const int64_t *off, int bytes,
                   SimLaneBuf buf);
-// The same for elements narrower than a byte, in the low bits of a word per
-// lane.
+// Load and store elements narrower than a byte. Each lane's element is in the
+// low bits of a word.
 void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out);
 void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// The bits that the active lanes of a load or an atomic find in memory, and the
-// granules that a lane accesses, by their keys in simcauses_access.
+// What a load or an atomic would access: the bits that its active lanes find in
+// memory, and the granules that a lane accesses, by their keys in
+// simcauses_access.
 typedef struct SimAsk {
-  uint64_t found[LANES], key;  // granules: n keys from `key` on
+  uint64_t found[LANES], key;  // granules have n keys, from `key` on
   int n, size;             // bytes of a granule
   bool one;                // all lanes access the same granules
 } SimAsk;
-// Looks without executing i; false: i is another operation, or out of bounds.
+// Finds what i would access, without executing it. Returns false if i is
+// another operation, or is out of bounds.
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
-// Reports whether i leaves memory unchanged if its lanes find those bits.
+// Reports whether i leaves memory unchanged if its lanes find these bits there.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
-// ldmatrix and stmatrix: rows of 16 bytes, one per lane.
+// Executes ldmatrix or stmatrix: moves rows of 16 bytes, one per lane.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
@@ -91,49 +94,50 @@ void simmem_commit(SimWarp *w);
 bool simmem_open(const SimWarp *w, uint32_t g);
 // Finds the lane and group of a committed cp.async to g; false: there is none.
 bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group);
-// Completes what the lanes of mask copied in the first `upto` instructions. The
-// bytes become visible as a write of `actor` in `epoch`.
+// Completes the copies of the lanes of mask in the cp.asyncs numbered below
+// `upto`. The bytes become visible as a write of `actor` in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
-void simmem_reset(SimCluster *c);       // for the next cluster
+void simmem_reset(SimCluster *c);       // prepares for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 
 // ---- send.c ----
 void simsend_run(SimWarp *w, const SimIns *i);
 
 // ---- order.c ----
-// Joins the past of all lanes of mask: what any of them did happens before all
-// of them.
+// Orders all lanes of mask: what any of them did happens before all of them.
 void simorder_meet(SimWarp *w, uint32_t mask);
-// simorder_give releases the past of the lanes of mask, and their own accesses,
-// into `to`. simorder_take acquires it.
+// simorder_give releases everything that happens before the lanes of mask, and
+// their own accesses, into `to`. simorder_take acquires it.
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
-// Reports whether `past` contains that epoch of an actor that is not a warp.
+// Reports whether `past` covers that epoch of an actor that is not a warp.
 bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
                     uint32_t clk);
-// simorder_give_agents: the asynchronous agents' part of simorder_give, without
-// what they wrote for threads. simorder_give_turns: of that, the turn actors
-// (mbar.h). simorder_give_fenced: what the lanes fenced for the cluster.
-// simorder_learn: the lanes of mask acquire what an actor that is not a warp
-// did up to that epoch.
+// These release a part of what simorder_give releases. simorder_give_agents
+// releases epochs of asynchronous agents, without what they wrote for threads.
+// simorder_give_turns releases only the turn actors among them (mbar.h).
+// simorder_give_fenced releases what the lanes fenced for the cluster.
+// simorder_learn makes the lanes of mask acquire what an actor that is not a
+// warp did up to that epoch.
 void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
+void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 // Reports whether accesses of `lanes` of actor u in epoch clk happen before
 // lane l.
-void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Lane l performs an ordered read, or write, of granule g (NO_GRANULE: memory
-// that is never written). keep: the write replaces a value that its thread
-// released, or read.
+// Records that lane l performs an ordered read, or write, of granule g.
+// NO_GRANULE: memory that is never written. keep: the write replaces a value
+// that its thread released, or read.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
-// simorder_view: everything that happens before lane l. simorder_released: what
-// a strong write of lane l releases. Both start with an epoch for each thread
-// of the cluster, warp by warp; NULL: nothing, or out of memory.
+// simorder_view returns everything that happens before lane l.
+// simorder_released returns what a strong write of lane l releases. Both start
+// with an epoch for each thread of the cluster, warp by warp. NULL: there is
+// nothing, or memory is exhausted.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);

@@ -77,7 +77,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// Called for one group of lanes, w->active.
+// Executes the operation for one group of lanes, w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -117,8 +117,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Elects a lane. PTX does not say which one: a lane in the middle is chosen, or
-// the lowest one where the immediate asks for it.
+// Elects a lane. PTX does not specify which one. Chooses a lane in the middle,
+// or the lowest one if the immediate asks for it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -165,8 +165,8 @@ static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   return from <= most ? from : l;
 }
 
-// Executes a shuffle; lanes of the mask that are missing, and lanes outside it,
-// are already reported.
+// Executes a shuffle. Lanes of the mask that are missing, and lanes outside the
+// mask, are already reported.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t out[LANES];
   uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;

@@ -7,16 +7,16 @@
   SL(NONE, "") \
   SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
   SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
-  SL(PENDING, "pending")   /* the wait left its group pending */ \
+  SL(PENDING, "pending")   /* the wait left the access's group pending */ \
   SL(ISSUER, "issuer")     /* the waiting thread started no group */ \
-  SL(READ, "read")         /* the wait covers its reads only */ \
-  SL(PARITY, "parity")     /* the wait passed on another phase */ \
-  SL(BYTES, "bytes")       /* its phase expects other bytes */ \
-  SL(TURN, "turn")         /* refilled before others have read */ \
-  SL(ROLES, "roles")       /* it is between warp roles */ \
+  SL(READ, "read")         /* the wait covers reads only, not writes */ \
+  SL(PARITY, "parity")     /* the wait passed in another phase */ \
+  SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
+  SL(TURN, "turn")         /* refilled before other threads read */ \
+  SL(ROLES, "roles")       /* the race is between warp roles */ \
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \
-  SL(NOBODY, "nobody")     /* no remaining thread arrives there */
+  SL(NOBODY, "nobody")     /* no remaining thread can arrive */
 typedef enum SimLack {
 #define SL(id, name) LACK_##id,
   SIM_LACKS(SL)

@@ -16,7 +16,7 @@ struct SimPart {
   SimState state;
   int mbar;
   bool polling, tainted, wraps;
-  bool waits;              // at a collective operation, for other lanes
+  bool waits;              // waits at a collective operation for other lanes
   SimFrame *frame;
   char *v;
   SimTaint *taint;
@@ -147,7 +147,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  w->state = SW_RUN;  // it tries again
+  w->state = SW_RUN;  // the part repeats its instruction
   append(w, t);
   return true;
 }
@@ -163,7 +163,8 @@ static uint32_t parts(const SimWarp *w) {
   return n;
 }
 
-// Makes a part that polls memory, which others may change, the running one.
+// Makes another part the running one: one that polls memory, which others may
+// change.
 static void show(SimWarp *w) {
   for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
     if (t->state != SW_RUN || t->waits) continue;
@@ -278,7 +279,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  if (!t) return true;  // they never arrive, which is a fault
+  if (!t) return true;  // the lanes never arrive, which is a fault
   w->pc--;
   remove_part(w, t);
   swap(w, t);

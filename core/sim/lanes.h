@@ -4,15 +4,17 @@
 
 #include "sim/inside.h"
 
-// Runs other lanes of w after the running ones have polled in vain for long.
+// Switches to other lanes of w after the running ones have polled in vain for a
+// long time.
 void simlanes_turn(SimWarp *w);
-// Called at i, a collective operation, with w->pc behind it. Returns false if
-// lanes are missing; they run now.
+// Checks, before collective operation i, that its lanes are there; w->pc is
+// already behind i. Returns false if lanes are missing. Those lanes run next.
 bool simlanes_together(SimWarp *w, const SimIns *i);
-// Called when the running lanes have ended. Returns true if other lanes of the
-// warp have not; they run now.
+// Handles the end of the running lanes. Returns true if other lanes of the warp
+// have not ended. Those lanes run next.
 bool simlanes_ended(SimWarp *w);
-// Called when no warp can run. Returns true if other lanes of a warp may.
+// Looks, when no warp can run, for other lanes of a warp that can. Returns true
+// if there are some.
 bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
 

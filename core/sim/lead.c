@@ -1,8 +1,8 @@
 // Root causes. One missing barrier or wait shows in many places: as races in
 // both directions, on all tensors that it protects, as reads of elements that
 // have not arrived, and as deadlocks. Memory faults that share a line or a
-// tensor, and the stops that they cause, form one group; the root cause is
-// reported first.
+// tensor form one group, together with the deadlocks that they cause. In each
+// group, the root cause is reported first.
 #include "sim/lead.h"
 
 #include "sim/path.h"
@@ -16,8 +16,8 @@ static bool is_race(const SimFault *f, SimClash how) {
 
 // ---- faults covered by another ----
 
-// Reports whether f is the element that the out-of-range coordinate of a leads
-// to.
+// Reports whether coordinate fault a explains fault f: f is about the element
+// that a's out-of-range coordinate leads to.
 static bool names(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
          !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
@@ -29,8 +29,8 @@ static bool repeats(const SimFault *a, const SimFault *f) {
          a->r.mem == f->r.mem && a->race.how == f->race.how;
 }
 
-// Reports whether f is a race of lanes of a warp where a is a race of warps, on
-// the same two lines: one fault.
+// Reports whether f is a race of lanes of one warp, and a is a race of warps on
+// the same two lines. Then both are one fault.
 static bool covers(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
          a->r.mem == f->r.mem &&
@@ -38,7 +38,8 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Merges faults that became equal when races were put in program order.
+// Merges faults that became equal after the sides of races were put in program
+// order.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -68,7 +69,7 @@ static bool of_memory(const SimFault *f) {
          k == SIM_UNINIT || k == SIM_EXIT || k == SIM_START;
 }
 
-// Reports whether a fault stops threads.
+// Reports whether a fault keeps threads from continuing.
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
@@ -88,8 +89,8 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether a and b are the same fault on two tensors, between lines that
-// one barrier or wait could separate.
+// Reports whether a and b are the same fault on two tensors: one barrier or
+// wait could separate the lines of both.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -120,8 +121,8 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 
 // ---- conclusions from several faults ----
 
-// Returns a write after the read that f is: the refill comes later, or too
-// early.
+// Returns a race in which the line of f reads, and a later write overwrites
+// what it read. NULL: there is none.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -145,8 +146,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Reports whether line src reads f's tensor before its first write, by a fault
-// in front of f.
+// Reports whether line src reads f's tensor before its first write, according
+// to a fault before f in the list.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -190,8 +191,8 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-// Orders faults of equal place: an overwritten write follows from a read that
-// comes too early.
+// Orders two faults of equal place. A write that overwrites unread data follows
+// from a read that comes too early, so it is reported later.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }

@@ -5,7 +5,7 @@
 #include "sim/report.h"
 
 // Sorts n faults so that each cause precedes its likely consequences (r.leads).
-// Returns the number of faults left: faults covered by others are removed.
+// Removes faults that others explain, and returns the number of faults left.
 uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif

@@ -1,16 +1,17 @@
 // Unwritten outputs. An output is a tensor that was unwritten before the
 // launch, and that the kernel stores to and does not read: cute.empty promises
 // that all of it will be written. If a kernel has no visible effect at all,
-// every tensor that was unwritten before the launch counts, except those behind
-// tensor maps, which may be for loads. Parts of a tensor are arguments of their
-// own. cute.undefined_ok allows unwritten elements.
+// every tensor that was unwritten before the launch counts as an output, except
+// tensors behind tensor maps, which may be for loads. If an argument is a part
+// of a tensor, only that part counts. cute.undefined_ok allows unwritten
+// elements.
 //
-// An output that was written before may keep a part intentionally. It is
-// reported, as a note, only if the grid looks too small: all blocks store
-// adjacent tiles of one length, at least two in a mode, which form a box from
-// the first element on. A tensor that is read must have the output's whole
-// extent in that mode, and no argument and no extent of a read tensor may be
-// where the stores end.
+// A kernel may keep a part of an output that was written before. Such an output
+// is only reported, as a note, if the grid looks too small. Then all blocks
+// store adjacent tiles of one length, at least two in a mode, and the tiles
+// form a box that begins at the first element. In addition, a tensor that the
+// kernel reads must have the output's whole extent in that mode. No argument,
+// and no extent of a read tensor, may be equal to the end of the stores.
 #include "sim/bulk.h"
 #include "sim/left.h"
 #include "sim/members.h"
@@ -21,9 +22,9 @@ struct SimLeft {
   SimLeft *next;
   int32_t mem;             // index into Fn.mem
   const LaunchArg *arg;
-  int bits;                // of an element
+  int bits;                // bits per element
   SimMembers of;
-  bool moves;              // known only at the launch
+  bool moves;              // its footprint is only known at the launch
 };
 
 // Reports whether argument k's memory is read, or may stay undefined, through
@@ -44,7 +45,8 @@ static bool is_free(const SimProg *p, int32_t k) {
 static bool is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  for (size_t k = 0; k < fn->claim.n; k++)  // it checks values
+  for (size_t k = 0; k < fn->claim.n; k++)  // an assertion checks values, which
+                                            // is an effect
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
@@ -79,7 +81,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // Raw addresses may be in an output.
+  // a raw address may be in an output
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -146,15 +148,16 @@ int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
 
 // ---- grids that are too small ----
 
-// The stores to an output, mode by mode, from its first element on.
+// The region of an output that the kernel stores to, mode by mode, from the
+// first element on.
 typedef struct Stored {
   const SimArea *area;
   const LaunchArg *arg;
   int bits;
   SimMembers of;
   int64_t end[MEMBER_MODES];   // first coordinate without a store
-  int64_t each[MEMBER_MODES];  // length of a block's tile; 0: they differ, or
-                               // one block
+  int64_t each[MEMBER_MODES];  // length of a block's tile; 0: lengths differ,
+                               // or there is one block
 } Stored;
 
 static uint64_t writer(const Stored *s, int64_t element) {
@@ -197,15 +200,15 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
     SimMembers t = {0};
     if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
                : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // unknown
+      return true;  // the extents are unknown
     for (int j = 0; j < t.n; j++)
       if (t.extent[j] == n) return true;
   }
   return false;
 }
 
-// Reports whether every block stores inside the box up to `end`, all of which
-// is stored, and nothing outside is.
+// Reports whether the blocks store to all of the box up to `end`, and to
+// nothing outside it.
 static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
   uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
   uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);

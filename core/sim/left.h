@@ -7,10 +7,10 @@
 typedef struct SimLeft SimLeft;
 // Collects the outputs to check after the launch, before it starts.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
-// Returns the number of unwritten elements after the launch; reports them to
-// found unless NULL.
+// Returns the number of unwritten elements after the launch, and adds reports
+// to found unless it is NULL.
 int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
-// Finds a grid that is too small, as far as the stores show it.
+// Finds a grid that is too small, as far as its stores show that.
 SimShort simleft_short(Ctx *cx, const SimProg *p);
 
 #endif

@@ -1,13 +1,14 @@
-// Tensor maps that a kernel creates in memory: copied from an argument's map,
-// changed to describe another tensor, released to the TMA proxy, and acquired
-// by users. In a map, a tensor's address is its object number and a byte
-// offset.
+// Tensor maps that a kernel creates in memory. They are copied from an
+// argument's map, changed to describe another tensor, released to the TMA
+// proxy, and acquired by the threads that use them. The address of a tensor in
+// such a map consists of its object number and a byte offset.
 //
-// Copies read a map through a proxy of its own. A change by a thread is visible
-// to a copy after two fences: a release after all of its writes, and an acquire
-// of the map, by a thread of the copy's CTA, after the release and before the
-// copy. The writing thread and its instructions do not matter. Therefore writes
-// are recorded for memory that copies take maps from.
+// Copies read a map through a proxy of its own. A thread's change to a map is
+// visible to a copy after two fences: a release after all writes to the map,
+// and an acquire of the map. A thread of the copy's CTA must acquire the map
+// after the release and before the copy. Which threads and instructions write
+// the map does not matter. Therefore writes are recorded in all memory from
+// which copies take maps.
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/regs.h"
@@ -20,15 +21,16 @@
 enum { WHERE = 40 };       // bits of the byte offset in an address
 enum { BYTES = 128, KEPT = 8 };
 
-// Operation of lanes of a warp in an epoch; unit: its cluster, from 1 on.
+// An operation by lanes of a warp in an epoch. unit: the number of its cluster,
+// from 1 on.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-// The latest KEPT fences.
+// The latest KEPT release or acquire fences of a map.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
 typedef struct Note {      // writes to a map
-  uintptr_t at;            // of 128 bytes; 0: unused
-  uint32_t unit, src;      // last writer, and its line
+  uintptr_t at;            // address of the 128 bytes; 0: entry is unused
+  uint32_t unit, src;      // cluster of the last writer, and its line
   Deed word[TENSORMAP_WORDS];  // writer of each word; unit 0: none
-  Fences released, acquired;   // since the last write
+  Fences released, acquired;   // fences since the last write
 } Note;
 // Hash table of 2^k entries.
 typedef struct SimMaps { Note *note; uint32_t n, size; } SimMaps;
@@ -39,7 +41,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Loads the words at s of the lanes of mask; returns the lanes that got some.
+// Loads the words at operand s for the lanes of mask; returns the lanes that
+// got data.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
                      uint32_t mask, Words *words) {
   int64_t off[LANES];
@@ -103,7 +106,8 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the record for address p; NULL: none, unless it is created.
+// Returns the record for address p, or NULL if there is none and none is
+// created.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -205,7 +209,8 @@ void simmaps_release(SimWarp *w) {
   }
 }
 
-// Records an acquire; only maps in global memory are used by copies.
+// Records an acquire. Only maps in global memory are recorded, because copies
+// use no others.
 static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
   if (s->mem->space != SP_GMEM) return;

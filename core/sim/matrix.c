@@ -3,7 +3,7 @@
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-// Converts 32-bit words to units of registers, and back, in every lane.
+// Copy 32-bit words of every lane to units of registers, and back.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -105,7 +105,7 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns scratch for a tile of A, B or C, or (3) for raw elements of an
+// Returns scratch k for a tile: 0 to 2 for A, B and C, 3 for raw elements of an
 // operand.
 void *simmatrix_room(SimWarp *w, int k) {
   return (char *)w->cluster->tile + k * SIM_ROOM;
@@ -113,8 +113,8 @@ void *simmatrix_room(SimWarp *w, int k) {
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 
-// Copies one value of the lanes of a group to a tile, or back, for elements of
-// SIZE bytes.
+// Copies one value of each lane of a group to a tile, or back. SIZE: bytes per
+// element.
 #define MOVE(SIZE, to, from) \
   for (int t = 0; t < n; t++) \
     memcpy((to), (from), SIZE); \
@@ -122,7 +122,7 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l, of registers that are also named as a narrower
+// Returns value v of lane l if the registers also have a name with a narrower
 // type.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
@@ -141,7 +141,7 @@ static void joined_put(SimWarp *w, const SimOperand *o, int v, int l,
              u >> (k * m->unit) & unit_mask(m));
 }
 
-// Returns the bytes of a value in a tile.
+// Returns the number of bytes of a value in a tile.
 static int value_size(const SimOperand *o) {
   return o->mem->per == 1 ? o->mem->size : o->mem->bits / 8;
 }
@@ -207,8 +207,7 @@ static int16_t small_int(DType t, uint8_t u) {
   }
 }
 
-// Converts accumulators from raw f16 to the type that simmma uses, and back, in
-// place.
+// Convert accumulators in place between raw f16 and the type that simmma uses.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -299,7 +298,8 @@ static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   simmatrix_scatter(w, x, g, c);
 }
 
-// Multiplies complex numbers of doubles: four instructions on their parts.
+// Multiplies matrices of complex doubles. The target uses four instructions on
+// real and imaginary parts.
 static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
   enum { MOST_K = 16 };
   double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
@@ -325,9 +325,9 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // ---- block-scaled and sparse ----
 
-// Returns the lanes whose metadata counts.
+// Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // Lanes 2 and 3 of each four repeat lanes 0 and 1.
+  // lanes 2 and 3 of each four repeat lanes 0 and 1
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
@@ -366,13 +366,13 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  int index = in * 2 / half;  // index in pairs
+  int index = in * 2 / half;  // index in units of pairs
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scales of a row: bytes of lane 4 * row; rows from 8 on: of lane +
-// 1.
+// Unpacks the scales of a row. Rows 0 to 7 have theirs in lane 4 * row; the
+// rows from 8 on have theirs one lane higher.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -440,7 +440,8 @@ static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   }
 }
 
-// Executes UniversalFMA: every lane on its own, in the type of the result.
+// Executes UniversalFMA: every lane computes its own result, in the result's
+// type.
 static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   DType t = r->d_type;
@@ -462,7 +463,7 @@ static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
 
 // ---- undefined operands ----
 
-// value_def returns the lanes in which value v is defined; set_def sets them.
+// value_def returns the lanes in which value v is defined. set_def sets them.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)
@@ -477,8 +478,8 @@ static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
   }
 }
 
-// Reports whether every value is defined in every active lane. none: none is
-// defined in any.
+// Reports whether every value is defined in every active lane. Sets *none if no
+// value is defined in any.
 static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   uint32_t both = FULL, any = 0;
   for (int v = 0; v < o->nval; v++) {
@@ -502,8 +503,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// Marks elements of D as undefined where C's is, or one in the row of A or of
-// B.
+// Marks an element of D as undefined if C's element is undefined, or an element
+// in its row of A or of B.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;

@@ -1,10 +1,10 @@
 // mbarriers: a phase completes when all expected arrivals and all expected
 // bytes have come. Threads that wait for the phase acquire what the arriving
-// threads release, and the writes of agents that complete bytes. (order.c has
-// each mbarrier as an actor, whose epochs are its phases.)
+// threads release, and the writes of agents that complete bytes. In order.c,
+// each mbarrier is an actor whose epochs are its phases.
 //
-// An mbarrier's storage is in shared memory, where mbarrier.init creates it;
-// its state is here, found by address.
+// An mbarrier's storage is in shared memory, where mbarrier.init creates it.
+// Its state is a SimMbar, which is found by address.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
@@ -14,14 +14,14 @@
 #include "sim/token.h"
 #include "sim/turns.h"
 
-// Maximum arrivals, and bytes of either sign.
+// Maximum number of arrivals, and of bytes in absolute value.
 enum { MAX_COUNT = (1 << 20) - 1 };
 
 // A warp's last use of an mbarrier: lanes, epoch and line.
 struct SimUse { uint32_t clk, lanes, src; };
 
-// A warp's last wait that passed by the end of phase - 1: lanes, epoch and
-// line.
+// A warp's last wait that the end of phase `phase` - 1 let pass: lanes, epoch
+// and line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -108,7 +108,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in a fault of n arrivals, more than b's phase lacks.
+// Fills in a fault: n arrivals, which are more than b's phase still expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -140,8 +140,8 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Records a wait for the end of the previous phase that does not happen before
-// the end of this one. If this end came first, the wait would wait for another
-// phase.
+// the end of this phase. In a schedule where this phase ends first, the wait
+// would wait for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -202,15 +202,16 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b) {
 
 // ---- operations of lanes ----
 
-// Lanes that use one mbarrier with the same amount.
+// Lanes that use one mbarrier with the same argument.
 typedef struct Group {
   SimMbar *b;
   uint32_t mask;
-  int64_t amount;   // arrivals, bytes, or a parity
-  bool far;         // in another CTA
+  int64_t amount;   // number of arrivals or bytes, or a parity
+  bool far;         // the mbarrier is in another CTA
 } Group;
 
-// An mbarrier instruction; `left`: lanes with a valid address that remain.
+// Execution of an mbarrier instruction. left: lanes with a valid address that
+// have not executed it yet.
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
@@ -241,8 +242,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
-// Reports whether b, element off of m, is initialised, and whether that happens
-// before lane l. Reports a fault otherwise.
+// Reports whether b is initialised, and whether that happens before lane l. b
+// is element off of m. Reports a fault otherwise.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   if (!b || b->gone) {
@@ -278,7 +279,8 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
   b->moved = moved;
 }
 
-// Returns the next lanes that use one mbarrier in *g; false: there are none.
+// Finds the next lanes that use one mbarrier, and stores them in *g; false: no
+// lanes are left.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -315,7 +317,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initialises an mbarrier. If it reuses one, it continues in a new, even phase.
+// Initialises an mbarrier. If its storage was used by an earlier one, it
+// continues in a new, even phase of that one.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -435,8 +438,8 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// fence.mbarrier_init, or a fence of the async proxy: other threads may use
-// what these lanes initialised after the next barrier.
+// Records a fence.mbarrier_init, or a fence of the async proxy. Other threads
+// may use what these lanes initialised after the next barrier.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
@@ -444,15 +447,16 @@ void simmbar_fence(SimWarp *w) {
       c->mbar[k].fenced = true;
 }
 
-// All threads of the cluster met at its barrier for the `met`-th time.
+// Records that all threads of the cluster met at its barrier, `met` times so
+// far.
 void simmbar_share(SimCluster *c, uint32_t met) {
   for (int k = 0; k < c->nmbar; k++)
     if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
 }
 
-// Releases the past of arriving lanes to the phase. A relaxed arrival releases
-// none; nor does one at another CTA's mbarrier with CTA scope, except what
-// agents did.
+// Releases what happens before the arriving lanes to the phase. A relaxed
+// arrival releases only turn epochs (mbar.h), which order no memory. An arrival
+// with CTA scope at another CTA's mbarrier releases only what agents did.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
@@ -480,7 +484,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// it could be counted there in place of another.
+// it could be counted in the previous phase in place of another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -501,14 +505,14 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// A token: the mbarrier's index + 1, and the phase of the arrival.
+// Returns a token: the mbarrier's index + 1, and the phase of the arrival.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts an instruction's arrivals, all in one phase.
+// Counts the arrivals of one instruction, which all belong to one phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -567,14 +571,14 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase of that parity, or token, is complete.
+// Reports whether the phase with that parity, or of that token, is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Reports whether a token is of this mbarrier, and of its current or previous
-// phase.
+// Reports whether a token belongs to this mbarrier, and to its current or
+// previous phase.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -607,7 +611,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the bytes in flight to b that belong to that phase.
+// Returns the number of bytes in flight to b that belong to that phase.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -622,7 +626,7 @@ static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
   const SimCluster *c = w->cluster;
   uint32_t own = *waits_of(c, w->id, b), n = own;
   const SimWarp *u = w - w->in;
-  // One thread may wait for all.
+  // one thread may wait on behalf of all
   for (int k = 0; k < c->prog->nwarp && !own; k++, u++)
     if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
@@ -649,7 +653,7 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
 }
 
-// Checks that a wait is for the phase that the try_wait before it tested.
+// Checks that a wait is for the same phase as the try_wait before it.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -685,7 +689,7 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Returns false from a try_wait whose result only decides about a wait.
+// Returns false for a try_wait whose result only decides whether to wait.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -726,8 +730,8 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// Reports a wait at b that may come after the end of the phase after its own:
-// it would wait for a phase that never completes.
+// Reports a wait at b that may come after the end of the phase that follows its
+// own. The wait would then wait for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -757,7 +761,8 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An arrival after the cp.asyncs of lanes of a warp, up to number `upto`.
+// An mbarrier arrival that follows the cp.asyncs, up to number `upto`, of lanes
+// of a warp.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -809,7 +814,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    a->turn = w->batches + 1;  // covers the earlier cp.asyncs
+    a->turn = w->batches + 1;  // comes after the earlier cp.asyncs
     a->generic = true;
   }
   w->ring += i->put > 0;

@@ -41,8 +41,8 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 
 // ---- bounds and alignment ----
 
-// Returns the first element of lane l's access that is a gap of the layout, as
-// an element of the object; -1: none.
+// Returns the first element of lane l's access that is in a gap of the layout,
+// as an index into the object; -1: none is.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -92,8 +92,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
-// Reports an mbarrier of a CTA that may not have started: it is not
-// initialised.
+// Reports an mbarrier of a CTA that may not have started. Such an mbarrier
+// counts as not initialised.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 x->off[l] * x->m->bits / x->m->own);
@@ -101,7 +101,8 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets the first byte of the CTA whose memory each lane accesses.
+// Sets x->home for each lane: the first byte of the CTA whose memory it
+// accesses.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -147,7 +148,7 @@ static void check_before(Access *x, uint32_t mask) {
   }
 }
 
-// Checks for mbarriers among the bytes that the lanes access as data.
+// Checks that the bytes that the lanes access as data contain no mbarriers.
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -188,8 +189,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Computes addresses relative to the first lane's, rounded down to `unit`;
-// false: they are too far apart.
+// Computes the lanes' addresses relative to the first lane's, which is rounded
+// down to `unit`. Returns false if they are too far apart.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -203,8 +204,8 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
   return fits;
 }
 
-// Records a request. Addresses of lanes outside mask count as 0; so do sources
-// if src is NULL.
+// Records a request. Addresses of lanes outside mask are 0. If src is NULL, all
+// sources are 0, too.
 static void record(const Access *x, SimAccess kind, uint32_t mask,
                    const uint64_t *src) {
   SimWarp *w = x->w;
@@ -249,8 +250,8 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
-// Reports whether the access's sectors stay in L1. Stored sectors, and those
-// that may change, do not.
+// Reports whether L1 keeps the sectors of the access. It does not keep sectors
+// that are stored, or that may change.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
   return !x->write && (x->i->op == OP_COPY || (x->i->op == OP_LD &&
@@ -314,12 +315,13 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
-// Reports whether some of n bytes of global memory are undefined, as a fault.
+// Reports whether some of n bytes of global memory are undefined, and reports
+// that as a fault.
 static bool lacks(const SimMem *m, int64_t at, int n) {
   return m->defined && !m->lax && !all_defined(m->defined, at, n);
 }
 
-// Sets bits atomically: other threads write neighbouring bits.
+// Sets bits atomically, because other threads write neighbouring bits.
 static void set_defined(uint8_t *bits, int64_t at, int n) {
   for (int64_t k = at; k < at + n;) {
     int64_t upto = (k | 7) + 1;
@@ -332,8 +334,8 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
   }
 }
 
-// Checks for races with other clusters: the lanes of mask read, or write the
-// bytes at data + lane * stride (NULL: an atomic).
+// Checks for races with other clusters. The lanes of mask read, or write the
+// bytes at data + lane * stride (data NULL: by an atomic).
 static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
                         int stride) {
   const SimMem *m = x->m;
@@ -357,8 +359,9 @@ static int64_t global_granule(const Access *x, int l) {
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// The granules that a lane accesses: key of the first one, its bytes in memory,
-// count (0: the memory has no shadow), bytes of each.
+// The granules that a lane accesses: the key of the first one, its bytes in
+// memory, the number of granules (0: the memory has no shadow), and the bytes
+// in each.
 typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
 
 static Places places_of(const Access *x, int l) {
@@ -430,7 +433,8 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Reports whether the last write of g was a release by this thread.
+// Reports whether the last write of granule g was a release by the thread that
+// now accesses it.
 static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
@@ -491,7 +495,8 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   notes(&x, mask, CAUSE_WRITE);
-  bool whole = i->sem && m->space == SP_GMEM;  // excludes atomics meanwhile
+  bool whole = i->sem && m->space == SP_GMEM;  // the lock keeps atomics away
+                                               // meanwhile
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
@@ -520,7 +525,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true};
   x.at[lane] = at;
-  if (!data) {  // combined as by an atomic
+  if (!data) {  // the write is combined with memory as by an atomic
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;
@@ -553,7 +558,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
   SimLaneBuf buf;
-  uint32_t two = 0;  // lanes whose element continues in the next byte
+  uint32_t two = 0;  // lanes whose element extends into the next byte
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
@@ -572,8 +577,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// Stores with an atomic operation per byte: other threads may own its other
-// bits.
+// Stores with an atomic operation per byte, because other threads may write the
+// other bits of the byte.
 static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   const SimMem *m = x->m;
   simspin_moved(x->w->cluster, m->space == SP_GMEM);
@@ -626,9 +631,9 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-// Computes the result of an atomic. Float sums in global memory are L2's, which
-// flushes subnormal f32; in shared memory a loop adds memory to the operand.
-// cmp: operand of CAS.
+// Computes the result of an atomic. In global memory, L2 adds floats and
+// flushes subnormal f32. In shared memory, a loop adds the value in memory to
+// the operand. cmp: the value that CAS compares with.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -716,7 +721,8 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 
 // ---- polls ----
 
-// Sets x->at and x->home of lane l without a report; false: out of bounds.
+// Sets x->at and x->home of lane l without a report. Returns false if the
+// access is out of bounds.
 static bool reaches(Access *x, int l, int64_t off) {
   const SimMem *m = x->m;
   const SimProg *p = x->w->cluster->prog;
@@ -761,18 +767,18 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 
 // ---- cp.async ----
 
-// A cp.async instruction in flight.
+// A cp.async instruction in flight, executed by a warp.
 struct SimBatch {
-  uint32_t mask;           // lanes still in flight
-  uint32_t open;           // lanes that have not committed it
-  uint32_t read;           // lanes that read
+  uint32_t mask;           // lanes whose copies are in flight
+  uint32_t open;           // lanes that have not put it in a group
+  uint32_t read;           // lanes whose sources were read
   uint32_t src;
   uint32_t bytes;
   uint64_t number;
   uint32_t group[LANES];
-  uint32_t dst[LANES];     // byte offset in shared memory
+  uint32_t dst[LANES];     // byte offsets in shared memory
   uint8_t data[LANES][16];
-  const SimIns *i;         // if the kernel writes the source: where it is
+  const SimIns *i;         // the instruction, if the kernel writes the source
   int64_t from[LANES];
 };
 
@@ -818,12 +824,13 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
   }
 }
 
-// Reads what a cp.async copies; part: bytes of each lane, NULL: all. -> lanes
+// Reads the sources of a cp.async. part: number of bytes for each lane; NULL:
+// all bytes. Returns the lanes that read.
 static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  while (mask) {  // lanes of one size at a time
+  while (mask) {  // lanes with the same number of bytes at a time
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
       if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
@@ -890,8 +897,8 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-// Returns the cp.async of w in flight to granule g, among lanes that committed
-// it (open: did not); NULL: there is none.
+// Returns the cp.async of w in flight to granule g, of a lane that put it in a
+// group (open: of one that has not yet); NULL: there is none.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   int shift = w->cluster->prog->shift;

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-// Returns the text of argument k's layout. Its dynamic numbers are the
-// arguments that follow it.
+// Returns the text of argument k's layout. The layout's dynamic numbers are the
+// arguments that follow argument k.
 static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
                              size_t k) {
   const char *s = "";
@@ -74,10 +74,10 @@ const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
   int64_t below = INT64_MAX;
   for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
     int j = next_mode(&t, t.stride[k]);
-    for (int i = 0; i < t.n; i++)  // two modes of one stride
+    for (int i = 0; i < t.n; i++)  // two modes have the same stride
       if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
     int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];
-    if (inner > t.stride[k]) return NULL;  // modes overlap
+    if (inner > t.stride[k]) return NULL;  // the modes overlap
     gaps |= inner < t.stride[k];
   }
   if (!gaps) return NULL;

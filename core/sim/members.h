@@ -13,14 +13,15 @@ struct SimMembers {
 };
 typedef struct SimMembers SimMembers;
 
-// Fill in the footprint of an object of global memory, or of a map's tensor
-// with elements of `bits` bits; false: it is not known at the launch.
+// Fill in the footprint of an object of global memory, or of a tensor map's
+// tensor with elements of `bits` bits. Return false if the footprint is not
+// known at the launch.
 bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l, const Mem *m);
 bool simmembers_map(SimMembers *t, const TensorMap *m, int bits);
-// Returns the footprint of an object that has gaps; NULL: none are known.
+// Returns the footprint of an object that has gaps. NULL: no gaps are known.
 const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m);
-// Reports whether an element is in the footprint. coord: its coordinate, in
-// t->n modes; NULL: not wanted.
+// Reports whether an element is in the footprint. coord: receives its
+// coordinate in t->n modes; NULL: not wanted.
 bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord);
 
 #endif

@@ -40,9 +40,9 @@ typedef enum SimWrong {
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
   MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
 } SimWrong;
-// A tensor map in memory that is invalid; that describes more than the tensor;
-// whose change was not released, or not acquired; that changes while a copy
-// uses it.
+// What is wrong with a tensor map in memory: it is invalid; it describes more
+// than the tensor; its change was not released; its change was not acquired; it
+// changes while a copy uses it.
 typedef enum SimMapWrong {
   MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_CHANGED
 } SimMapWrong;
@@ -51,14 +51,16 @@ typedef enum SimStuck {
   STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
   STUCK_FLAG
 } SimStuck;
-// Misuse of a warpgroup's MMA: lanes, or warps, with different operands; a
-// block without all warps of the warpgroup; an MMA that not all of them issue.
+// Misuse of a warpgroup's MMA: lanes have different operands; warps have
+// different operands; the block does not have all warps of the warpgroup; not
+// all warps of the warpgroup issue the MMA.
 typedef enum SimTeamwork {
   TEAM_LANES, TEAM_DIFFERS, TEAM_SHORT, TEAM_LACKS
 } SimTeamwork;
 
-// Misuse of setmaxnreg: an invalid count; different instructions in a
-// warpgroup; not ordered after the previous one; not executed by all warps.
+// Misuse of setmaxnreg: the count is invalid; warps of a warpgroup execute
+// different instructions; it is not ordered after the previous one; not all
+// warps execute it.
 typedef enum SimAllotment {
   ALLOT_COUNT, ALLOT_DIFFERS, ALLOT_APART, ALLOT_LACKS
 } SimAllotment;

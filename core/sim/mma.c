@@ -1,5 +1,6 @@
-// The tensor cores' arithmetic: a plain version in integers, and a vectorised
-// one for whole tiles that falls back on the plain one lane by lane.
+// Arithmetic of the tensor cores. A simple version computes one output with
+// integers. A vectorised version computes whole tiles; outputs that it cannot
+// compute are computed by the simple version.
 #include "sim/mma.h"
 
 #include <math.h>
@@ -71,7 +72,8 @@ bool simmma_known(const SimMma *m) {
 
 #define NAN_BITS 0x7fffffffu
 
-// A finite value as sig * 2^(exp - 23); exp is at least the format's emin.
+// A finite value sig * 2^(exp - 23). exp is at least the least exponent of its
+// format.
 typedef struct Part {
   uint64_t sig;
   int exp;
@@ -90,7 +92,7 @@ static Part part_of(float x, int emin) {
   return p;
 }
 
-// Returns x shifted right by `right` bits (left, if negative), toward zero.
+// Returns x * 2^-right, truncated toward zero. right may be negative.
 static int64_t cut(uint64_t x, int right, bool neg) {
   uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;
   return neg ? -(int64_t)y : (int64_t)y;
@@ -112,8 +114,8 @@ static float round_f32(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-// Handles infinities and NaNs. Returns true, and the result, if an operand is
-// one.
+// Handles infinities and NaNs. If an operand is one, returns true and stores
+// the result.
 static bool special_sum(int n, const float *a, const float *b, float c,
                         float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
@@ -131,7 +133,7 @@ static bool special_sum(int n, const float *a, const float *b, float c,
   return true;
 }
 
-// Returns one sum. A zero result is +0, whatever was truncated.
+// Returns one sum. A zero result is +0, even if negative terms were truncated.
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  float c) {
   float out;
@@ -184,7 +186,7 @@ static float dot_emulated(const SimRule *r, int k, const float *a,
   return add_accumulator(x, c, r->half);
 }
 
-// Returns one output of a whole instruction.
+// Returns one element of the result of an MMA instruction.
 static float dot_plain(const SimRule *r, int k, const float *a, const float *b,
                        float c) {
   if (r->emulated) return dot_emulated(r, k, a, b, c);
@@ -225,8 +227,8 @@ static double dot_f64(int k, const double *a, const double *b, double c) {
 
 // ---- block scales ----
 
-// Splits a scale into sig * 2^exp, 1 <= sig < 2 (less: subnormal); the sig of a
-// NaN is a NaN.
+// Splits a scale into sig * 2^exp, with 1 <= sig < 2, or sig < 1 if the scale
+// is subnormal. If the scale is a NaN, sig is a NaN.
 static double scale_of(DType t, uint8_t code, int *exp) {
   double x = dtype_to_double(t, t == DT_UE8M0 ? code : code & 0x7f);
   *exp = 0;
@@ -240,8 +242,8 @@ static double scale_of(DType t, uint8_t code, int *exp) {
   return x;
 }
 
-// Adds the terms value[i], with exponents exp[i], and c, each truncated to a
-// multiple of 2^(e-F).
+// Adds c and the terms value[i], which have the exponents exp[i]. Each is
+// truncated to a multiple of 2^(e-F).
 static float scaled_sum(int n, const double *value, const int *exp, int f,
                         float c) {
   Part pc = part_of(c, -126);
@@ -272,7 +274,7 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // the product's own exponent counts, too
+    if (!small) {  // the exponent of the product itself counts, too
       int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
       p = ldexp(p, -own);
       exp[terms] += own;
@@ -324,8 +326,8 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 
 // ---- tiles ----
 
-// Hopper's fp8 mma.sync: both halves of K in the compiler's order, then C.
-// Works in pieces that fit on the stack.
+// Computes Hopper's fp8 mma.sync: adds both halves of K in the compiler's
+// order, then C. Works in pieces that fit on the stack.
 static void tile_emulated(const SimRule *r, int M, int N, int K, const float *A,
                           const float *B, const float *C, float *D) {
   enum { TM = 16, TN = 8 };

@@ -1,13 +1,14 @@
-// The arithmetic of the tensor cores, bit for bit.
+// The arithmetic of the tensor cores. Results are equal to the hardware's in
+// every bit.
 //
 // A matrix instruction adds all its products and the accumulator at once. The
 // exponent of a product is the sum of its operands' exponents. Its significand,
 // in [1,4), is not normalised. A subnormal operand has the format's least
-// exponent. Zeros do not count. With e the largest exponent of all terms, each
-// term is truncated toward zero to a multiple of 2^(e-F). The integers are
-// added exactly, and the sum is converted once: to f32 toward zero, to f16 to
-// nearest even. F, and whether K is split into one or two such sums, depends on
-// the architecture.
+// exponent. Zeros do not count. Let e be the largest exponent of all terms.
+// Each term is truncated toward zero to a multiple of 2^(e-F). The integers are
+// added exactly, and the sum is converted once: to f32 toward zero, or to f16
+// to nearest even. The architecture determines F, and whether K is split into
+// one or two such sums.
 #ifndef CUTE_SIMMMA_H
 #define CUTE_SIMMMA_H
 
@@ -19,38 +20,40 @@ typedef enum SimMmaOp {
   SIMMMA_AND   // b1: population count of a & b
 } SimMmaOp;
 
-// Numerical description of an instruction; from an atom's row: {.a =
-// at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k, ...}.
+// Numerical description of an MMA instruction. It is filled in from an atom's
+// table row: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k,
+// ...}.
 typedef struct SimMma {
   DType a, b;  // operands: f16 bf16 tf32 e4m3 e5m2 e2m1 e2m3 e3m2 f32 f64,
                // i8 u8 i4 u4, b1
   DType c;     // accumulator and result: f32 f16, f64, i32
-  int k;       // K of the instruction
+  int k;       // extent of K of the instruction
   int arch;    // sm number of the target: 70 75 80 86 87 89 90 100 103 120
   bool wgmma;  // a warpgroup instruction (fp8 differs from mma.sync)
-  bool sat;    // .satfinite of integer accumulators: clamps
+  bool sat;    // .satfinite: integer accumulators are clamped
   SimMmaOp op;
 } SimMma;
 
-// Reports whether the functions below compute m. a = b = c = f32 (or f16 f16
-// f16 with k = 1 on sm_0) is not a tensor-core operation: plain FMAs.
+// Reports whether the functions below can compute m. Some combinations are
+// plain FMAs and no tensor-core operation: a = b = c = f32, and f16 f16 f16
+// with k = 1 on sm_0.
 bool simmma_known(const SimMma *m);
 
-// Returns one output. Operands and accumulator are raw bits, one element in the
-// low bits of each word; so is the result. The plain version: slow, term by
-// term in integers.
+// Returns one element of the result. Operands, accumulator and result are raw
+// bits, one element in the low bits of each word. This is the slow, simple
+// version, which adds term by term in integers.
 uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                     uint64_t c);
 
-// A block-scaled sum, or a sum with operands selected by a sparse A: n
-// products, scale k of each side for `per` of them (0: none), raw codes of
-// `type`.
+// A block-scaled sum, or a sum with operands selected by a sparse A. It has n
+// products. Scale k of each side applies to `per` of them (per 0: no scales).
+// Scales are raw codes of `type`.
 //
-// Follows the published model of MMA-Sim; not measured here. 8-bit kinds: the
-// fused sum, with each product's exponent increased by those of its scales.
-// 4-bit kinds (n = 64): 16 products are added exactly and multiplied by the
-// significands of their scales. The exponent of such a term is that of its
-// scales alone; F is 35.
+// This follows the published model of MMA-Sim; it was not measured here. 8-bit
+// kinds use the fused sum, with each product's exponent increased by the
+// exponents of its scales. 4-bit kinds (n = 64) add 16 products exactly and
+// multiply them by the significands of their scales. The exponent of such a
+// term is that of its scales alone; F is 35.
 typedef struct SimScaled {
   const SimMma *m;
   int n, per;
@@ -60,20 +63,22 @@ typedef struct SimScaled {
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
                     float c);
 
-// Multiplies a whole tile of a float kind with f32 or f16 accumulators.
+// Multiplies a whole tile with float operands and f32 or f16 accumulators.
 // Operands are widened to f32 (dtype_to_float, simmma_widen). A (M,K), B (N,K),
-// C and D (M,N) are row-major; an f16 accumulator's values are f16 values
-// stored as f32. D may be C. Vectorised, with the same bits as simmma_dot. A
-// NaN result is 0x7fffffff (dtype_from_float converts it to f16's 0x7fff).
+// C and D (M,N) are row-major. An f16 accumulator's values are f16 values
+// stored as f32. D may be C. This is the vectorised version, whose results
+// equal those of simmma_dot in every bit. A NaN result is 0x7fffffff
+// (dtype_from_float converts it to f16's 0x7fff).
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D);
 
-// The same for f64, and for integers (i8 u8 i4 u4 as values in int16).
+// Multiply whole tiles of f64, and of integers (i8 u8 i4 u4 as values in
+// int16).
 void simmma_tile_f64(const SimMma *m, int M, int N, const double *A,
                      const double *B, const double *C, double *D);
 void simmma_tile_int(const SimMma *m, int M, int N, const int16_t *A,
                      const int16_t *B, const int32_t *C, int32_t *D);
-// b1: A (M,K/32) and B (N,K/32) are 32-bit words.
+// Multiplies tiles of b1. A (M,K/32) and B (N,K/32) are 32-bit words.
 void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
                      const uint32_t *B, const int32_t *C, int32_t *D);
 

@@ -10,16 +10,19 @@
 // epoch for every thread and every other actor. Rows are allocated when a
 // kernel first releases, fences, or synchronises a part of a warp.
 //
-//   seen     happens before the lane, beyond w->vc (w->level: one row for all
-//            lanes, in lane 0's)
-//   pending  carried by the values of relaxed reads: seen after a fence
-//   distant  ... from other CTAs: seen after a fence for the cluster or wider
-//   fenced   happened before the lane's last fence: released by any strong
-//            write that follows
-//   barriers (SimPast), and the locations that hold a released value: a row of
-//            everything released, and one of releases for the cluster or wider
+//   seen     what happens before the lane, beyond w->vc (w->level: lane 0's row
+//            holds for all lanes)
+//   pending  what relaxed reads observed: it is seen after a fence
+//   distant  what relaxed reads observed from other CTAs: it is seen after a
+//            fence for the cluster or wider
+//   fenced   what happened before the lane's last fence: any strong write that
+//            follows releases it
 //
-// relay.c has the accesses of other clusters.
+// Each barrier has a row of what was released to it (SimPast). Each location
+// that holds a released value has two rows: one for all releases, and one for
+// those with cluster scope or wider.
+//
+// relay.c handles accesses of other clusters.
 #include "ir/intrin.h"
 #include "sim/bulk.h"
 #include "sim/mbar.h"

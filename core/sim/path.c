@@ -1,8 +1,8 @@
 // Program order of the two accesses of a race. Which of them comes first in a
-// run is random. What is missing is a barrier on the path from one to the
+// run is random. The missing barrier belongs on the path from one access to the
 // other: in a straight line, or through the back edge of a loop. A path is
-// clear if no barrier is on it. Barriers in a branch that may be skipped, and
-// waits that order only some threads, leave it open.
+// clear if it contains no barrier. It is open if it contains a barrier in a
+// branch that may be skipped, or a wait that orders only some threads.
 #include "sim/path.h"
 
 #include "sim/roles.h"
@@ -12,7 +12,7 @@ enum { MOST = 64 };            // accesses of a line that are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
-typedef struct Lines {         // instructions of a line with the access
+typedef struct Lines {         // instructions of a line that access the memory
   uint32_t at[MOST];
   int n;
 } Lines;
@@ -37,8 +37,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
          is_memory(write ? c->dst.mem : c->src.mem, mem);
 }
 
-// Finds the accesses of a line. Other names of the memory count if none uses
-// this name.
+// Finds the instructions of line src that access that memory. If none uses this
+// name of the memory, accesses through other names count.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -50,8 +50,9 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 
 // ---- paths ----
 
-// Returns SHUT if i orders all threads of a block (far: of a cluster; lanes: of
-// a warp), OPEN if it may order some.
+// Returns SHUT if i orders all threads of a block, CLEAR if it orders none, and
+// OPEN if it may order some. Races with other CTAs need an order of all threads
+// of the cluster, and races inside a warp one of all its lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -73,8 +74,8 @@ static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
   return false;
 }
 
-// Classifies the path from `from` to `to`, a later instruction, without a back
-// edge.
+// Classifies the path from `from` to `to`, a later instruction. The path uses
+// no back edge.
 static Way straight(const SimProg *p, uint32_t from, uint32_t to,
                     const SimFault *f) {
   Way way = CLEAR;
@@ -96,7 +97,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   return way;
 }
 
-// Returns the best path from one of a to a later one of b.
+// Returns the best path from an instruction of a to a later one of b.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -113,8 +114,9 @@ static bool is_loop(const SimIns *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// Returns the innermost loop through whose back edge a clear path leads from
-// one of a to one of b, in its next iteration; NULL: there is none.
+// Returns the innermost loop in which a clear path leads from an instruction of
+// a, through the back edge, to one of b in the next iteration. NULL: there is
+// no such loop.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -156,8 +158,9 @@ static void turn(const SimProg *p, SimFault *f) {
   else if (f->race.how == CLASH_WAR) f->race.how = CLASH_RAW;
 }
 
-// Reports whether a barrier would have to be outside a branch that contains
-// only one of the two accesses, or is taken by only some threads.
+// Reports whether a barrier between the accesses would have to be outside a
+// branch. Such a branch contains only one of the two accesses, or is taken by
+// only some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -170,8 +173,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Fills in f: there is a path from an access of a to one of b. turned: exchange
-// the two sides.
+// Fills in f: a path leads from an access of a to one of b. turned: exchange
+// the two sides of the race.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -179,7 +182,8 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// Reports whether a clear straight path leads from one of a to one of b.
+// Reports whether a clear straight path leads from an instruction of a to one
+// of b.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;

@@ -1,6 +1,7 @@
 // Cost of arithmetic (price.h): the number of instructions that a compiler
-// emits for an operation, and their pipes. Functions are counted in what ptxas
-// of CUDA 13.0 emits for sm_90, on the path of ordinary operands.
+// emits for an operation, and the pipes that they use. For functions, these are
+// the instructions that ptxas of CUDA 13.0 emits for sm_90, on the path of
+// ordinary operands.
 #include "sim/price.h"
 
 #include "ir/intrin.h"
@@ -8,10 +9,10 @@
 
 struct SimPrices {
   const Fn *fn;
-  uint32_t *uses;   // of each value
-  bool *plain;      // is used for more than addresses
-  bool *paired;     // 16 bits: comes from fragments, in pairs
-  bool *free;       // is folded into another instruction
+  uint32_t *uses;   // number of uses of each value
+  bool *plain;      // value is used for more than addresses
+  bool *paired;     // 16-bit value comes from fragments, in pairs
+  bool *free;       // value is folded into another instruction
 };
 
 // ---- folding ----
@@ -28,9 +29,9 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether `part`, an operand that nothing else uses, is folded into i:
-// sums of three, products and shifted values in a sum, logic on three words,
-// operations under the condition of a selection.
+// Reports whether `part`, an operand without other uses, is folded into i. This
+// applies to sums of three, products and shifted values in a sum, logic on
+// three words, and operations under the condition of a selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -43,7 +44,8 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r, of 16 bits, is from a fragment, or computed from one.
+// Reports whether r, a 16-bit value, comes from a fragment, or is computed from
+// such a value.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -98,8 +100,9 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
   return (SimPrice){(float)issue, (float)fma, (float)alu, (float)xu, 0};
 }
 
-// Cost of division by a number known only at run time. fixed: its reciprocal is
-// computed before the loop. 64 bits: for numbers that fit 32.
+// Returns the cost of a division by a number that is known only at run time.
+// fixed: its reciprocal is computed before the loop. 64-bit costs are for
+// numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -108,14 +111,15 @@ static SimPrice division(Op op, DType t, bool fixed) {
   return of(30, 18, 17, 3);
 }
 
-// Finds the cost of an operation with a constant; with powers of two, a shift.
+// Finds the cost of an operation with a constant operand. Powers of two become
+// shifts.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // folded into the address
+    *out = (SimPrice){0};  // it is folded into the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {
@@ -133,8 +137,8 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
 
 // ---- scalar operations ----
 
-// Instructions and pipes (SimPrice). Two operations on 16 bits become one
-// instruction.
+// Cost of each operation (SimPrice): instructions and pipes. Two operations on
+// 16 bits become one instruction.
 #define NOTHING {0, 0, 0, 0, 0}
 #define FMA(n) {n, n, 0, 0, 0}
 #define ALU(n) {n, 0, n, 0, 0}
@@ -179,7 +183,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  if (t == DT_BOOL) return (SimPrice){0};  // part of the comparison
+  if (t == DT_BOOL) return (SimPrice){0};  // it is part of the comparison
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
   if (op == OP_MUL && wide) return of(4, 7.2, 0, 0);
@@ -188,7 +192,8 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
   return wide ? of(2 * c.issue, 2 * c.fma, 2 * c.alu, 0) : c;
 }
 
-// Cost of a 16-bit operation on its own: as f32, except FMAs.
+// Returns the cost of a 16-bit operation that is not paired: the cost of the
+// same operation on f32, except for FMAs.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;
@@ -258,7 +263,7 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   // a constant exponent needs no special cases
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
-  if (bits == 16) {  // computed in f32
+  if (bits == 16) {  // 16-bit functions are computed in f32
     p.issue += 2;
     p.fma += 1;
     p.alu += 1;
@@ -349,7 +354,7 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      return (SimPrice){0};  // uses shared memory's pipe
+      return (SimPrice){0};  // it uses the pipe of shared memory
     default: return of(1, 0, 1, 0);
   }
 }

@@ -14,8 +14,8 @@ typedef struct SimPrice {
 } SimPrice;
 
 typedef struct SimPrices SimPrices;
-// Analyses the uses of a function's values, and which operations are folded
-// into other instructions.
+// Counts the uses of a function's values, and finds the operations that are
+// folded into other instructions.
 SimPrices *simprice_new(Ctx *cx, const Fn *fn);
 // Returns the cost of arithmetic: scalar operations, selections, conversions,
 // functions and intrinsics. fixed: its second operand is known before the

@@ -10,8 +10,8 @@ enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
 enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit values use two
 #define FULL 0xffffffffu
 
-// Format of a value in its slot: lanes of 4 or 8 bytes, which hold the raw bits
-// of the type, zero-extended (booleans are 0 or 1).
+// Format of a value in its slot: 32 lanes of 4 or 8 bytes. Each lane holds the
+// raw bits of the value's type, zero-extended (booleans are 0 or 1).
 typedef enum SimClass {
   SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
 } SimClass;
@@ -19,24 +19,25 @@ SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
 // A memory object as the interpreter accesses it through one of its names. A
-// recast name has elements of another size. Registers are stored in units, the
-// narrowest element of any name: unit u of lane l is at base + (u * 32 + l) *
-// size.
+// recast name has elements of another size. Registers are stored in units; a
+// unit is as wide as the narrowest element of any name. Unit u of lane l is at
+// base + (u * 32 + l) * size.
 typedef struct SimMem {
   Space space;
   DType type;
-  int bits;            // bits of an element
-  int own;             // bits of an element of the object itself
+  int bits;            // bits per element
+  int own;             // bits per element of the object's own type
   int unit, size, per; // rmem: bits and bytes of a unit; units per element
-  int64_t count, bytes;  // accessible elements; bytes
-  int32_t index, named;  // into Fn.mem; named: as in the source, before a raw
-                         // address is resolved to an object
+  int64_t count, bytes;  // number of accessible elements; bytes of the object
+  int32_t index, named;  // indices into Fn.mem; named: as in the source, before
+                         // a raw address is resolved to an object
   uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
   uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
   uint32_t def;        // rmem: byte offset of one lane mask per unit
   uint8_t *p, *defined;  // gmem
-  uint32_t address;    // gmem by raw address: slot of it; 0: one object
-  bool known;          // by raw address: memory of no argument
+  uint32_t address;    // gmem by raw address: slot of the address; 0: one
+                       // object
+  bool known;          // by raw address: memory that belongs to no argument
   bool lax;            // undefined elements may be read
   bool mbars;          // smem: may hold mbarriers
   uint8_t before;      // gmem: uses by the preceding launch
@@ -44,23 +45,24 @@ typedef struct SimMem {
   const struct SimMembers *members;  // footprint, if the layout has gaps
 } SimMem;
 
-// One side of a move: the object, and the slot of the element offset.
+// A memory operand: the object, and the slot of the element offset.
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
-  uint8_t type;        // DType of the access: wider than the element for bytes
+  uint8_t type;        // DType of the access: wider than the element for copies
+                       // of bytes
   bool wide;           // 64-bit offset
-  int64_t konst;       // rmem: first unit; edit.c: first of a ring
+  int64_t konst;       // rmem: first unit; edit.c: first element of a ring
 } SimSide;
 
 typedef struct SimCopy {
   SimSide dst, src;
-  uint32_t pred;       // slot of the predicate; 0: always
-  uint32_t part;       // slot of the bytes to read; 0: all
-  int bytes;           // per lane
+  uint32_t pred;       // slot of the predicate; 0: none
+  uint32_t part;       // slot of the number of bytes to read; 0: all
+  int bytes;           // bytes per lane
 } SimCopy;
 
-// st.async: n values of 4 or 8 bytes, and the mbarrier.
+// st.async: its destination, its mbarrier, and n values of 4 or 8 bytes.
 typedef struct SimSend {
   SimSide dst, bar;
   int n, bytes;
@@ -80,9 +82,10 @@ typedef struct SimIns {
   uint8_t type;        // DType of the operands if it matters (CMP, CVT)
   uint8_t cls;         // SimClass of type
   uint8_t to;          // DType of the result (CVT, BITCAST)
-  bool uniform;        // same in all lanes: only lane 0 is computed
+  bool uniform;        // same value in all lanes: only lane 0 is computed
   bool spread;         // uniform, and copied to all lanes
-  bool wide, idle, alone;  // 64-bit lanes; ATOMIC: result unused; and commutes
+  bool wide, idle, alone;  // lanes have 64 bits; ATOMIC: result is unused;
+                           // ATOMIC: also commutes
   uint8_t head;        // END: Op of its region; FOR: bounds are uniform
   uint16_t flags;      // Ins.flags
   uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: memory order; 0: weak
@@ -92,7 +95,7 @@ typedef struct SimIns {
   uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
   uint32_t src, ref;   // index into Fn.src; IR instruction
   int32_t stat;        // index of its statistics, or -1
-  uint32_t put;        // edit.c: threads of a barrier, mbarriers of a ring
+  uint32_t put;        // edit.c: thread count of a barrier, mbarriers in a ring
   int64_t imm;
   const struct SimWraps *wraps;  // products that its addresses depend on
   const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...
@@ -102,7 +105,9 @@ typedef struct SimIns {
 typedef struct SimInit {
   uint32_t slot;
   bool spread, wide;
-  uint8_t kind;        // OP_CONST, OP_ARG or OP_SREG
+  uint8_t kind;        // Storage for all lanes of some values: n rows of 32
+                       // lanes of `size` bytes each. Size 0: rows are words
+                       // with one bit per lane.
   int64_t imm;         // bits, or SReg
 } SimInit;
 
@@ -119,37 +124,39 @@ typedef struct SimProg {
   uint32_t nins;
   SimInit *init;
   uint32_t ninit;
-  const SimMem **mem;  // of the IR instructions that name memory objects
+  const SimMem **mem;  // for each IR instruction that names a memory object
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes, *slot;  // of a warp: registers, then values; slots by
-                                // Ref
-  uint32_t value_base, ntaint;  // first value; number of SimTaint records
+  uint32_t value_bytes, *slot;  // bytes of a warp's registers and values; slots
+                                // by Ref
+  uint32_t value_base, ntaint;  // offset of the first value; number of SimTaint
+                                // records
   SimRows *rows;       // all per-lane storage
   uint32_t nrows;
   uint32_t nwrap, *wrap_src;  // products that may overflow, and their lines
   uint32_t depth;      // deepest nesting of regions
-  int nthread, nwarp;  // of a CTA
+  int nthread, nwarp;  // threads and warps of a CTA
   int ncta, nall;      // CTAs of a cluster; warps of a cluster
   int registers;       // initial registers per thread, with setmaxnreg
   int nmbar;           // maximum number of mbarriers
-  bool polls;          // memory is accessed with a memory order
+  bool polls;          // the kernel accesses memory with a memory order
   int before;          // actor of the preceding launch; 0: it is complete
   int nteam;           // warpgroups, if the kernel uses wgmma
-  int nactor, nturn;   // actors with epochs (order.c): warps, an agent of each
-                       // warp, warpgroup agents, the launch; turn actors:
-                       // mbar.h
+  int nactor, nturn;   // number of actors with epochs (order.c): warps, an
+                       // agent of each warp, warpgroup agents, the preceding
+                       // launch; of these, turn actors (mbar.h)
   uint64_t nunit;      // clusters of the grid
-  int64_t smem_bytes;  // of a CTA
-  int gran, shift;     // bytes of a granule, the narrowest access; log2
-  uint32_t ngran;      // of a CTA
+  int64_t smem_bytes;  // bytes of shared memory of a CTA
+  int gran, shift;     // bytes of a granule, which is the narrowest access;
+                       // their log2
+  uint32_t ngran;      // number of granules of a CTA
   SimArea *area;
   int narea;
   SimRelay *relay;     // set if clusters communicate (relay.h)
   uint64_t *changes;   // with relay: number of changes of global memory
 } SimProg;
 
-// Decodes into cx->scratch. Fails as sim_run does.
+// Decodes a launch into cx->scratch. Fails in the same cases as sim_run.
 SimProg *simdecode_make(Ctx *cx, const Launch *l);
 
 #endif

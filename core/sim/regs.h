@@ -7,7 +7,8 @@
 
 #include "sim/inside.h"
 
-struct SimTaint {  // an undefined value: its lanes, and the
+struct SimTaint {  // why a value is undefined: the lanes in which it is, and
+                   // the register read that it came from
   uint32_t mask, src;      // register read that it came from
   int32_t mem;
   uint32_t elem;
@@ -33,7 +34,7 @@ static inline void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
   else u32_at(w, slot)[l] = (uint32_t)u;
 }
 
-// A signed index, i32 or i64.
+// Returns a signed index of type i32 or i64.
 static inline int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
   return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
 }
@@ -72,33 +73,34 @@ static inline uint64_t unit_mask(const SimMem *m) {
 }
 
 // ---- exec.c ----
-// Splits the active lanes into groups by the mask that each lane names. Runs
+// Splits the active lanes into groups of lanes that name the same mask. Runs
 // `each` (NULL: nothing) for every group, with w->active set to the group.
-// Reports a fault if the group is not the lanes of its mask.
+// Reports a fault if a group is different from the lanes of its mask.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
 // ---- taint.c ----
-// Reports a fault if unit `unit` of registers is undefined in a lane of mask.
+// Reports a fault if unit number `unit` of registers is undefined in a lane of
+// mask.
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
-// Propagates undefined lanes of a register load, i.
+// Makes the result of register load i undefined in the lanes whose register is.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
-// Propagates undefined lanes of i, which picks a register by index. `at` is the
-// first undefined unit in a lane of `lack`.
+// Makes the result of i, which selects a register by index, undefined in the
+// lanes of `lack`. `at` is the first undefined unit in such a lane.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);
 // -
-void simtaint_divide(SimWarp *w, const SimIns *i);  // after DIV and MOD
+void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// Called around every instruction of a warp with undefined values: report uses
-// of them, and propagate.
+// Called before and after every instruction of a warp that has undefined
+// values. They report uses of such values, and propagate them to results.
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 
 // ---- intrin.c ----
-void simintrin_run(SimWarp *w, const SimIns *i);  // INTRIN, ASK
+void simintrin_run(SimWarp *w, const SimIns *i);  // executes INTRIN and ASK
 
 // ---- matrix.c ----
 void simmatrix_matrix(SimWarp *w, const SimIns *i);

@@ -1,19 +1,22 @@
 // Happens-before between clusters that communicate through global memory
 // (SimProg.relay), by PTX's causality order, and their races.
 //
-// A release stores a snapshot at its address: a vector clock of what happens
-// before its thread (an epoch for each thread of its cluster, order.c), linked
-// to the older snapshots there that its thread has read. An acquire from that
-// address adds an acquire edge (Hint) to the snapshot, which holds from the
-// thread's current epoch on, for all threads that know that epoch. An access of
-// another cluster happens before a thread if a snapshot covers its epoch. The
-// snapshot must be reachable: by an edge of the thread, or by an edge that the
-// cluster of a reachable snapshot had when it was written.
+// A release stores a snapshot at its address. The snapshot is a vector clock of
+// what happens before the releasing thread, with an epoch for each thread of
+// its cluster (order.c). It is linked to the older snapshots at the address
+// that the thread has read. An acquire from that address adds an acquire edge
+// (Hint) from the thread to the snapshot. The edge holds from the thread's
+// current epoch on, for all threads that know that epoch. An access of another
+// cluster happens before a thread if a snapshot covers the epoch of the access,
+// and the snapshot is reachable from the thread. A thread reaches the snapshots
+// of its own edges. A reachable snapshot leads to those of the edges that its
+// cluster had when it was written.
 //
-// Each granule (the narrowest access) records the last write, and all accesses
-// since the last weak write, which is included. Strong accesses are unordered
-// among each other, so a thread that is ordered after one of them may not be
-// ordered after the others. Of these, the last of each block and kind is kept.
+// Each granule (the narrowest access) records the last write. It also records
+// all accesses from the last weak write on. Strong accesses are unordered among
+// each other, so a thread that is ordered after one of them may not be ordered
+// after the others. Therefore the last strong access of each block and kind is
+// kept.
 #include "sim/relay.h"
 
 #include "ir/intrin.h"
@@ -28,60 +31,66 @@ enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
 // A fence between the proxies of threads and of agents, for global memory. The
-// snapshot has what happens before it; `lanes` fenced together.
+// snapshot `message` has what happens before the fence; `lanes` fenced
+// together.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
-  uint16_t warp, lane;     // lane: the first of them
+  uint16_t warp, lane;     // lane: the lowest of `lanes`
 } Proxy;
 
 typedef struct Unit {      // a cluster
   Hint *hint;
-  Hint *soon;              // of relaxed reads: edges after a fence
+  Hint *soon;              // edges from relaxed reads, which hold after a fence
   Proxy *proxy;
   uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
 } Unit;
 
 typedef struct Message {
-  uint32_t next;           // older snapshot at the same address; 0: none
+  uint32_t next;           // next older snapshot at the same address; 0: none
   uint32_t chain, nth;     // chain of snapshots at an address; position in it
-  uint32_t prior;          // older one of the same unit in the chain; 0: none
-  uint32_t unit, nhint;    // unit, and the number of its edges then
-  // Index of the clock in SimRelay.word. full: an epoch per thread; else an
-  // epoch per warp, then the releasing thread and its epoch.
+  uint32_t prior;          // next older snapshot of the same cluster in the
+                           // chain; 0: none
+  uint32_t unit, nhint;    // its cluster, and the number of that cluster's
+                           // edges at the time
+  // Index of the vector clock in SimRelay.word. full: the clock has an epoch
+  // per thread. Otherwise it has an epoch per warp, followed by the releasing
+  // thread and its epoch.
   uint32_t word;
   bool full;
-  uint32_t asked;          // last query that visited it
+  uint32_t asked;          // number of the last query that visited the snapshot
 } Message;
 
 typedef struct Touch {     // an access by lanes of a warp
-  uint32_t unit, clk, lanes, src;  // unit from 1 on; 0: none
+  uint32_t unit, clk, lanes, src;  // unit: number of the cluster, from 1 on; 0:
+                                   // unused
   uint32_t turn;           // number among all accesses
   uint16_t warp;
   bool strong : 1, agent : 1, narrow : 1;  // narrow: CTA scope
   bool wrote : 1, atomic : 1;
-  bool draws : 1, puts : 1;  // adds and uses the result; stores another value
+  bool draws : 1, puts : 1;  // an atomic adds and uses its result; the access
+                             // stores another value
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  uint32_t others;         // reads, and writes before the last one
+  uint32_t others;         // list of reads, and of writes before the last one
   uint32_t message;        // newest snapshot at this address
   uint32_t cut;            // turn of the last write that is not an atomic
 };
 
-// The last snapshot of a unit in a chain; 0: a free entry of the table.
+// The last snapshot of a cluster in a chain; message 0: a free table entry.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 struct SimRelay {
   Unit *unit;
   struct SimMaps *maps;
-  Message *message;        // from 1 on
-  Last *last;              // hash table, by chain and unit
+  Message *message;        // entries from 1 on
+  Last *last;              // hash table; keys are a chain and a cluster
   uint32_t nlast, maxlast, nchain;
-  Reader *reader;          // from 1 on
+  Reader *reader;          // entries from 1 on
   uint32_t *word;
-  uint32_t *todo;          // snapshots of a query that were not visited
+  uint32_t *todo;          // snapshots that a query has still to visit
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
            maxtodo, question, turn;
 };
@@ -104,7 +113,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the epoch of a thread in a snapshot.
+// Returns the epoch of a thread that a snapshot covers.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = p->relay->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -113,8 +122,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether all lanes of each warp have the same epoch in a row, except
-// thread `own`.
+// Reports whether in a row all lanes of each warp have the same epoch. Thread
+// `own` is not compared.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -137,8 +146,8 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
   return (uint64_t)chain << 32 | unit;
 }
 
-// Records snapshot k as the last of its unit in its chain; false: out of
-// memory.
+// Records that snapshot k is the last of its cluster in its chain. Returns
+// false if memory is exhausted.
 static bool keep_last(SimCluster *c, uint32_t k) {
   SimRelay *r = c->prog->relay;
   if (2 * r->nlast >= r->maxlast) {
@@ -160,7 +169,8 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// Creates a snapshot of lane l with this row, before `next`; 0: out of memory.
+// Creates a snapshot of lane l with this vector clock, in front of `next` in
+// the chain. Returns 0 if memory is exhausted.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -190,8 +200,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
   return keep_last(c, r->nmessage) ? r->nmessage : 0;
 }
 
-// Adds snapshot m to a query unless it was visited; returns the number to
-// visit.
+// Adds snapshot m to the list of snapshots to visit, unless the query visited
+// it. n: length of the list; returns the new length.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = c->prog->relay;
   if (!m || r->message[m].asked == r->question) return n;
@@ -201,8 +211,8 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of that unit, in the chain up to m, covers
-// the epoch. Then the chain need not be walked.
+// Reports whether the last snapshot of that cluster, in the chain up to m,
+// covers the epoch. If so, the chain need not be walked.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
   const SimRelay *r = p->relay;
@@ -286,8 +296,8 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether accesses of a warp are of one kind: reads, weak writes, and
-// strong writes by their effect.
+// Reports whether two accesses of a warp are of the same kind. Reads are one
+// kind, weak writes another. Strong writes are distinguished by their effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
@@ -335,14 +345,14 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether a is the first side in a report: the read; of two writes, the
-// later block's.
+// Reports whether a is the first side in a report. The first side is the read,
+// or, of two writes, the write by the later block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
 }
 
-// Reports a race with a as the first side.
+// Reports a race in which a is the first side.
 static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
                       int other) {
   const SimProg *p = x->w->cluster->prog;
@@ -370,8 +380,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether a proxy fence of that cluster is between a write by a thread
-// of another cluster and an agent that lane l starts.
+// Reports whether that cluster executed a proxy fence after a write by a thread
+// of another cluster and before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = c->prog->relay;
@@ -411,16 +421,17 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   f->race.agent = AGENT_COPY;
 }
 
-// Reports whether the read of z observes o's write, or atomics based on it.
+// Reports whether z, an atomic, observes the write o, or the result of atomics
+// that observed it.
 static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
   return z->atomic && z->strong && z->turn > o->turn &&
          (p->cut <= o->turn || p->cut > z->turn);
 }
 
-// Reports whether a strong write was observed by the last atomic, and that
-// atomic happens before lane l. Before a write, an atomic of the own cluster
-// counts, too. It does not count before a read: in another schedule the atomic
-// may come before the others' writes.
+// Reports whether o, a strong write, was observed by the last atomic, and that
+// atomic happens before lane l. If lane l writes, an atomic of its own cluster
+// counts, too. If lane l reads, such an atomic does not count: in another
+// schedule it may come before the other clusters' writes.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = w->cluster->prog->relay;
@@ -438,12 +449,12 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
 }
 
 // Reports whether one access draws a number from a counter and the other resets
-// the counter. Unordered, numbers are drawn twice or lost.
+// the counter. If the two are unordered, numbers may be drawn twice or lost.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
 
-// Checks an earlier access of another cluster against this one.
+// Checks whether an earlier access of another cluster races with this one.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);

@@ -46,7 +46,8 @@ bool simreport_same(const SimReport *a, const SimReport *b) {
          a->mem == b->mem && a->state == b->state;
 }
 
-// Counts a report that is among the n of `all`; false: it is not.
+// Counts a report once more if it is among the n of `all`. Returns false if
+// not.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {
@@ -149,7 +150,8 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
 // Appends the earlier launch that f should have waited for, and its access.
 static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
   int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
-  if (!f->access.write) near &= SIM_WRITTEN;  // two reads do not conflict
+  if (!f->access.write) near &= SIM_WRITTEN;  // reads do not conflict with
+                                              // reads
   const char *who = near || !m ? "the previous launch"
     : "an earlier launch, which the previous launch had not waited for when it "
       "let this launch start,";
@@ -170,7 +172,7 @@ static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
   simreport_printf(t, "[%lld]", (long long)k);
 }
 
-// Appends what happened to the wait for an operation in flight.
+// Appends what was wrong with the wait for an operation in flight.
 static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
   if (f->r.lack == LACK_TURN) {
     simreport_printf(t, "it began before all threads had read the old data");
@@ -363,7 +365,8 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
-  const char *agent = agent_names[f->race.agent];  // NULL: no agent
+  const char *agent = agent_names[f->race.agent];  // NULL if no agent is
+                                                   // involved
   bool warps = f->r.kind == SIM_RACE;
   if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
       !f->race.far)
@@ -882,7 +885,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
                          int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
-  Ref m[2] = {0, 0};  // destination, source
+  Ref m[2] = {0, 0};  // objects: destination, source
   *smem = *gmem = -1;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)

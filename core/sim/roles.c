@@ -28,7 +28,8 @@ static bool accesses(const SimIns *i) {
          (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
 }
 
-// Finds the regions around the first access of a line; false: it has none.
+// Finds the regions around the first access of a line. Returns false if the
+// line has no access.
 static bool path_of(const SimProg *p, uint32_t src, Path *at) {
   at->n = 0;
   for (uint32_t k = 0; k < p->nins; k++) {

@@ -69,7 +69,7 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether all running warps know of that epoch.
+// Reports whether all running warps know of that epoch of an actor.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -133,7 +133,7 @@ static uint32_t line_room(SimCluster *c) {
   if (!t->free && c->ngran + LINE > c->maxgran) {
     uint32_t lines = t->n;
     if (c->maxgran >= MANY && !collect(c)) return 0;
-    // few are old: collect less often
+    // few lines are old, so collect less often
     if (t->n > lines / 2 && !grow(c)) return 0;
   }
   uint32_t first = t->free;
@@ -179,8 +179,9 @@ static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- readers ----
 
-// Reads by warps of other CTAs and by agents are rare. They are in a list, for
-// granules with such reads (GF_FAR). So are all reads of global memory.
+// Reads by warps of other CTAs and by agents are rare. They are recorded in a
+// list, for granules that have such reads (GF_FAR). All reads of global memory
+// are recorded in such lists, too.
 static bool make_far(SimCluster *c) {
   if (!c->farat) {
     c->farat = base_realloc(NULL, c->maxgran * sizeof *c->farat);
@@ -263,7 +264,7 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the element of the object that x accesses at granule g.
+// Returns the index of the element of the object that x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -271,7 +272,7 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// Returns a thread of actor u, in its block; -1: it is not a warp.
+// Returns a thread of actor u, as an index in its block; -1: u is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (u >= p->nactor) u -= p->nactor;
   if (u >= p->nall) return -1;
@@ -284,13 +285,13 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
-// Returns the agent in flight to granule g.
+// Returns the agent of the operation in flight to granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
-// Returns the mbarrier that an actor is; NULL: none.
+// Returns the mbarrier to which an actor belongs; NULL: none.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - (c->prog->nactor - c->prog->nmbar);
   return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
@@ -303,7 +304,8 @@ static bool sends(const SimProg *p, uint32_t src) {
   return false;
 }
 
-// Returns the kind of agent of an actor that accessed granule g in line src.
+// Returns the kind of the agent that an actor is, or AGENT_NONE. The actor
+// accessed granule g in line src.
 static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
                          uint32_t g) {
   const SimProg *p = c->prog;
@@ -316,7 +318,8 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
 }
 
-// Fills in f: why x uses granule g before an agent's write to it is complete.
+// Fills in f with the reason why x uses granule g before an agent's write to it
+// is complete.
 static void say_late(SimFault *f, const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &c->gran[g];
@@ -333,13 +336,15 @@ static void say_late(SimFault *f, const Access *x, uint32_t g) {
   if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
 }
 
-// Fills in f: a barrier of the block does not help between warp roles.
+// Fills in f if the race is between warp roles, where a barrier of the block
+// does not help.
 static void say_roles(SimFault *f, const Access *x) {
   if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
 }
 
-// Fills in f: which wait for an actor's read of granule g did not suffice.
+// Fills in f with the wait that did not suffice. The wait should have covered
+// an actor's read of granule g.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -377,7 +382,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 
 // ---- reads ----
 
-// Reports whether the last write of granule g, a strong one, happens before
+// Reports whether the last write of granule g, which is strong, happens before
 // lane l because a strong read observed it.
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
@@ -390,8 +395,8 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether lane k of warp u executed a proxy fence after epoch clk that
-// happens before lane l of w; or a lane synchronised with it since did. Later
-// fences may follow.
+// happens before lane l of w. Instead, a lane that synchronised with it may
+// have executed the fence since. Later fences may follow.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
@@ -406,8 +411,8 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
   return false;
 }
 
-// Reports whether the proxy fence is missing between an access by lanes of
-// actor u and x, an access by an agent. x->w may have executed the fence, too.
+// Reports whether no proxy fence is between an access by lanes of actor u and
+// x, an access by an agent. x->w may have executed the fence, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -434,28 +439,30 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether these lanes of w stored the present value.
+// Reports whether these lanes of w stored the value that the granule now has.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
   int n = w->cluster->prog->nwarp;
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Reports whether this access of w and the last write are strong, with scopes
-// that include each other's CTA.
+// Reports whether this access of w and the last write are both strong, and the
+// scope of each includes the CTA of the other.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether this access is strong for the actor of a recorded write.
+// Reports whether this access and a recorded write by `actor` are both strong,
+// and in one CTA.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   return x->i->sem && d->strong && actor / n == x->w->id / n;
 }
 
-// Reports weaker writes before the last one that do not happen before lane l.
+// Reports races with weaker writes that precede the last write and do not
+// happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -488,8 +495,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = LACK_BARRIER;
 }
 
-// Reports a read of an unwritten element, with the copy or the role that should
-// write it.
+// Reports a read of an unwritten element. Names the copy or the warp role that
+// should write the element.
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
   SimLack lack = LACK_NONE;
@@ -517,7 +524,8 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// If only GF_DEFINED of these flags is set, the last write alone is checked.
+// If a granule has no flag of SURE but GF_DEFINED, only the last write is
+// checked.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns the record for reads of granule g by a warp of its CTA.
@@ -534,8 +542,8 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor of a warp's cp.asyncs in flight, which happen before
-// nothing.
+// Returns the actor of a warp's cp.asyncs in flight. No epoch of this actor
+// happens before anything.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -570,8 +578,9 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
 }
 
-// Returns granule k of a lane's bytes of global memory, and makes it the piece
-// that reports name; NO_GRANULE: no more granules, or no memory.
+// Returns granule k of a lane's bytes of global memory, and stores its position
+// in x->piece for reports. NO_GRANULE: there are no more granules, or memory is
+// exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -636,8 +645,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether this write and a read are strong, with scopes that include
-// each other's CTA.
+// Reports whether this write and a read are both strong, and the scope of each
+// includes the CTA of the other.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -652,10 +661,10 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
   return f;
 }
 
-// Notes what PTX does not guarantee about a read that happens before this
-// write. A warpgroup's MMA may still read, from the view of warps that did not
-// wait for it themselves. A thread's read of shared memory may come after an
-// agent's write, without a proxy fence between them.
+// Reports, as a note, what PTX does not guarantee about a read that happens
+// before this write. First, a warpgroup's MMA may still read, from the view of
+// warps that did not wait for it themselves. Second, a thread's read of shared
+// memory may come after an agent's write if no proxy fence is between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
                           const SimRead *d) {
   const SimProg *p = x->w->cluster->prog;
@@ -671,9 +680,9 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
-// Reports reads since the last write that do not happen before this write.
-// same: the write stores the present value, which threads that stored it may
-// read.
+// Reports races with reads since the last write that do not happen before this
+// write. same: the write stores the value that the granule has; threads that
+// stored this value may read it.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -701,7 +710,7 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
 }
 
 // Checks a write against the last write. Returns the warps of the CTA that
-// stored the same value, unordered.
+// stored the same value without order.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -709,7 +718,8 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  bool agent = q->flags & GF_AGENT;  // the end of the phase suffices
+  bool agent = q->flags & GF_AGENT;  // for an agent, the end of the phase
+                                     // suffices
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;
@@ -720,15 +730,16 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   return 0;
 }
 
-// Reports whether a read, or an older write, is still to be checked after a
-// strong write: not if it is strong itself, or known to all warps.
+// Reports whether a read, or an older write, must still be checked after a
+// strong write. It need not be if it is strong itself, or if all warps know of
+// it.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  if (d->kind != READ_WROTE) d->strong = 0;  // it observed an older value
+  if (d->kind != READ_WROTE) d->strong = 0;  // the read observed an older value
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
 }
 
-// Keeps the entries of granule g's list that are still to be checked.
+// Keeps the entries of granule g's list that must still be checked.
 static void keep_far(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -748,7 +759,7 @@ static void keep_far(SimCluster *c, uint32_t g) {
   if (!c->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
-// Keeps the last write of granule g as an entry of its list.
+// Adds the last write of granule g to its list, if it must still be checked.
 static void keep_write(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -763,7 +774,8 @@ static void keep_write(SimCluster *c, uint32_t g) {
   q->flags |= GF_KEPT;
 }
 
-// Records a strong write of granule g by lane l; keeps what is to be checked.
+// Records a strong write of granule g by lane l. Keeps older accesses that must
+// still be checked.
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -825,8 +837,9 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
   return p ? (uint32_t)h | 1 : 0;
 }
 
-// Another cluster, on another host thread, may have stored since. So the hash
-// of what this cluster stored last decides whether the values are the same.
+// Another cluster, on another host thread, may have stored to this memory
+// since. Therefore the value is compared with the hash of what this cluster
+// stored last.
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;

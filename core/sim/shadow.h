@@ -1,11 +1,11 @@
-// Shadow of shared memory, and of the global memory that a kernel writes. It
-// records, for each granule (the narrowest access of the kernel), this
-// cluster's last write and the reads since, and their proxies. An access must
-// happen after the last write. A write must also happen after the reads since
-// then. Exceptions: both accesses are strong (atomics, and ordered loads and
-// stores), or both are writes of the same value. Strong writes are unordered
-// among each other; so a weaker access before one is kept until all warps know
-// of it.
+// Shadow of shared memory, and of the global memory that a kernel writes. Each
+// granule (the narrowest access of the kernel) records this cluster's last
+// write, the reads since then, and the proxies of these accesses. An access
+// must happen after the last write. A write must also happen after the reads
+// since then. There are two exceptions: both accesses are strong (atomics, and
+// ordered loads and stores), or both are writes of the same value. Strong
+// writes are unordered among each other. Therefore a weaker access before a
+// strong write is kept until all warps know of it.
 //
 // Granules of shared memory come first, CTA by CTA. Those of global memory
 // follow in lines of LINE granules, which are created on first use.
@@ -14,10 +14,11 @@
 
 #include "sim/blocks.h"
 
-// STRONG: written by an atomic, or with a memory order. RELEASED: the released
-// past is stored. FAR: has a list of reads. AGENT: written through the async
-// proxy. NARROW: STRONG with CTA scope. KEPT: weaker writes before a strong one
-// are in the list.
+// Flags of a granule. STRONG: an atomic, or an instruction with a memory order,
+// wrote it. RELEASED: a location record holds what its writer released. FAR: it
+// has a list of reads. AGENT: it was written through the async proxy. NARROW:
+// it is STRONG, with CTA scope. KEPT: weaker writes before a strong one are in
+// its list.
 enum { GF_DEFINED = 1, GF_PENDING = 2, GF_STRONG = 4, GF_RELEASED = 8,
        GF_FAR = 16, GF_AGENT = 32, GF_NARROW = 64, GF_KEPT = 128 };
 // Returns the flags of a granule that an instruction writes.
@@ -26,24 +27,25 @@ static inline uint8_t shadow_flags(const SimIns *i) {
   bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
   return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
 }
-struct SimGran {   // last write, and warps that read since
+struct SimGran {   // last write of a granule, and warps that read it since
   uint32_t clk, src, lanes;
-  uint32_t readers;        // warps of its CTA; global memory: hash of the
-                           // stored bytes, as other clusters may have stored
-                           // since
+  uint32_t readers;        // shared memory: warps of its CTA that read; global
+                           // memory: hash of the bytes that this cluster stored
   uint32_t also;           // warps of its CTA that stored the same value
-  uint16_t warp;           // of the cluster; or another actor
+  uint16_t warp;           // warp of the cluster that wrote; or another actor
   uint8_t flags;
 };
-// Reads: with memory order; with CTA scope; without order. WROTE: a write,
-// without order, or (strong) with CTA scope.
+// Kinds of recorded accesses: a read with memory order; one with CTA scope; one
+// without order. WROTE: a write, either without order or strong with CTA scope.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
-// The last reads of one warp since the write, of the weakest kind among them.
+// The last reads of one warp since the last write. Only the weakest kind among
+// the reads is kept.
 struct SimRead {
   uint32_t clk, lanes;
-  uint32_t src : 29, kind : 2, strong : 1;  // strong: some had an order
+  uint32_t src : 29, kind : 2, strong : 1;  // strong: some of the reads had a
+                                            // memory order
 };
-struct SimFar {    // reads by an actor that is no warp of the CTA
+struct SimFar {    // reads by an actor that is not a warp of the CTA
   uint32_t next;
   int actor;
   SimRead read;
@@ -54,17 +56,18 @@ typedef struct Access {
   SimWarp *w;
   const SimIns *i;
   const SimMem *m;
-  const int64_t *off;     // elements
-  int64_t at[LANES];      // bytes from the object's first element
-  int64_t piece;          // the granule of global memory among these
+  const int64_t *off;     // offsets in elements
+  int64_t at[LANES];      // byte offsets from the object's first element
+  int64_t piece;          // global memory: the granule of these bytes that is
+                          // being checked
   uint32_t home[LANES];   // if m->rank: first byte of the owner's memory
   int bytes;
-  int64_t unit;           // its alignment, 0: `bytes`
+  int64_t unit;           // alignment of the access; 0: `bytes`
   bool write;
-  bool agent;             // through the async proxy
+  bool agent;             // made through the async proxy
   bool flying;            // a cp.async's read, which may happen later
-  const struct SimMbar *ends;  // mbarrier at which it completes
-  bool barrier;           // mbarrier operation: its waiters acquire it
+  const struct SimMbar *ends;  // mbarrier at which the access completes
+  bool barrier;           // an mbarrier operation: threads that wait acquire it
 } Access;
 
 static inline uint32_t shadow_address(const Access *x, int l) {
@@ -83,29 +86,32 @@ static inline bool shadow_has(const SimMem *m) {
 static inline size_t shadow_place(const SimMem *m, int64_t at) {
   return (size_t)(m->p - m->area->p + at) >> m->area->shift;
 }
-// Lane l reads, or writes, x->bytes bytes at x->at[l] of global memory. data:
-// the written bytes (NULL: unknown); flags as below.
+// Check and record a read, or a write, by lane l of x->bytes bytes at x->at[l]
+// of global memory. data: the written bytes (NULL: unknown). flags: see
+// shadow_write.
 void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags);
 
-// What an agent of lane l wrote is visible, as if the lane wrote it now.
+// Makes what an agent of lane l wrote visible, as if the lane wrote it now.
 void shadow_settle_global(Access *x, int l);
-// The read of a cp.async of lane l is complete: it belongs to that epoch of an
-// actor.
+// Records that the read of a cp.async of lane l is complete. From now on the
+// read belongs to that epoch of an actor.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
-// An agent starts to read x->bytes bytes at x->at[l] of global memory for lane
-// l, until that epoch of its actor.
+// Records that an agent reads x->bytes bytes at x->at[l] of global memory for
+// lane l, until that epoch of its actor.
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
-// Lane l reads, or writes, x->bytes bytes at addr. same: they equal the present
-// bytes; flags: new flags of the granules.
+// Check and record a read, or a write, by lane l of x->bytes bytes at addr.
+// same: the written bytes equal the present ones. flags: new flags of the
+// granules.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
-// An agent starts to read for lane l, until that epoch of its actor. actor -1:
-// it already reads the bytes for another lane.
+// Records that an agent reads x->bytes bytes at addr for lane l, until that
+// epoch of its actor. actor -1: the agent already reads these bytes for another
+// lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
-// Forgets the list of granule g (GF_FAR).
+// Removes the list of granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);
 // Records that an actor wrote granule g, and that it was not read since.
 static inline void shadow_set(SimCluster *c, uint32_t g, int actor,

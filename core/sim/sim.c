@@ -34,25 +34,28 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t first, total;  // clusters, from `first` on
-  uint64_t most;          // communicating clusters that run at once
-  uint64_t begun, merged; // handed out; merged, in order
+  uint64_t first, total;  // first cluster; number of clusters
+  uint64_t most;          // maximum number of communicating clusters that run
+                          // at once
+  uint64_t begun, merged; // number of started clusters; of those whose results
+                          // are merged
   bool stop, oom, stopped;
-  uint64_t told;          // time and value of the last progress call
+  uint64_t told;          // time and value at the last call of progress
   double part;
   int nasleep;            // clusters that wait for others (Worker.asleep)
-  SimOut *done;           // finished, waiting for an earlier cluster
+  SimOut *done;           // results of finished clusters that wait for those of
+                          // an earlier cluster
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // signals an increase of `merged`
   SimFault *fault, *note;
   uint32_t nfault, nnote;
   SimStat *stat;
   uint64_t instructions, mmas, turns, granules, early;
-  SimOrders *order;       // systematic schedules: results
+  SimOrders *order;       // results of systematic schedules
   size_t norder, maxorder;
   SimText text;
-  SimRequests *requests;  // NULL: not recorded
-  SimClock *clock;        // for SimOpts.machine
+  SimRequests *requests;  // recorded requests; NULL: they are not recorded
+  SimClock *clock;        // cost model, if SimOpts.machine is set
   SimTape *tape;
   SimTiming timing;
 } Run;
@@ -60,11 +63,12 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // allocated when first needed
-  int live, made, max;          // running; allocated and not asleep; room
-  // Run.nasleep clusters that wait for others, the one that has waited longest
-  // first.
+  int live, made, max;          // number of clusters: running; allocated and
+                                // not asleep; room for
+  // List of the Run.nasleep clusters that wait for others. The one that has
+  // waited longest comes first.
   SimCluster *asleep, *last;
-  SimTurns *turns;              // systematic schedules
+  SimTurns *turns;              // state of systematic schedules
   pthread_t thread;
   bool main;
 } Worker;
@@ -97,7 +101,8 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // clusters poll it
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // the clusters poll this
+                                                       // flag
 }
 
 // Merges f into the n faults of `all`, which has room for `most`.
@@ -147,7 +152,8 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Takes o, and merges all results that are next in order. The lock is held.
+// Takes the results o of a cluster, and merges all results whose turn it is in
+// the order of clusters. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -162,13 +168,13 @@ static void hand_over(Run *r, SimOut *o) {
   pthread_cond_broadcast(&r->moved);
 }
 
-// Runs on the thread that called sim_run.
+// Reports progress. Runs on the thread that called sim_run.
 static void report_progress(void *p) {
   Run *r = p;
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  // A cluster that waits for others counts as half done.
+  // a cluster that waits for others counts as half done
   double part = ((double)r->merged + (double)r->nasleep / 2) /
                 (double)r->total;
   if (part > r->part) r->part = part;
@@ -184,7 +190,7 @@ static void report_progress(void *p) {
 
 // Reports progress at most 20 times a second.
 static void tick(void *p) {
-  enum { EACH = 50000000 };  // nanoseconds
+  enum { EACH = 50000000 };  // interval in nanoseconds
   Run *r = p;
   if (base_nanotime() - r->told > EACH) report_progress(r);
 }
@@ -227,8 +233,8 @@ static void cluster_free(SimCluster *c) {
 
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
-  enum { MOST = 40000000,   // instructions of a warp
-         // Of a cluster, while memory is unchanged.
+  enum { MOST = 40000000,   // instructions that a warp may execute
+         // instructions that a cluster may execute while memory is unchanged
          STILL = 32 << 20, EACH = 4 << 20 };
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
@@ -276,6 +282,7 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // ---- workers ----
 
+// Finds the index of the next cluster to run. Returns false if there is none.
 // wait: blocks until there is room for another cluster.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   const SimDebug *d = r->prog->launch->debug;
@@ -326,7 +333,8 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Starts another cluster on a worker; false: there is none, or no room for it.
+// Starts another cluster on a worker. Returns false if there is no cluster
+// left, or no room for it.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
@@ -354,7 +362,7 @@ static void finish(Worker *w, int k) {
 
 // ---- communicating clusters ----
 
-// Reports whether one more cluster can start.
+// Reports whether one more cluster may start.
 static bool has_room(const Worker *w) {
   return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
 }
@@ -370,13 +378,14 @@ static void put_to_sleep(Worker *w, int k) {
   w->run->nasleep++;
 }
 
-// Reports whether a cluster waits for a change of memory that has not happened.
+// Reports whether a cluster still waits, because memory has not changed since
+// it began to wait.
 static bool is_waiting(const SimCluster *c) {
   return c->asleep == *c->prog->changes && !c->hopeless;
 }
 
 // Resumes at most n of the clusters that have waited longest, if memory has
-// changed since (all: in any case); false: none.
+// changed since then (all: in any case). Returns false if none was resumed.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -400,10 +409,10 @@ static void give_up(Worker *w) {
   }
 }
 
-// Interleaves communicating clusters. More than a few run only if all wait: at
-// most the number that the SMs of the device hold. If many wait, a change of
-// memory resumes one at a time, so that a grid barrier takes time linear in the
-// number of blocks.
+// Interleaves communicating clusters. At first only a few run. More are started
+// when all of these wait, up to the number that the SMs of the device hold. If
+// many clusters wait, a change of memory resumes one at a time, so that a grid
+// barrier takes time linear in the number of blocks.
 static void take_turns(Worker *w) {
   enum { FEW = 4, MANY = 16, OFTEN = 4 };
   Run *r = w->run;
@@ -520,7 +529,7 @@ static int thread_count(const Run *r) {
 }
 
 // Starts threads for the workers from w[1] on; returns their number. Signals
-// stay with the thread that runs Lua.
+// are blocked in these threads, so the thread that runs Lua handles them.
 static int start_workers(Worker *w, int n) {
   SigHold hold;
   int k = 1;
@@ -544,7 +553,7 @@ static bool run_all(Run *r) {
   if (r->prog->relay && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
-  if (!r->stop) report_progress(r);  // all done
+  if (!r->stop) report_progress(r);  // all clusters are done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);
   return !r->oom;
@@ -573,7 +582,8 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Adds statistics record k to its line; returns the line's index; -1: unused.
+// Adds statistics record k to its line, and returns the line's index, or -1 if
+// the record is unused.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -614,7 +624,8 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Describes n faults; NULL: out of memory. Counts finished ones in *done.
+// Writes the messages of n faults; NULL: out of memory. Counts finished ones in
+// *done.
 static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
@@ -685,7 +696,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool none = prog->nunit == 0;  // an empty grid: nothing runs
+  bool none = prog->nunit == 0;  // an empty grid runs nothing
   bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
                                       !prog->relay));
   int64_t unwritten = 0;
@@ -707,7 +718,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
-  if (whole && !r.tape)  // a single cluster writes only its part
+  if (whole && !r.tape)  // a single cluster writes only a part of the outputs
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
   if (whole && !r.nfault && !one) few = simleft_short(cx, prog);

@@ -19,29 +19,33 @@ enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer argument: host memory
   size_t bytes;      // size of that memory
-  uint8_t *defined;  // one bit per byte, set if written; NULL: all are
+  uint8_t *defined;  // one bit per byte, set if written; NULL: all bytes are
   const TensorMap *map;  // tensor-map argument: its map
   uint64_t bits;     // scalar argument: raw bits
-  // SIM_READ, SIM_WRITTEN: uses by the preceding launch; the same bits shifted
-  // by SIM_FAR: uses by earlier launches that still run.
+  // How earlier launches use the memory. SIM_READ and SIM_WRITTEN: the
+  // preceding launch does. The same bits shifted by SIM_FAR: earlier launches
+  // that still run do.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {
   const Fn *fn;
   int32_t grid[3], block[3], cluster[3];
   const LaunchArg *arg;  // fn->arg.n arguments
-  const LaunchArg *known;  // memory whose address the kernel may hold
+  const LaunchArg *known;  // memory whose addresses the kernel may hold in raw
+                           // pointers
   size_t nknown;
-  int sm;                // target: 80, 90, ...
-  bool pdl;              // may start before the preceding launch completes
-  bool tries;            // results of all try_waits are scheduling steps
+  int sm;                // target architecture: 80, 90, ...
+  bool pdl;              // the launch may start before the preceding one
+                         // completes
+  bool tries;            // results of all try_waits count as scheduling steps
   const SimEdit *edit;   // patches to fn (edit.h)
   size_t nedit;
   struct SimDebug *debug;  // attached debugger (debug.h), or NULL
 } Launch;
 
-// Control flow from one access to a later one: unknown; straight ahead; to the
-// next copy of the same line (unrolled loop); through the back edge of a loop.
+// Control flow from one access to a later one. NONE: unknown. STRAIGHT:
+// straight ahead. AGAIN: to the next copy of the same line in an unrolled loop.
+// LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 // One distinct fault, identified by (kind, lines, memory object, state). The
@@ -54,14 +58,15 @@ typedef struct SimReport {
   int64_t offset;      // element of mem, if known
   int32_t block[3];
   int32_t thread[3];   // first thread involved
-  int32_t other;       // races: linear index of a thread on the other side (of
-                       // a thread of its warp if the lane is unknown), or -1
+  int32_t other;       // races: linear index of a thread on the other side (if
+                       // the lane is unknown, of any thread of its warp), or -1
   uint32_t src, src2;  // Fn.src of this access and of the other one, or 0
-  int modes;           // of coord; 0: the element's coordinate counts
-  int64_t coord[SIM_MODES];  // the coordinate, outside the shape
+  int modes;           // number of modes of coord; 0: use the element's
+                       // coordinate
+  int64_t coord[SIM_MODES];  // coordinate outside the shape
   uint64_t count;
-  uint64_t state;      // deadlocks: hash of the state; other states are other
-                       // faults
+  uint64_t state;      // deadlocks: hash of the state; deadlocks in different
+                       // states are different faults
   SimLack lack;
   SimWay way;          // races: control flow from the other access to this one
   uint32_t loop;       // Fn.src of a loop whose back edge has no barrier: for
@@ -70,19 +75,20 @@ typedef struct SimReport {
   int32_t leads;       // report that may have caused this one, or -1
   int32_t mbar;        // mbarrier whose phase is wrong: index into Fn.mem, or
                        // -1
-  int64_t arrivals, bytes;  // that it should expect in addition (< 0: fewer)
+  int64_t arrivals, bytes;  // arrivals and bytes that the phase should expect
+                            // in addition (< 0: fewer)
   uint32_t pending, most;  // LACK_PENDING: groups left pending; at most allowed
-  char *text;          // one sentence; file and line numbers are left to src
-                       // and src2
+  char *text;          // message; file and line numbers are in src and src2
 } SimReport;
 
 // An output to which blocks store adjacent tiles of one size, but none from
 // coordinate `from` of `mode` on.
 typedef struct SimShort {
-  int32_t mem;         // index into Fn.mem, or -1: no such output
-  uint32_t src;        // of the store
+  int32_t mem;         // index into Fn.mem, or -1: there is no such output
+  uint32_t src;        // line of the store
   int mode;
-  int64_t from, extent, each, none, all;  // each: extent of a tile
+  int64_t from, extent, each, none, all;  // each: extent of a tile; none, all:
+                                          // unwritten and all elements
 } SimShort;
 
 // Memory traffic. Bank conflicts = wavefronts - least.
@@ -90,7 +96,7 @@ typedef struct SimStat {
   uint64_t count;      // warp instructions
   uint64_t wavefronts, least;  // shared memory
   uint64_t requests, sectors, least_sectors;  // global memory
-  uint64_t bytes;      // moved for the active lanes
+  uint64_t bytes;      // bytes moved by the active lanes
 } SimStat;
 
 // Traffic of one source line and kind of instruction, summed over the launch.
@@ -98,7 +104,7 @@ typedef struct SimLine {
   uint32_t src;
   const char *op;      // "ld.shared", "cp.async", "ldmatrix" ...
   int32_t smem, gmem;  // memory objects (index into Fn.mem), or -1
-  bool out;            // copies from smem to gmem
+  bool out;            // the instruction copies from smem to gmem
   SimStat sum;
 } SimLine;
 
@@ -106,20 +112,25 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // 0: one per core of the host
   int max_reports;     // distinct reports; 0: 16
-  const SimMachine *machine;  // runs one cluster alone and estimates its time
+  const SimMachine *machine;  // GPU model on which the time of one cluster is
+                              // estimated; that cluster runs alone. NULL: no
+                              // estimate
                        // on this GPU model; NULL: no estimate
-  uint64_t budget;     // instructions of one warp; 0: 40 million
+  uint64_t budget;     // maximum number of instructions of one warp; 0: 40
+                       // million
   bool strict;         // treats notes as faults
-  bool decided, all;   // decided: the schedule is systematic, not random
+  bool decided, all;   // decided: the schedule is systematic instead of random;
+                       // all: see unit
   const uint64_t *turn;  // required first steps of the schedule, or NULL
   size_t nturn;
-  int64_t unit;        // machine, decided: runs this cluster only (all: runs
-                       // all, records this one); -1: the first one, all
+  int64_t unit;        // with machine or decided: only this cluster runs (all:
+                       // all run, this one is recorded); -1: the first one, or
+                       // all
   // Called periodically on the calling thread with the fraction done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
   void *ud;
-  bool record;         // records shared-memory requests, on one host thread
+  bool record;         // records shared-memory requests, using one host thread
 } SimOpts;
 
 typedef struct SimResult {
@@ -127,24 +138,28 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  SimOrders *order;    // decided: of clusters with swaps or flags, or of `unit`
+  SimOrders *order;    // with decided: results of clusters with swaps or flags,
+                       // or of `unit`
   size_t norder;
-  uint64_t turns, instructions, mmas;  // executed by warps; mmas: on tensor
-                                       // cores
-  uint64_t ctas, early;   // CTAs that completed; early: those that let the next
-                          // launch start before they waited
-  uint64_t granules;      // most granules that a cluster tracked accesses for
+  uint64_t turns, instructions, mmas;  // numbers executed by warps; mmas:
+                                       // instructions on tensor cores
+  uint64_t ctas, early;   // number of CTAs that completed; early: those that
+                          // let the next launch start before they waited
+  uint64_t granules;      // largest number of granules for which a cluster
+                          // tracked accesses
   char *output;           // output of printf, in CTA order
   size_t noutput;
-  int64_t left;           // elements of outputs that are unwritten
+  int64_t left;           // number of unwritten elements of outputs
   SimShort few;           // a grid that is too small for an output
-  bool stopped;           // by too many reports, or by `progress`
+  bool stopped;           // the run was ended by too many reports, or by
+                          // `progress`
   double seconds;
   struct SimRequests *requests;  // requests.h; NULL: not recorded
-  SimTiming timing;       // if SimOpts.machine is set
+  SimTiming timing;       // filled in if SimOpts.machine is set
 } SimResult;
 
-// Fails only with ERR_LAUNCH, ERR_ARG (unsupported) and ERR_MEMORY.
+// Runs a launch. Fails only with ERR_LAUNCH, ERR_ARG (unsupported) and
+// ERR_MEMORY.
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o);
 void sim_free(SimResult *r);
 

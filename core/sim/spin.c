@@ -1,7 +1,8 @@
-// Livelock: warps that poll memory in vain. A warp that returns to a former
-// state, registers included, while memory is unchanged will return to it for
-// ever. So a deadlock on flags is found as soon as all runnable warps are in
-// that state. A loop that counts, or reads a clock, never is.
+// Livelock: warps that poll memory in vain. If a warp returns to a former
+// state, registers included, while memory is unchanged, it will return to this
+// state for ever. Therefore a deadlock on flags is found as soon as all
+// runnable warps do so. A loop that counts, or that reads a clock, never
+// returns to a former state.
 #include "sim/spin.h"
 
 #include "ir/rows.h"
@@ -36,7 +37,7 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
-// Clears the value of i, which the next iteration computes anew.
+// Clears the value of i, because the next iteration computes it anew.
 static void clear(SimWarp *w, const SimIns *i) {
   const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
@@ -61,7 +62,7 @@ uint64_t simspin_state(SimWarp *w) {
 }
 
 void simspin_ask(SimWarp *w, const SimIns *i) {
-  enum { OFTEN = 16 };  // polls before the state is compared
+  enum { OFTEN = 16 };  // number of polls after which the state is compared
   SimCluster *c = w->cluster;
   SimSpin *s = &c->spin[w->id];
   uint64_t stamp = simspin_stamp(c);
@@ -113,7 +114,8 @@ bool simspin_all(const SimCluster *c, bool *global) {
 
 // ---- trial runs of polls ----
 
-// A trial changes the warp's struct, and these arrays; `room` saves them.
+// A trial run changes the warp's struct and the following arrays; `room` saves
+// them.
 static size_t wrap_bytes(const SimProg *p) {
   return p->nwrap * sizeof(uint32_t);
 }
@@ -158,10 +160,10 @@ bool simspin_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next scheduling step; false: an instruction before it has other
-// effects. Fences have no effect in a trial.
+// Runs w to its next scheduling step. Returns false if an instruction before
+// that step affects more than the warp. Fences have no effect in a trial.
 static bool goes_on(SimWarp *w) {
-  enum { MOST = 4096 };  // instructions
+  enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;
   for (int n = 0; n < MOST; n++) {
     if (simexec_is_turn(&ins[w->pc])) return true;
@@ -172,10 +174,10 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-// Returns the number of scheduling steps after which w, which reads `a` first,
-// is in the same state again; 0: unknown.
+// Returns the number of scheduling steps after which w is in the same state
+// again, if its next poll reads `a`; 0: unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
-  enum { MOST = 8 };  // scheduling steps
+  enum { MOST = 8 };  // maximum number of scheduling steps
   const SimIns *ins = w->cluster->prog->ins;
   uint32_t first = w->pc;
   for (int n = 1; n <= MOST; n++) {
@@ -230,7 +232,7 @@ static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
-// Fills in f: the last writer of the polled bytes in this cluster.
+// Fills in f with the last writer of the polled bytes in this cluster.
 static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

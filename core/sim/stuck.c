@@ -1,8 +1,8 @@
-// Deadlocks. A stop is a place where warps wait. It depends on the stops of
+// Deadlocks. A stop is a place where warps wait. It depends on the stops of the
 // threads that could end it. The root cause is among stops that only depend on
-// each other. Candidates, most likely first: stops that no thread can end; the
+// each other. Candidates, most likely first: a stop that no thread can end; the
 // first wait of a producer for an empty stage (its parity); a phase with a
-// wrong arrival count; producers before consumers.
+// wrong arrival count; a stop of producers, before one of consumers.
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -17,11 +17,11 @@ enum { MOST_STOPS = 64 };
 typedef struct Stop {
   SimWarp *w;              // first warp that waits there
   SimStuck how;
-  int bar;                 // STUCK_BARRIER
+  int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
-  int rank;                // lower: more likely to be the cause
-  uint64_t behind;         // stops it depends on; itself, if its own warps
-                           // could end it
+  int rank;                // rank; lower ones are more likely to be the cause
+  uint64_t behind;         // mask of the stops on which it depends; includes
+                           // itself if its own warps could end it
 } Stop;
 typedef struct Stops {
   SimCluster *c;
@@ -31,7 +31,7 @@ typedef struct Stops {
 
 // ---- stops ----
 
-// Reports whether u is stuck at the same thing as w.
+// Reports whether u waits for the same thing as w.
 static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (u->cta != w->cta) return false;
   if (simspin_stuck(w)) return simspin_same(w, u);
@@ -43,7 +43,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first of its CTA that is stuck there.
+// Reports whether w is the first warp of its CTA that waits there.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;
@@ -105,7 +105,7 @@ static bool is_there(const Bring *d, const SimMem *m) {
 }
 
 static bool brings_bytes(const SimIns *i, const Bring *d) {
-  // Multicast may reach many CTAs.
+  // a multicast may reach many CTAs
   if (i->op == OP_TMALOAD && !d->own) return true;
   if (i->op == OP_STASYNC)
     return is_there(d, ((const SimSend *)i->x)->bar.mem);
@@ -146,7 +146,7 @@ static bool could_end(const Stop *s, const SimWarp *u) {
     case STUCK_TEAM:
       return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
              u->state != SW_TEAM && simroles_ahead(u, is_op, &wgmma);
-    case STUCK_FLAG: break;  // any thread's store
+    case STUCK_FLAG: break;  // any thread may store to the flag
   }
   return false;
 }
@@ -200,7 +200,7 @@ static void judge(Stops *all) {
   }
 }
 
-// Returns the stops that k depends on, directly or not.
+// Returns the stops on which k depends, directly or not.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
   while (next & ~seen) {
@@ -211,7 +211,7 @@ static uint64_t reach(const Stops *all, int k) {
   return seen;
 }
 
-// Reports whether everything that k depends on depends on k.
+// Reports whether every stop on which k depends also depends on k.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)
     if (!(behind[__builtin_ctzll(m)] >> k & 1) && __builtin_ctzll(m) != k)

@@ -1,5 +1,6 @@
-// Fragment layouts of MMA and matrix-copy atoms, computed from the TV layouts
-// of their rows: the element of a tile that each value of each thread is.
+// Fragment layouts of MMA and matrix-copy atoms. For each value of each thread,
+// they give the element of a tile. They are computed from the TV layouts in the
+// atoms' table rows.
 #include "sim/tables.h"
 
 #include <string.h>
@@ -49,8 +50,9 @@ static int mode_at(const Mode *m, int i) {
 
 // ---- MMA ----
 
-// Describes an operand by the atom: a tile (rows x cols, row-major), and the
-// elements of it that each lane holds. TV coordinates are column-major.
+// Returns the description of an operand, by its TV layout: a row-major tile
+// (rows x cols), and the elements of it that each lane holds. TV coordinates
+// are column-major.
 static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
                           DType t, int rows, int cols) {
   Tv tv = read_tv(cx, tv_text);
@@ -84,7 +86,7 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
   o->reg = reg;
 }
 
-// Describes an operand of one 32-bit register.
+// Describes an operand that is one 32-bit register.
 static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
@@ -110,7 +112,7 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-// Sets A, of which a sparse atom stores half, and its metadata.
+// Sets operand A and its metadata. A sparse atom stores only half of A.
 static void set_a(Ctx *cx, SimMmaIns *mi) {
   const AtomMma *row = mi->row;
   bool sparse = row->flags & AMF_SPARSE;
@@ -121,7 +123,7 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
                     row->m, atom_mma_depth(row));
 }
 
-// Describes the atom on sm_<sm>.
+// Describes an MMA atom on architecture sm_<sm>.
 static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
@@ -134,7 +136,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
-             row->a_type == DT_C64;  // matrix.c computes these
+             row->a_type == DT_C64;  // matrix.c computes complex MMAs
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
@@ -159,7 +161,7 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- warpgroup MMAs ----
 
-// Collects the objects that its descriptors may be in.
+// Collects the shared-memory objects that the descriptors may address.
 static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
                         SimMmaIns *mi) {
   const Fn *fn = l->fn;
@@ -169,7 +171,8 @@ static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
       mi->smem[mi->nsmem++] = mem[fn->mem.p[k].ref];
 }
 
-// Describes the first warp's rows of a tile; the other warps hold theirs alike.
+// Describes the first warp's rows of a tile. The other warps hold their rows in
+// the same way.
 static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
                            const AtomMma *row, SimMmaIns *mi) {
   mi->row = row;
@@ -209,8 +212,9 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- ldmatrix, stmatrix, movmatrix ----
 
-// Returns the register side, (thread,bit) -> bit: the 16-bit piece of the
-// matrices that is half h of register r of each thread.
+// Returns a layout (thread,bit) -> bit of the registers of ldmatrix or
+// stmatrix. It gives the 16-bit piece of the matrices that is half h of
+// register r of each thread.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

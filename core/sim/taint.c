@@ -30,7 +30,7 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  t->mask &= ~hit;  // reported once
+  t->mask &= ~hit;  // each undefined value is reported once
   fault(w, i, hit, t);
 }
 
@@ -99,7 +99,7 @@ static uint32_t true_lanes(SimWarp *w, uint32_t slot) {
 }
 
 // Returns the lanes in which the divisor of an integer division is 0. Uniform
-// values are only in lane 0.
+// values are stored only in lane 0.
 static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
   DType t = (DType)i->type;
   if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
@@ -178,8 +178,8 @@ static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
   use(w, i, s->mem->rank, w->active);
 }
 
-// Checks values that are stored, compared or printed; in registers, none is
-// used.
+// Checks values that are stored, compared or printed. A store to registers is
+// not a use.
 static void use_stored(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (s->mem->space == SP_RMEM) {
@@ -282,9 +282,9 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      break;  // propagates undefined operands
+      break;  // results propagate undefined operands
     case OP_MMA: case OP_WGMMA:
-      break;  // registers are checked where they are read
+      break;  // registers are checked at the instruction that reads them
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -295,7 +295,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_WGFENCE:
     case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
-      break;  // reads no value of a lane
+      break;  // the instruction reads no lane's value
   }
 }
 
@@ -304,7 +304,7 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   ((const SimSide *)i->x)->mem->space == SP_RMEM);
-  // Registers are checked where they are read.
+  // registers are checked at the instruction that reads them
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

@@ -34,8 +34,8 @@ void simtape_free(SimTape *t) {
   base_free(t);
 }
 
-// Appends a step, the last of w's, and returns its index. If the log is full,
-// the step is dropped.
+// Appends a step to the log, as w's last one, and returns its index. If the log
+// is full, the step is dropped.
 static size_t push(SimWarp *w, SimStep s) {
   SimTape *t = tape_of(w);
   SimReel *r = reel_of(w);
@@ -83,7 +83,7 @@ void simtape_end(SimWarp *w, const SimIns *i, bool again) {
                 ? s->sectors : r->missed;  // agents bypass L1
 }
 
-// Reports whether a sector is in L1 of w's CTA, and inserts it.
+// Reports whether a sector is in the L1 of w's CTA, and inserts it if not.
 static bool has(const SimWarp *w, uint64_t sector) {
   const SimTape *t = tape_of(w);
   uint64_t mix = sector ^ sector >> 13;
@@ -94,7 +94,7 @@ static bool has(const SimWarp *w, uint64_t sector) {
   return false;
 }
 
-// Reports whether x is among the n of list, and inserts it.
+// Reports whether x is among the n elements of list, and inserts it if not.
 static bool listed(uint64_t *list, int *n, uint64_t x) {
   for (int k = *n; k-- > 0;)
     if (list[k] == x) return true;

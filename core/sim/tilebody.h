@@ -35,9 +35,10 @@ typedef union Halves {
 // target.
 #define INLINE static inline __attribute__((always_inline))
 #define SPLAT(x) ((VI){0} + (x))
-#define NEGATIVE(v) ((v) >> 31)  // a mask; gcc makes comparisons scalar here
+#define NEGATIVE(v) ((v) >> 31)  // a mask; gcc would compute comparisons lane
+                                 // by lane
 
-// a = max(a, b), a = min(a, b), if the difference fits.
+// Set a to max(a, b), or to min(a, b), if the difference fits in a lane.
 INLINE void raise_to(VI *a, const VI *b) {
   VI d = *a - *b;
   *a = *b + (d & ~NEGATIVE(d));
@@ -48,7 +49,7 @@ INLINE void lower_to(VI *a, const VI *b) {
   *a = *b + (d & NEGATIVE(d));
 }
 
-// Computes the exponents of x that the rule uses.
+// Computes the exponents of x as the rule defines them.
 INLINE void exponents(VI *e, const VF *x, int emin) {
   VI u = (VI)*x & 0x7fffffff, least = SPLAT(emin);
   VI zero = NEGATIVE(u - 1), special = NEGATIVE(0x7f7fffff - u);
@@ -64,21 +65,21 @@ INLINE bool any(const VI *m) {
   return s != 0;
 }
 
-// Adds the lower lanes to sums[0], the upper ones to sums[1].
+// Adds the lower half of the lanes to sums[0], and the upper half to sums[1].
 INLINE void add_lanes(HD *sums, const VU *s) {
   Halves h = {.i = (VI)*s};
   sums[0] += __builtin_convertvector(h.hi[0], HD);
   sums[1] += __builtin_convertvector(h.hi[1], HD);
 }
 
-// A block of LANES rows, K-major, with exponents.
+// A block of LANES rows in K-major order, with the exponents of its elements.
 typedef struct Block {
   VF a[SIM_TILE_K];
   VI ea[SIM_TILE_K];
 } Block;
 
-// Converts sums * down, with exact integers as sums: to f32 toward zero with
-// `keep` fraction bits, or to f16 to nearest.
+// Converts sums * down, where sums are exact integers. The result is f32,
+// truncated toward zero to `keep` fraction bits, or f16, rounded to nearest.
 INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
                         const VF *down) {
   Halves h;
@@ -91,13 +92,13 @@ INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
   }
   for (int l = 0; l < LANES; l++) {
     double x = sums[l / HALF][l % HALF] * (double)(*down)[l];
-    // + 0 turns -0 into +0
+    // adding 0 turns -0 into +0
     (*d)[l] = dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
   }
 }
 
-// Computes one sum: c += products k0..k0+n-1 with the row b (exponents eb).
-// Lanes with a nonzero `odd` hold no valid result.
+// Computes one sum per lane: adds to c the products k0..k0+n-1 with the row b,
+// which has exponents eb. Lanes with a nonzero `odd` hold no valid result.
 INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
                       const int32_t *eb, int k0, int n, VF *c, VI *odd) {
   VI e, low = SPLAT(E_LOW), high = SPLAT(E_HIGH);
@@ -123,7 +124,8 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
   round_lanes(r, c, sums, &down);
 }
 
-// Computes d from the accumulators c for lanes that the vector path cannot.
+// Computes d from the accumulators c in the lanes that vector code cannot
+// compute.
 static void mend(const SimRule *r, const Block *p, const float *b, int k0,
                  int n, const VF *c, VF *d, const VI *odd) {
   for (int l = 0; l < LANES; l++) {

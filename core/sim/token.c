@@ -10,8 +10,9 @@
 
 #include "ir/operands.h"
 
-// Union-find of values that a result flows to: `of` is another value of the
-// same token, or itself for the root. bad, of a root: the token has other uses.
+// Union-find structure of the values to which a try_wait's result flows. of:
+// another value of the same token; at the root, the value itself. bad, at the
+// root: the token has other uses.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -23,7 +24,7 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Merges two tokens; true: they were different.
+// Merges two tokens. Returns true if they were different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -32,8 +33,7 @@ static bool unite(Tokens *t, Ref a, Ref b) {
   return x != y;
 }
 
-// Returns the value that holds r's token after an instruction passes it on; 0:
-// none does.
+// Returns the value to which instruction r passes a token on; 0: to none.
 static Ref passes(const Ins *i, Ref r) {
   if (i->op == OP_VSET) return i->a[0];
   if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;
@@ -58,8 +58,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// Adds the waits of the branch at r on a token, if it only waits; else marks
-// the token bad.
+// Adds the waits of the branch at r to its token if the branch only waits.
+// Otherwise marks the token as bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {
@@ -96,7 +96,7 @@ Ref *simtoken_find(Ctx *cx, const Fn *fn) {
 
 // ---- at run time ----
 
-// Returns lane l's word, which encodes its last try; 0: there was none.
+// Returns lane l's word, which encodes its last try_wait; 0: there was none.
 static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }

@@ -4,8 +4,8 @@
 
 #include "sim/inside.h"
 
-// Returns, for each such try and for the waits that it decides about, the first
-// of them in the function; 0 for other instructions.
+// Returns, for each such try_wait and for the waits that depend on it, the
+// first of these instructions in the function; 0 for other instructions.
 Ref *simtoken_find(Ctx *cx, const Fn *fn);
 
 // simtoken_try records that lane l tries the mbarrier at addr, for the phase of

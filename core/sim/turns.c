@@ -4,8 +4,9 @@
 //
 // A poll that fails and returns its warp to the same state is no step: the warp
 // sleeps until memory changes. spin.c tries polls, so that a failing one is not
-// executed. Only the last required step is executed even if it fails: its read
-// may race, and it could pass before an earlier step.
+// executed. Only the last required step is executed even if it is a poll that
+// fails. Its read may race with an earlier step, and the poll could pass if it
+// came before that step.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -18,43 +19,48 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  uint64_t who;            // number of the warp among all; agents: agent_id
-  uint32_t src, row;       // row NONE: not a step, or not kept
+  uint64_t who;            // a warp's number among all warps; an agent's
+                           // agent_id
+  uint32_t src, row;       // row NONE: it is no step, or its row was not kept
   int warp;                // -1: an agent
   uint32_t seq;
-  int mbar;                // an agent: mbarrier at which it completed
+  int mbar;                // an agent's step: mbarrier at which the agent
+                           // completed
   uint32_t phase;
-  uint32_t pc;             // poll: pc, and hashes of the states of its warp and
-                           // of
+  uint32_t pc;             // a poll: pc, hash of its warp's state, and number
+                           // of memory changes before it
   uint64_t hash, stamp;    // memory before it
 } Turn;
 
 typedef struct Actor {     // a warp
-  uint64_t asleep;         // stamp of memory at which it slept; 0: awake
-  uint32_t started;        // agents started so far
+  uint64_t asleep;         // number of memory changes when it fell asleep; 0:
+                           // awake
+  uint32_t started;        // number of agents that it started
 } Actor;
 
 struct SimTurns {
   const SimProg *p;
   const SimOpts *o;
   SimCauses *causes;
-  uint32_t units;          // clusters scheduled together
+  uint32_t units;          // number of clusters scheduled together
   uint64_t first, count;
   Turn *turn;
-  uint32_t n, max, wanted;  // wanted: the last required step
+  uint32_t n, max, wanted;  // wanted: index of the last required step
   Actor *actor;
-  char *room;              // scratch for trials, see spin.h
-  size_t at;               // index in o->turn
+  char *room;              // scratch for trial runs, see spin.h
+  size_t at;               // index of the next required step in o->turn
   int last;                // warp of the last step; -1: an agent
   uint64_t switches, began;
-  uint32_t flags, always, src;  // SIM_FULL ...: of this run; of the kernel
-  bool clusters, warps;    // clusters, warps are interchangeable
-  uint32_t *rank, *name;   // if so: number of a warp by the order of first
-                           // steps, and the inverse
+  uint32_t flags, always, src;  // flags SIM_FULL ...: of this run; of the
+                                // kernel in every run
+  bool clusters, warps;    // whether clusters, or warps, are interchangeable
+  uint32_t *rank, *name;   // for interchangeable ones: a warp's number in the
+                           // order of first steps, and the inverse
   bool oom;
 };
 
-// Returns the name of an agent: the warp that started it, and its number there.
+// Returns the name of an agent, made from the warp that started it and its
+// number among that warp's agents.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
@@ -65,7 +71,7 @@ static bool is_clock(IntrinId id) {
 }
 
 // Reports whether clusters are interchangeable, because none can read its
-// index. Runs that differ by a permutation of them are the same.
+// index. Then runs that differ by a permutation of clusters count as the same.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -107,7 +113,7 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags for behaviour that no schedule determines.
+// Returns flags for behaviour that does not depend on the schedule alone.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++)
@@ -184,7 +190,8 @@ static const SimIns *next_of(const SimWarp *w) {
   return &w->cluster->prog->ins[w->pc];
 }
 
-// Reports whether i reads something that may change later.
+// Reports whether i reads something that may have changed when it is read
+// again.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }
@@ -218,8 +225,8 @@ static Turn *new_turn(SimTurns *t) {
   return &t->turn[t->n++];
 }
 
-// Returns the number of steps after which the next poll of w returns it to its
-// state; 0: it passes, or that is unknown.
+// Returns the number of steps after which w is in the same state again if its
+// next poll fails. Returns 0 if the poll passes, or if that is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
@@ -229,9 +236,9 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
   return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
 }
 
-// Reports whether w, after step k, is in a state that it had before some
-// required step, and would read the same values again: those steps have no
-// effect.
+// Reports whether w, after step k, is again in a state that it had before some
+// required step, and would read the same values again. If so, the steps since
+// then have no effect.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -247,7 +254,8 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// FREE: after all required steps; ASKED, LAST: a required step, the last one.
+// Why a step is executed. FREE: it comes after all required steps. ASKED: it is
+// a required step. LAST: it is the last required step.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
@@ -307,8 +315,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the agent with that name; -1: it does not exist, or others must
-// complete first.
+// Returns the index of the agent with that name. Returns -1 if it does not
+// exist, or if others must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)
@@ -354,15 +362,17 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w recently executed the wanted step. Polls of other warps
-// come first then, so that they can change what it reads next in its loop.
+// Reports whether w recently executed the last required step. If so, other
+// warps' polls come first, because they can change what w reads next in its
+// loop.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
          t->turn[t->wanted].warp == number_of(t, w);
 }
 
-// Returns the first warp after `after` that can run; late: one that polls.
+// Returns the first warp after `after` that can run. late: the warp may be one
+// that polls.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;
@@ -516,7 +526,7 @@ static void rank_all(SimTurns *t) {
   uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
   memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
   memset(came, 0, all / nwarp * sizeof *came);
-  for (uint32_t k = 0; k < t->n + all; k++) {  // those without steps at the end
+  for (uint32_t k = 0; k < t->n + all; k++) {  // warps without steps come last
     const Turn *u = k < t->n ? &t->turn[k] : NULL;
     uint32_t g = u ? (uint32_t)u->who : k - t->n, at = g / nall;
     if (u && u->row == NONE) continue;

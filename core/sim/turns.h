@@ -14,61 +14,63 @@
 
 typedef struct SimTurns SimTurns;
 
-// NULL: out of memory.
+// Creates a scheduler; NULL: out of memory.
 SimTurns *simturns_new(const SimProg *p, const SimOpts *o);
 void simturns_free(SimTurns *t);
-// Cluster c starts: t schedules its steps.
+// Adds cluster c, which starts, to those whose steps t schedules.
 void simturns_join(SimTurns *t, SimCluster *c);
 // Executes one more step of n clusters. Returns the index of a cluster that
-// ended; -1: none; TURNS_NONE: no step is possible, the remaining warps wait
-// for ever.
+// ended, or -1 if none did. Returns TURNS_NONE if no step is possible, so that
+// the remaining warps wait for ever.
 enum { TURNS_NONE = -2 };
 int simturns_next(SimTurns *t, SimCluster **c, int n);
 // Returns the results since the first cluster joined; NULL: nothing of
 // interest, or out of memory.
 SimOrders *simturns_orders(SimTurns *t);
 uint64_t simturns_count(const SimTurns *t);
-void simturns_started(SimTurns *t, struct SimAsync *a);  // an agent, by a->w
+void simturns_started(SimTurns *t, struct SimAsync *a);  // records that a->w
+                                                         // starts agent a
 void simturns_stray(SimTurns *t);  // sets SIM_TRIES
 
 // ---- exec.c ----
 // simexec_is_turn reports whether i is a scheduling step. simexec_turn executes
-// one of w; simexec_between runs w up to the next one.
+// one step of w. simexec_between runs w up to its next step.
 bool simexec_is_turn(const SimIns *i);
 void simexec_turn(SimWarp *w);
 void simexec_between(SimWarp *w);
 
 // ---- causes.c ----
-// Happens-before of steps, as far as no other schedule can change it: vector
-// clocks with a component for each warp, and the completed phases of each
-// mbarrier.
+// Happens-before of steps. It contains only what no other schedule can change:
+// vector clocks with a component for each warp, and the completed phases of
+// each mbarrier.
 typedef struct SimCauses SimCauses;
-typedef struct SimCause {    // a step
+typedef struct SimCause {    // identifies a step
   uint32_t turn;
   int warp;                  // number among all warps; -1: an agent
   uint32_t seq;              // number among its warp's steps
 } SimCause;
 SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
-// Index of the first cluster.
+// Starts a new recording. first: index of the first cluster.
 void simcauses_reset(SimCauses *s, uint64_t first);
-// simcauses_begin starts step `turn` of warp g, or (g -1) of an agent that was
-// started with row `start`. simcauses_end ends it and returns its row.
-// simcauses_seq returns its number among its warp's steps.
+// simcauses_begin starts step `turn`. It is a step of warp g, or (g is -1) of
+// an agent that was started with row `start`. simcauses_end ends the step and
+// returns its row. simcauses_seq returns the step's number among its warp's
+// steps.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
-// Removes the last step, one of a warp, from what later steps depend on. pairs:
-// keeps its pairs with earlier steps.
+// Removes the last step, which must be a warp's, from those on which later
+// steps depend. pairs: pairs of this step with earlier steps stay.
 void simcauses_void(SimCauses *s, bool pairs);
 uint32_t simcauses_end(SimCauses *s);
 uint32_t simcauses_seq(const SimCauses *s);
-// Returns the current row of warp w, for an agent that it starts.
+// Returns the current row of warp w, for an agent that the warp starts.
 uint32_t simcauses_start(SimWarp *w);
 // Reports whether a step with row k happens after step c.
 bool simcauses_after(const SimCauses *s, uint32_t k, const SimCause *c,
                      int mbar, uint32_t phase);
 // simcauses_hash returns the hash of a row, with warps and clusters renumbered
 // by `name`. simcauses_where returns the mbarrier and phase at which the
-// agent's step completed.
+// current step, an agent's, completed.
 uint64_t simcauses_hash(const SimCauses *s, uint32_t row, const uint32_t *name);
 void simcauses_where(const SimCauses *s, int *mbar, uint32_t *phase);
 // Two steps that could have come in the opposite order.
@@ -76,35 +78,36 @@ typedef struct SimPair { uint32_t first, second; } SimPair;
 const SimPair *simcauses_pairs(const SimCauses *s, size_t *n);
 bool simcauses_full(const SimCauses *s);  // some pairs were not kept
 
-// Returns a step in which lanes conflict at one granule; -1: none.
+// Returns the index of a step in which lanes conflict at one granule; -1: none.
 int64_t simcauses_lanes(const SimCauses *s);
 
-// Called by operations if SimCluster.causes is set. Barriers: `at` is a number
-// of the CTA, or one of these for the cluster barrier.
+// Record what the current step does; called if SimCluster.causes is set. These
+// are for barriers. at: number of a barrier of the CTA, or one of the following
+// for the cluster barrier.
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);
 void simcauses_forget(SimWarp *w, int at);
-// Cluster barrier: OPEN becomes DONE.
+// Completes a round of the cluster barrier: OPEN becomes DONE.
 void simcauses_meet(SimCluster *c);
-// mbarrier k of the cluster: an arrival, expected bytes, a test of the phase
-// (wait: a wait that passed), the end of a phase.
+// Record operations on mbarrier k of the cluster: an arrival, expected bytes, a
+// test of the phase (wait: a wait that passed), and the end of a phase.
 void simcauses_arrive(SimCluster *c, int k, uint32_t phase);
 void simcauses_expect(SimCluster *c, int k, uint32_t phase);
 void simcauses_look(SimWarp *w, int k, uint32_t phase, bool wait);
 void simcauses_phase(SimCluster *c, int k);
-// An ordered access of a lane to a granule: a read; an operation that commutes
-// with others of its kind (how: CAUSE_ADD + AtomicKind); or any other write.
-// was: the bytes before it.
+// Records a lane's ordered access to a granule. how: CAUSE_READ; CAUSE_ADD +
+// AtomicKind for an operation that commutes with others of its kind; or
+// CAUSE_WRITE for any other write. was: the granule's bytes before it.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
 void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
 // Reports whether warp g has only read since that step, and every granule that
 // it read still has its value.
 bool simcauses_still(const SimCauses *s, int g, uint32_t turn);
-// simcauses_earlier returns the last change before `turn` of what w polls, and
-// the value before it; UINT32_MAX: w happens after all changes in every
-// schedule. simcauses_plain reports whether w could read only those values at
-// this step.
+// simcauses_earlier returns the last step before `turn` that changed what w
+// polls, and the value before that change. UINT32_MAX: w happens after all
+// changes in every schedule. simcauses_plain reports whether w could read only
+// such values in this step.
 bool simcauses_plain(const SimWarp *w, const SimAsk *a);
 uint32_t simcauses_earlier(const SimWarp *w, const SimAsk *a, uint32_t turn,
                            uint64_t *found);

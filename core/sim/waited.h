@@ -4,14 +4,15 @@
 
 #include "sim/prog.h"
 
-// How an asynchronous operation completes: it adds bytes to an mbarrier, or its
-// threads wait for the group that it is in.
+// How an asynchronous operation completes. BY_MBAR: it adds bytes to an
+// mbarrier. BY_BULK: threads wait for the group that contains it.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
-// The last wait for groups of a kind. lanes: waiting lanes; idle: those of them
-// that had committed none; clk: its epoch; pending: groups it left pending;
-// read: it waited for reads only; groups: committed groups of each lane; src:
-// its line; times: number of waits so far.
+// The last wait for groups of a kind. lanes: waiting lanes. idle: those of them
+// that had committed no group. clk: epoch of the wait. pending: number of
+// groups that it left pending. read: it waited for reads only. groups: number
+// of committed groups of each lane. src: line of the wait. times: number of
+// waits so far.
 typedef enum SimGroups {
   GROUPS_CPASYNC, GROUPS_WGMMA, GROUPS_BULK, GROUPS_COUNT
 } SimGroups;

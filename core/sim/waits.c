@@ -1,7 +1,8 @@
-// Waits for groups (cp.async, wgmma, bulk stores) that did not suffice, so that
-// the advice in a fault is not to add a wait that is already there. Reasons:
-// the wait left the group pending, the waiting threads had started nothing, it
-// was for reads only, or a barrier is missing after it.
+// Waits for groups (cp.async, wgmma, bulk stores) that did not suffice. The
+// message of a fault then does not advise to add a wait that is already there.
+// There are four reasons: the wait left the group pending; the waiting threads
+// had started nothing; the wait was for reads only; or a barrier is missing
+// after the wait.
 #include "sim/waits.h"
 
 #include "sim/async.h"
@@ -37,7 +38,8 @@ static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
   return d->lanes >> k & 1 && simorder_before(x->w, l, u->id, 1u << k, d->clk);
 }
 
-// Reports whether a wait by threads that had started nothing happens before it.
+// Reports whether a wait by threads that had started nothing happens before
+// lane l of x->w.
 static bool idly(const Access *x, int l, SimGroups kind) {
   const SimWarp *u = x->w - x->w->in;
   for (int k = 0; k < x->w->cluster->prog->nwarp; k++, u++) {
@@ -53,14 +55,15 @@ static bool is_wait(const SimIns *i, const void *ud) {
          i->src == d->src;
 }
 
-// Reports whether u still has to wait where x->w has waited.
+// Reports whether u has yet to execute a wait that x->w has executed.
 static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
   const SimWaited *d = &x->w->waited[kind];
   return d->times > u->waited[kind].times && simroles_ahead(u, is_wait, d);
 }
 
-// Judges a group that lane k of warp u started. behind: groups that the lane
-// committed after it before the wait; in: it was committed before the wait.
+// Finds why a wait did not cover a group that lane k of warp u started. in: the
+// lane committed the group before the wait. behind: number of groups that it
+// committed after this one, before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &u->waited[kind];
@@ -76,7 +79,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
-// Judges group number g of lane k.
+// Does the same for a lane's group number g.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         SimGroups kind, int k, uint32_t g) {
   uint32_t n = u->waited[kind].groups[k];
@@ -112,7 +115,7 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
       judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
     return;
   }
-  f->r.lack = LACK_BARRIER;  // it was waited for
+  f->r.lack = LACK_BARRIER;  // the copy was waited for
 }
 
 void simwaits_reader(SimFault *f, const Access *x, int l, int actor,

@@ -1,15 +1,15 @@
-// Warpgroup MMAs. Four warps issue one together. It runs asynchronously, and is
-// computed when one of them waits for its group, since no thread can observe
-// the result sooner. Its registers must not be accessed before
-// (ir/async_regs.h). A and B are read from shared memory as the descriptors
-// say, in pieces of 16 bytes with swizzled addresses.
+// Warpgroup MMAs. Four warps issue an MMA together. It runs asynchronously. It
+// is computed when one of the warps waits for its group, since no thread can
+// observe the result sooner. Its registers must not be accessed before that
+// wait (ir/async_regs.h). A and B are read from shared memory as the
+// descriptors say, in pieces of 16 bytes with swizzled addresses.
 //
 // Each warpgroup has an agent, whose epoch is the number of MMAs. It reads
 // shared memory in the epoch of an MMA; threads that waited for the MMA acquire
 // that epoch. PTX guarantees completion only to the threads that execute the
-// wait. Therefore each warp's waits are recorded, too: a write that happens
-// after one of them, but not after those of the other three, is a note
-// (simwgmma_alone).
+// wait. Therefore each warp's waits are recorded, too. A write that happens
+// after the wait of one warp, but not after those of the other three, is
+// reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "sim/mbar.h"
@@ -19,27 +19,29 @@
 
 enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
 
-// A warp's wait for the first n MMAs, and its epoch then.
+// A warp's wait for the first n MMAs, and the warp's epoch at that time.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
 // An MMA in flight.
 typedef struct Job {
   const SimIns *i;
-  uint64_t desc[2];  // of A (0: in registers) and B
-  bool add;          // accumulate
+  uint64_t desc[2];  // descriptors of A (0: A is in registers) and of B
+  bool add;          // adds to the accumulators
 } Job;
 
 struct SimTeam {
-  Job *job;               // from MMA number `done` on
+  Job *job;               // MMAs in flight; the first one has number `done`
   size_t njob, cap;
-  uint32_t done;          // completed MMAs
+  uint32_t done;          // number of completed MMAs
   uint32_t issued[WARPS];
-  // Issued when each of the latest groups was closed.
+  // For each of a warp's latest groups: number of MMAs issued when it was
+  // closed.
   uint32_t closed[WARPS][GROUPS];
-  Waits waits[WARPS];     // waits for more MMAs than earlier ones
-  // In instruction `serial`, lane `lane` happens after all four warps' waits
-  // for the first `met` MMAs.
+  Waits waits[WARPS];     // each warp's waits that covered more MMAs than its
+                          // earlier waits
+  // A result that is kept for instruction `serial`: in it, lane `lane` happens
+  // after all four warps' waits for the first `met` MMAs.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
@@ -81,7 +83,7 @@ static SimTeam *team_of(const SimWarp *w) {
   return &w->cluster->team[number(w)];
 }
 
-// first_of: first warp of the warpgroup. actor_of: its agent.
+// first_of returns the first warp of a warpgroup. actor_of returns its agent.
 static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
 
 static int actor_of(const SimWarp *w) {
@@ -92,8 +94,8 @@ static int actor_of(const SimWarp *w) {
 // ---- descriptors ----
 
 typedef struct Place {
-  uint32_t start, lead, stride;  // bytes
-  uint32_t w;                    // pieces per swizzle span
+  uint32_t start, lead, stride;  // in bytes
+  uint32_t w;                    // pieces in a swizzle span
 } Place;
 
 static Place place_of(uint64_t desc) {
@@ -108,14 +110,14 @@ static uint32_t swizzled(const Place *p, uint32_t at) {
   return at ^ (at >> 7 & (p->w - 1)) << 4;
 }
 
-// K-major: returns the address of piece c of row r.
+// Returns the address of piece c of row r in a K-major operand.
 static uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
   uint32_t lead = p->w > 1 ? PIECE : p->lead;
   return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
                        c * lead);
 }
 
-// MN-major: returns the address of rows 8u to 8u + 7 of column k.
+// Returns the address of rows 8u to 8u + 7 of column k in an MN-major operand.
 static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t at = k % 8 * p->w * PIECE;
   if (p->w > 1)
@@ -125,7 +127,8 @@ static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   return swizzled(p, p->start + at);
 }
 
-// depth: K of A (0) and B (1) in memory. bytes_of: bytes of an element.
+// depth returns the extent of K of A (0) or B (1) in memory. bytes_of returns
+// the bytes of an element.
 static int depth(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -134,8 +137,8 @@ static int bytes_of(const AtomMma *r, int which) {
   return dtype_bits(which ? r->b_type : r->a_type) / 8;
 }
 
-// Calls `see` with the pieces of rows [first, first + rows) of an operand, in
-// the order of a tile.
+// Calls `see` with the address of each piece of rows first to first + rows - 1
+// of an operand, in the order of a tile.
 typedef void See(void *ud, uint32_t at);
 
 static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
@@ -163,7 +166,8 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// Returns the object of shared memory that contains byte `at`; NULL: none.
+// Returns the object of shared memory that contains byte `at`; NULL: there is
+// none.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];
@@ -187,8 +191,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Declares the reads of this warp's part: its rows of A, and B. first: it is
-// the first of its warpgroup.
+// Declares the reads of this warp's part of an MMA: its rows of A, and B.
+// first: it is the first warp of its warpgroup.
 static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
@@ -205,7 +209,8 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  int k, n;           // K if MN-major, else 0; pieces so far
+  int k, n;           // extent of K if MN-major, else 0; number of pieces so
+                      // far
 } Load;
 
 static void load_piece(void *ud, uint32_t at) {
@@ -273,7 +278,7 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Computes a warp's rows; b: B, converted.
+// Computes a warp's rows of D. b: elements of B, converted.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
@@ -304,8 +309,8 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Checks that registers that are read are defined, and defines the
-// accumulators.
+// Checks that the registers that an MMA reads are defined, and marks the
+// accumulators as defined.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -420,7 +425,7 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // A new epoch, which no thread knows yet.
+  // the wait gets a new epoch, which no thread knows yet
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
@@ -437,9 +442,11 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  for (uint32_t m = u->valid; m; m &= m - 1)  // the warp waits as one
+  for (uint32_t m = u->valid; m; m &= m - 1)  // all lanes of the warp wait
+                                              // together
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // an arrival at another block's mbarrier proves no more
+  // an arrival at another block's mbarrier proves only that the wait came
+  // before
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }

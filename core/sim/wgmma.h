@@ -9,20 +9,22 @@ void simwgmma_free(SimCluster *c);
 void simwgmma_reset(SimCluster *c);  // for the next cluster
 void simwgmma_issue(SimWarp *w, const SimIns *i);
 void simwgmma_commit(SimWarp *w);
-// Returns false if other warps of the warpgroup have not issued the MMAs it
-// waits for; the warp runs again when one does (SW_TEAM).
+// Waits for MMAs. Returns false if other warps of the warpgroup have not issued
+// all of them. The warp runs again when one of those issues an MMA (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
-int simwgmma_lacks(const SimWarp *w);  // warp of its CTA that w waits for
-// Returns the warp of its CTA whose own wait for that epoch of a warpgroup's
-// agent does not happen before lane l of w; -1: none, or the actor is another.
+int simwgmma_lacks(const SimWarp *w);  // warp, in its CTA, for which w waits
+// Returns a warp, as a number in its CTA, whose own wait for that epoch of a
+// warpgroup's agent does not happen before lane l of w. Returns -1 if there is
+// none, or if the actor is no such agent.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Reports whether an MMA of w in flight writes that unit of registers.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. behind: number of these groups after its own.
+// committed. behind: number of these groups that were committed after its own.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
-void simwgmma_end(SimCluster *c);    // all warps have exited or are stuck
+void simwgmma_end(SimCluster *c);    // called when all warps have exited or are
+                                     // stuck
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
 // Cost of each instruction (work.h): memory, synchronisation, tensor cores.
-// price.c has arithmetic.
+// price.c computes the cost of arithmetic.
 #include "sim/work.h"
 
 #include "ir/intrin.h"
@@ -10,8 +10,8 @@
 #include "sim/tables.h"
 
 enum { LINE = 128 };
-// Longest loop body, in instructions, that the compiler still unrolls, and by
-// what factor.
+// Longest loop body, in instructions, that the compiler still unrolls, and the
+// factor by which it does.
 enum { SHORT_LOOP = 64, COPIES = 4 };
 
 // ---- registers and values of instructions ----
@@ -21,7 +21,7 @@ typedef void See(void *ud, uint32_t id, bool written);
 typedef struct Works {
   SimWorks out;
   SimPrices *prices;
-  uint32_t *object;       // first id of each object of registers
+  uint32_t *object;       // first id of each register object
 } Works;
 
 static void see_units(const Works *k, const SimMem *m, int64_t first,
@@ -66,7 +66,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  if (d->op != i->op) return;  // an assertion
+  if (d->op != i->op) return;  // the instruction is an assertion
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
   if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
@@ -120,7 +120,7 @@ static void find_ids(Ctx *cx, Works *k) {
 // Returns, for each value, the depth of the innermost loop that changes it.
 static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
-  // Stack of open regions: 1 for loops.
+  // stack of open regions: 1 for a loop, 0 otherwise
   uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);
   size_t n = 0;
   int depth = 0;
@@ -145,8 +145,8 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   return in;
 }
 
-// Returns the cost of arithmetic, with the latency from the last of its
-// operands to its result. Compilers interleave the steps of a function.
+// Returns the cost of arithmetic, and the latency from the last operand to the
+// result. The steps of a function may overlap, since compilers interleave them.
 static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
   const SimMachine *m = k->out.m;
   double steps = p.issue > 1 ? p.issue - 1 : 0;
@@ -222,7 +222,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane on its own
+  if (atom_mma_alone(r)) {  // each lane computes its own result
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};
@@ -233,15 +233,15 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   double rate = team ? 4 * k->out.m->wgmma : k->out.m->mma;
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  // B, read by all four warps.
+  // all four warps read B
   double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);
   return c;
 }
 
-// Reports whether an atomic is a compare-and-swap loop: float sums, and types
-// not of 32 bits.
+// Reports whether an atomic is implemented as a compare-and-swap loop. This is
+// so for float sums, and for types that do not have 32 bits.
 static bool by_swaps(int64_t kind, DType t) {
   if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
   return dtype_is_float(t) || dtype_bits(t) != 32;
@@ -341,7 +341,8 @@ static void find_costs(Ctx *cx, Works *k) {
     bool pure = op_pure((Op)d->op) && d->op == i->op;
     Ref by = pure ? i->a[1] : 0;
     SimWork c = cost_of(k, d, by && in[by] < around[d->ref]);
-    // uniform: on another pipe; invariant: before the loop
+    // uniform values use another pipe; invariant ones are computed before the
+    // loop
     if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (SimWork){0};
     c.ids = k->out.work[j].ids;
     c.nread = k->out.work[j].nread;

@@ -6,7 +6,7 @@
 #include "sim/inside.h"
 
 typedef enum SimWorkKind {
-  K_NONE,       // free; its result is ready with its operands
+  K_NONE,       // costs nothing; the result is ready with its operands
   K_ALU,
   K_BRANCH,     // waits for all earlier arithmetic
   K_HEAD, K_TURN,  // a loop starts; an iteration ends
@@ -19,22 +19,24 @@ typedef enum SimWorkKind {
 } SimWorkKind;
 
 typedef struct SimWork {
-  uint8_t kind;           // SimWorkKind
-  float slots;            // issue slots of its quarter
-  float work;             // cycles of its pipe
-  float fma, alu, xu, f64;  // cycles of the quarter's arithmetic pipes
-  float late;             // latency of its result, or until the warp continues
-  float shared;           // passes for operands in shared memory
-  float flops;            // per lane; MMAs: per warp
-  uint32_t ids, nread, nwrite;  // in SimWorks.id: ids it reads, then writes
+  uint8_t kind;           // SimWorkKind of the instruction
+  float slots;            // issue slots of its quarter of the SM
+  float work;             // cycles of the instruction's pipe
+  float fma, alu, xu, f64;  // cycles of the arithmetic pipes of its quarter
+  float late;             // latency until the result is ready, or the warp
+                          // continues
+  float shared;           // shared-memory passes for its operands
+  float flops;            // operations per lane; for MMAs, per warp
+  uint32_t ids, nread, nwrite;  // index of its ids in SimWorks.id: nread ids
+                                // that it reads, then nwrite that it writes
 } SimWork;
 
 typedef struct SimWorks {
   const SimProg *p;
   const SimMachine *m;
-  SimWork *work;          // of each instruction
+  SimWork *work;          // cost of each instruction
   uint32_t *id;           // lists of ids, see SimWork.ids
-  uint32_t nid;           // distinct ids
+  uint32_t nid;           // number of distinct ids
 } SimWorks;
 SimWorks *simwork_new(Ctx *cx, const SimProg *p, const SimMachine *m);
 

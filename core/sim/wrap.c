@@ -1,9 +1,9 @@
-// Integer overflow: 32-bit results that do not fit. Products count if an
-// address depends on them, since the address may be valid by accident. Sums
-// count, too, if they are compared, divided or shifted, since compilers assume
-// that signed numbers do not overflow (n + 1 > n is always true). A result is
-// checked when it is computed, and reported when a lane uses it. Results that
-// fit by the known bounds of their operands cost nothing.
+// Integer overflow: 32-bit results that do not fit. Products are checked if an
+// address depends on them, since the address may be valid by accident. Products
+// and sums are checked if they are compared, divided or shifted, since
+// compilers assume that signed numbers do not overflow (n + 1 > n is always
+// true). A result is checked when it is computed, and reported when a lane uses
+// it. Results that fit by the known bounds of their operands are not checked.
 #include "sim/wrap.h"
 
 #include "ir/operands.h"
@@ -13,8 +13,8 @@
 
 // ---- results to check ----
 
-// Reports whether op is linear in its operands. Remainders and bits are not,
-// and may be meant to overflow.
+// Reports whether op is linear in its operands. Remainders and bitwise
+// operations are not; their operands may overflow on purpose.
 static bool is_linear(Op op) {
   return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
          op == OP_SHL || op == OP_CVT;
@@ -31,7 +31,8 @@ static int64_t exact(Op op, int64_t a, int64_t b) {
   return op == OP_NEG ? -a : a * b;
 }
 
-// Reports whether r, a product or (sums) any result, may exceed 32 bits.
+// Reports whether r may exceed 32 bits. r is a product, or with `sums` also a
+// sum.
 static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
@@ -51,13 +52,13 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // a comparison, in which sums count
+enum { NO_MEMORY = -2 };  // marks a comparison, for which sums are checked, too
 
 // A search through the operands of an address.
 typedef struct Find {
   const SimProg *p;
-  uint32_t *seen, stamp;  // of each value: the last search that found it
-  Ref *pending;           // found, not visited
+  uint32_t *seen, stamp;  // for each value: the last search that found it
+  Ref *pending;           // values that were found and not yet visited
 } Find;
 
 static void add(SimWraps *w, Ref r, int32_t mem) {
@@ -94,9 +95,10 @@ static bool compares(Op op) {
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
-// Collects the results that i compares, and those of all its addresses: offsets
-// in memory, raw addresses, addresses of tensor maps, and the coordinates of a
-// box. These start with the first value operand.
+// Collects the results to check for i: those that i compares, and those on
+// which its addresses depend. Addresses are offsets in memory, raw addresses,
+// addresses of tensor maps, and the coordinates of a box, which start with the
+// first value operand.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;
@@ -124,8 +126,8 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Attaches the results to d, and to its copies for the memory objects that raw
-// pointers may access.
+// Attaches the results to check to d, and to the copies of d for the memory
+// objects that raw pointers may access.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;

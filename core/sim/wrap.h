@@ -5,11 +5,11 @@
 #include "sim/inside.h"
 
 enum { SIM_WRAPS = 8 };      // per instruction
-// Results that an access depends on: instructions of the IR; after decoding,
-// numbers from 0 on.
+// Results on which an access depends. They are instructions of the IR, and
+// after decoding, numbers from 0 on.
 typedef struct SimWraps {
   int n;
-  int32_t mem[SIM_WRAPS];    // object that each one addresses (index into
+  int32_t mem[SIM_WRAPS];    // object that each result addresses (index into
                              // Fn.mem)
   uint32_t of[SIM_WRAPS];
 } SimWraps;
@@ -17,9 +17,9 @@ struct Access;
 
 // Finds and numbers the results of p's instructions that may overflow.
 void simwrap_find(Ctx *cx, SimProg *p);
-// Checks such a result when it is computed; i->jump is its number + 1.
+// Checks one of these results when it is computed. i->jump is its number + 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
-// Checks the addresses of x in the lanes of mask; returns lanes that were
+// Checks the addresses of x in the lanes of mask. Returns the lanes that it
 // reported.
 uint32_t simwrap_check(const struct Access *x, uint32_t mask);
 // Checks i, which compares, divides or shifts values that depend on i->wraps.

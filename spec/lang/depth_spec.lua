@@ -1,6 +1,6 @@
 -- Deep nesting: regions of a kernel, sums of an address, chains of layouts.
--- Either no level takes C stack, or there is a limit: the programs run with a
--- stack of 64 KB.
+-- Either a level takes no C stack, or the number of levels is limited. The
+-- programs run with a stack of 64 KB.
 local support = require "spec.support"
 
 local PROGRAM = [[
@@ -40,7 +40,7 @@ function OTHERS.address()
   cute.kernel("k", function(t, n)
     local s = n
     for i = 1, depth do s = s * n + i end
-    t[s - depth] = 2  -- element 0
+    t[s - depth] = 2  -- always element 0
   end)(x, 0):launch {grid = 1, block = 1, device = "sim"}
   return x(0)
 end

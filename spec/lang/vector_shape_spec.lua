@@ -198,7 +198,7 @@ describe("shapes of vectors", function()
       return run(cases, function(case, iota)
         local v = iota(case.s, 1)
         local x = v:reduce("add", 7, case.by, keep and {keep = true} or nil)
-        if keep then x = x + v * 0 end -- keeps the vector in use
+        if keep then x = x + v * 0 end -- broadcasts x to v's shape
         return vector(x)
       end)
     end

@@ -9,8 +9,8 @@
 --   held    one chunk, in registers
 --   staged  in shared memory, loaded by cp.async; a thread reads only what
 --           it requested itself, so no barrier is needed
---   walked  not kept: each pass reads the row again Several blocks may share a
--- row: see kernels/multiblock_rows.lua.
+--   walked  not kept: each pass reads the row again
+-- Several blocks may share a row: see kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -66,9 +66,8 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
 -- the plan, which was the best one on an H200. These options override it:
--- `values` of a chunk for a thread; `threads` of a row; `block`; `width` of its
--- vectors (1 if rows begin at any element); staged (true or
---   false);
+-- `values`: elements of a chunk for a thread; `threads` of a row; `block`;
+-- `width` of vectors (1 if rows begin at any element); staged (true or false);
 -- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
 --   not an sm_90;
 -- persistent: blocks iterate over rows, and stage the next one while they

@@ -138,10 +138,12 @@ function model.cut(elements, bits)
 end
 
 -- Returns a table that describes a product of (m,k) and (n,k) with the given
--- options: `waves` of its tiles, in `slots` at once; the number of `steps`
--- along K, each of `pieces` of 128 bytes of a row; the slowdown `cut` of rows;
--- `busy`: the fraction of a whole number of waves that has blocks; `single`:
--- whether there is a single wave, in which blocks request operands in
+-- options:
+-- `waves` of its tiles, of which `slots` run at once;
+-- the number of `steps` along K, each of `pieces` of 128 bytes of a row;
+-- the slowdown `cut` of rows;
+-- `busy`: the fraction of a whole number of waves that has blocks;
+-- `single`: whether there is a single wave, in which blocks request operands in
 --   the order of their tiles.
 local function product(o, m, n, k, sms)
   local bits = o.a_dtype.bits

@@ -40,7 +40,7 @@ function OTHERS.address()
   cute.kernel("k", function(t, n)
     local s = n
     for i = 1, depth do s = s * n + i end
-    t[s - depth] = 2  -- always element 0
+    t[s - depth] = 2  -- element 0
   end)(x, 0):launch {grid = 1, block = 1, device = "sim"}
   return x(0)
 end

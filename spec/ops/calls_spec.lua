@@ -14,7 +14,7 @@ local function at(t)
   return core.param_memory(t).address
 end
 local function say(text) io.stderr:write(text, "\n") end
-local function forget()  -- drops the fast path: Lua runs the next call
+local function forget()  -- what is ready: Lua runs the next call
   for _, f in ipairs(devices.trims) do f() end
   collectgarbage()
   collectgarbage()

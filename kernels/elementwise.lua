@@ -73,15 +73,16 @@ local function vectors(extents, stride, width)
 end
 
 -- Returns a list of functions that return an input's registers at a position.
--- `at`(t, op) returns the view of the input's elements at that position or,
--- together with true, registers that hold them.
+-- `at`(t, op) returns a function of a position that returns a view of the
+-- input's elements or, if the second result of `at` is true, registers that
+-- hold them.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
     local view, is_read = at(t, ops[i])
     list[i] = is_read and view
       or ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
-      or function(...)  -- a scalar is the same for all positions
+      or function(...)  -- stride 0: one element is repeated
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
         local held = cute.make_rmem_tensor({width}, one.element_type)
         held:fill(load(one)[0])

@@ -16,9 +16,8 @@
 --     of the threads below ensures that.
 -- A and B have this order already if M and N are contiguous. Otherwise they are
 -- transposed during the copy: a thread loads 16 bytes along K into registers
--- and stores its elements one by one. BK is 8, since tiles are unrolled: 16
--- takes longer to compile and is no faster, and with 4 threads synchronize too
--- often.
+-- and stores them from there. BK is 8, since tiles are unrolled: a BK of 16
+-- takes longer to compile and is no faster, and one of 4 waits too often.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._

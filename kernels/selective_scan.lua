@@ -239,8 +239,9 @@ local function of_channel(t, at)
   return out.value
 end
 
--- Returns this thread's states from a tensor (channels, states), 0 without a
--- tensor. With f, stores them instead.
+-- Calls f(i, at, n) for each state of this thread that exists: state n of
+-- channel `at`, which is the thread's state number i. t: a tensor (channels,
+-- states).
 function Scan:states_of(t, at, lane, f)
   for i = 0, self.each_lane - 1 do
     local n = i * self.lanes + lane

@@ -6,12 +6,12 @@
 --       grid = k.grid(S, H, B), block = k.block}
 --
 -- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
--- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G: heads
--- share keys. The last of the S rows is aligned with the last of the T keys.
--- Sequences of different lengths are concatenated: Q and O (total,H,D), LSE
--- (H,total). Two more arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"),
--- give their positions: sequence b of Q is its rows from cu_q[b] to cu_q[b +
--- 1].
+-- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G: H/G
+-- heads of Q share each head of K and V. The last of the S rows is aligned with
+-- the last of the T keys. Sequences of different lengths are concatenated: Q
+-- and O (total,H,D), LSE (H,total). Two more arguments, cu_q and cu_k (B + 1 of
+-- i32, "cu_seqlens"), give their positions: sequence b of Q is its rows from
+-- cu_q[b] to cu_q[b + 1].
 --
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product
@@ -23,8 +23,8 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 -- Loops over tiles of keys, from the last to the first, for a tile of rows from
--- `row` on. V is loaded while the scores are computed, the next K while they
--- are used.
+-- `row` on. V is loaded while the scores are computed, and the next tile of K
+-- while the scores are used.
 local function walk(o, team, sight, row, Q, K, V, state, acc)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
@@ -102,8 +102,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   end)
 end
 
--- By head size: the tile of rows and keys, the warps, and whether Q stays in
--- registers.
+-- Default options by head size: the tile {rows, keys}, the number of warps, and
+-- whether Q stays in registers.
 local DEFAULT = {
   [32] = {{128, 64}, 4, true}, [64] = {{128, 64}, 4, true},
   [96] = {{128, 64}, 4}, [128] = {{128, 64}, 4},

@@ -8,7 +8,7 @@
 --     end
 --
 -- Q, O, dO, dQ (B,S,H,D), K, V, dK, dV (B,T,G,D), LSE and delta (B,H,S) of f32.
--- delta is computed first: each row's sum of O dO. With the weights P, then dV
+-- delta, each row's sum of O dO, is computed first. P are the weights. Then dV
 -- = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q.
 --
 -- A block has a tile of keys and iterates over the rows that see it, or a tile
@@ -25,7 +25,7 @@ local _ = cute._
 -- delta
 ---------------------------------------------------------------------------
 
-local ROWS = 32  -- in a block of the first kernel, four lanes each
+local ROWS = 32  -- rows of a block of the first kernel, four lanes each
 
 local function sums(a)
   local tid = cute.arch.thread_idx()
@@ -58,8 +58,8 @@ end
 -- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Loads numbers of rows (LSE, delta) to shared memory (N,PIPE), one tile at a
--- time; zeros after the last.
+-- Loads one number per row (LSE or delta) to shared memory (N,PIPE), one tile
+-- at a time. Loads zeros after the last row.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS_ZFILL", cute.f32,
@@ -83,7 +83,7 @@ local function in_bits(lse)
 end
 
 -- Converts s to the weights P and, if requested, dp to dS: lse(i, j) and
--- delta(i, j) are those of row and column (i, j) of a thread.
+-- delta(i, j) return the numbers for accumulator (i, j) of a thread.
 local function weigh(s, dp, c, lse, delta)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
   for i = 0, cute.size(sr, 0) - 1 do
@@ -95,14 +95,14 @@ local function weigh(s, dp, c, lse, delta)
   end
 end
 
--- Returns rounded accumulators as a left operand.
+-- Returns accumulators, rounded to dtype, as the left operand of a product.
 local function left(acc, dtype)
   local narrow = cute.make_fragment_like(acc, dtype)
   narrow:store(acc:load():to(dtype))
   return flash.left_operand(narrow)
 end
 
--- Returns the numbers of a tile of rows, which stay in registers.
+-- Returns lse and delta of a tile of rows. They stay in registers.
 local function held_numbers(row, places, S, lse, delta)
   local n = cute.size(places, 0)
   local l = cute.make_rmem_tensor({n}, cute.f32)
@@ -118,8 +118,8 @@ local function held_numbers(row, places, S, lse, delta)
   return function(i) return l[i] end, function(i) return d[i] end
 end
 
--- Returns the numbers of the current tile of rows: from shared memory, by
--- column.
+-- Returns lse and delta of the current tile of rows, which are columns of the
+-- transposed scores. They are in shared memory.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do
@@ -133,9 +133,10 @@ end
 -- Both iterations
 ---------------------------------------------------------------------------
 
--- Iterates: the tile X, Z of this block (Q and dO, or K and V) is multiplied
--- with tiles Y, W of the others (K and V, or Q and dO): scores X Y^T, gradients
--- of weights Z W^T. They add dS Y to dX and, for keys only, P W to dZ.
+-- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are
+-- multiplied with tiles Y and W (K and V, or Q and dO): the scores are X Y^T,
+-- the gradients of the weights Z W^T. Each step adds dS Y to dX and, if the
+-- block has keys, P W to dZ.
 local function walk(o, team, t, c)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
@@ -158,7 +159,7 @@ local function walk(o, team, t, c)
   end)
 end
 
--- Makes the shared memory and products of both iterations.
+-- Makes the shared memory and the products that both iterations use.
 local function frame(o, dtype)
   local team = flash.team(dtype, o.warps)
   local BM, BN, D = o.tile[1], o.tile[2], o.head
@@ -173,7 +174,7 @@ local function frame(o, dtype)
 end
 
 local function finish()
-  cute.arch.cp_async_wait_group(0)  -- if the iteration had no step
+  cute.arch.cp_async_wait_group(0)  -- needed if no tile was processed
   cute.arch.sync_threads()
 end
 
@@ -239,14 +240,15 @@ local function of_keys(o, a)
   if t.dZ then team:store(t.dZ, t.sZ(_, _, 0), key(a.dV), bm) end
 end
 
--- By head size: tile and warps. From 192 on, dK and dV have a kernel each, for
--- lack of registers.
+-- Default tile and warps by head size. From head size 192 on, dK and dV are
+-- computed by separate kernels, since one would need too many registers.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},
 }
 
---- Returns the kernels, in the order in which they run; grid(S, T, H, G, B).
+--- Returns the kernels in the order in which they run, each with its function
+-- grid(S, T, H, G, B).
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- tile: integer[]?, warps: integer?} as for kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]

@@ -21,7 +21,8 @@ local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Returns this block's tiles of keys: the first, and one past the last.
+-- Returns the range of this block's tiles of keys: the index of the first, and
+-- one past the last.
 local function share(T, N)
   local split = cute.arch.block_idx()
   local all = cute.ceil_div(T, N)
@@ -106,7 +107,7 @@ local function together(_, _, _, _, mO, mL, mParts, mLogs)
   end)
 end
 
--- The tile of heads and keys by head size; one warp.
+-- The default tile {heads, keys} by head size, for one warp.
 local DEFAULT = {
   [32] = {{16, 64}, 1}, [64] = {{16, 64}, 1}, [96] = {{16, 32}, 1},
   [128] = {{16, 32}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
@@ -114,8 +115,8 @@ local DEFAULT = {
 
 local BLOCKS = 4 * 132  -- enough to keep a large GPU busy
 
---- Returns both kernels, in the order in which they run, with grid(n, H, B),
--- and splits(T, G, B): the useful number of parts.
+--- Returns both kernels in the order in which they run. Each has grid(n, H, B).
+-- splits(T, G, B) returns the number of parts into which to split the keys.
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
 return function(o)

@@ -7,14 +7,15 @@
 --
 -- x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K), of any size. In the GEMM, A is x
 -- with a row for each pixel (q,p,n) of y and a column for each tap (c,s,r) of a
--- filter: a layout of nested modes. It contains elements of x up to R S times,
--- so they are loaded through L1. Predicates, one bit for each row and tap,
+-- filter: a layout of nested modes. A contains each element of x up to R S
+-- times, so x is loaded through L1. Predicates, one bit for each row and tap,
 -- leave out the padding. B is w and C is y.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local gemm_sm80 = require "kernels.gemm_sm80"
 
--- Returns x as a pair, for rows and columns.
+-- Returns an option as a pair, one value for rows and one for columns; a number
+-- stands for both.
 local function pair(x, default)
   if type(x) == "table" then return x end
   return {x or default, x or default}
@@ -27,9 +28,10 @@ local function matrix(iterator, shape, stride)
     cute.make_layout(shape[2], stride[2])))
 end
 
--- Returns the columns of A and of B, (C,S,R). If tiles divide C they are in
--- tiles, (BK,(S,R,C/BK)): taps of the same channels are consecutive, so L1
--- still holds them, and a tile's coordinates are counted without divisions.
+-- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C the
+-- layout is (BK,(S,R,C/BK)), in tiles: taps of the same channels are
+-- consecutive, so L1 still holds them, and a tile's coordinates are counted
+-- without divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)
@@ -37,7 +39,7 @@ local function columns(BK, shape, stride)
   return {BK, {S, R, C // BK}}, {c, {s, r, c * BK}}
 end
 
--- Reports whether several taps read all of x, except its edges.
+-- Reports whether several taps each read all of x, except its edges.
 local function read_again(o, taps)
   return o.stride[1] == 1 and o.stride[2] == 1
     and not (math.type(taps) and taps == 1)
@@ -61,8 +63,9 @@ local function inside(at, taps, step, extent)
   return function(t) return all >> t * #at end
 end
 
--- Returns the existing elements of A, for given rows: a function of a column,
--- or of a tile's coordinates, and of the row's index.
+-- Returns the predicate of A's elements for given rows: a function of a column
+-- (or a tile's coordinates) and of the row's index that reports whether the
+-- element is inside x.
 local function valid_of(o, x, w, y)
   local P, Q = y.shape[2], y.shape[3]
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]

@@ -25,7 +25,7 @@ function copytile.by_columns(t, tiler)
 end
 
 --- Returns the bits of the widest access that divides rows of n elements: 128
--- if 16-byte vectors fit, down to one element.
+-- if 16-byte vectors fit, at least the bits of one element.
 ---@param dtype cute.DType
 ---@param n integer
 function copytile.bits(dtype, n)

@@ -73,15 +73,16 @@ local function vectors(extents, stride, width)
 end
 
 -- Returns a list of functions that return an input's registers at a position.
--- `at`(t, op) returns the view of its elements there or, with true, the
--- registers.
+-- `at`(t, op) returns a function of a position that returns a view of the
+-- input's elements or, if the second result of `at` is true, registers that
+-- hold them.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
     local view, is_read = at(t, ops[i])
     list[i] = is_read and view
       or ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
-      or function(...)  -- the same for all
+      or function(...)  -- stride 0: one element is repeated
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
         local held = cute.make_rmem_tensor({width}, one.element_type)
         held:fill(load(one)[0])
@@ -91,8 +92,8 @@ local function reads(tensors, ops, width, at)
   return list
 end
 
--- Applies f to the results of the reads at a position; index: a layout, for f's
--- last argument.
+-- Applies f to the values that the reads return at a position. index: the
+-- layout that gives f's last argument.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -147,8 +148,8 @@ local function walker(o, inputs, outputs, scalars, width, from)
   end
 end
 
--- Processes `steps` vectors of this thread, all loads before the first store;
--- the last elements, if they fill no vector, one by one.
+-- Processes `steps` vectors of this thread, with all loads before the first
+-- store. The last elements, if they fill no vector, are processed one by one.
 local function straight(o, inputs, outputs, scalars)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local get, put = walker(o, inputs, outputs, scalars, o.width, 0)
@@ -194,7 +195,8 @@ local function modes(o, stride, first, second, width)
     {{stride[first], stride[first] * width}, stride[second], strides})
 end
 
--- Loads a tile of an input that is contiguous along A to shared memory: (B,A).
+-- Loads a tile of an input that is contiguous along A. Returns it in shared
+-- memory, (B,A).
 local function turn(o, t, op, at)
   local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
   local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
@@ -206,12 +208,12 @@ local function turn(o, t, op, at)
     cute.make_layout({{P, TB // P}, TA}, {{1, P}, TB}))
   local tid = (cute.arch.thread_idx())
   local lane, warp, warps = tid % 32, tid // 32, TA // V // 8
-  local va = warp % warps * 8 + lane % 8           -- its vector along A
-  local gb = warp // warps * 4 + lane // 8         -- its words along B
+  local va = warp % warps * 8 + lane % 8           -- this lane's vector along A
+  local gb = warp // warps * 4 + lane // 8         -- this lane's words along B
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- For wide elements with rows that begin inside cache lines, L2 prefetches
+  -- Whether rows of wide elements begin inside cache lines: L2 then prefetches
   -- pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
@@ -450,9 +452,9 @@ end
 -- scalars: integer?, steps: integer?, block: integer?, width: integer?,
 -- fastmath: boolean?, name: string?, extents: integer[]?, index: integer[]?,
 -- across: integer?, tile: integer[]?, pdl: boolean?, as_is: boolean?}
--- outputs: those of the results (one like the first input); steps: vectors of a
--- thread, of `width` elements; tile: along the first mode, and across; pdl: for
--- dependent launches
+-- outputs: descriptions of the results, like inputs (by default one result like
+-- the first input); steps: vectors of a thread, of `width` elements; tile:
+-- along the first mode, and across; pdl: for dependent launches
 ---@return {kernel: any, grid: integer, block: integer}
 return function(o)
   rules.options("elementwise", o, "f n inputs outputs scalars steps block "

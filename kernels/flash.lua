@@ -34,7 +34,7 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 flash.OPTIONS = "name head causal window tile warps held"
 
 --- Returns the parameters of the kernels: head, tile, warps, left and right
--- (see flash.sight), held. known: {tile, warps, held} by head size.
+-- (see flash.sight), held. known: the default {tile, warps, held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -83,15 +83,16 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
---- Returns accumulators (MMA,M,N) by rows and columns: ((2,M),(2,N)).
+--- Returns a view of accumulators (MMA,M,N) with a mode of rows and a mode of
+-- columns: ((2,M),(2,N)).
 function flash.by_rows(acc)
   local modes = cute.select(cute.flatten(acc.layout), 1, 2, 0, 3)
   return cute.make_tensor(acc.iterator,
                           cute.group(cute.group(modes, 0, 2), 1, 3))
 end
 
---- Returns accumulators (MMA,M,N), in their registers, as the left operand of a
--- product along their columns: block k of (MMA,M,N/2).
+--- Returns a function of k for the left operand of a product along the columns
+-- of accumulators (MMA,M,N): it returns block k, a view of the same registers.
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -99,7 +100,7 @@ function flash.left_operand(acc)
   return function(k) return view(_, _, k) end
 end
 
---- Reduces with f over the four lanes of a quad, which hold a row together.
+--- Reduces x with f over the four lanes of a quad, which together hold a row.
 function flash.quad(f, x)
   x = f(x, cute.arch.shuffle_sync_bfly(x, 2))
   return f(x, cute.arch.shuffle_sync_bfly(x, 1))
@@ -136,7 +137,7 @@ function Team:tile(rows, D, stages)
     self.dtype.bits, {rows, D}, stages, 1), 128)
 end
 
---- Returns the same memory transposed: (D,rows,PIPE).
+--- Returns a transposed view of tiles in shared memory: (D,rows,PIPE).
 function flash.turned(s)
   local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
   return cute.composition(s, cute.make_layout({D, rows, stages},
@@ -158,12 +159,13 @@ local function sequence(x, b, cu)
 end
 
 --- Returns head h of sequence b: (S,D) of t (B,S,H,D), or of t (total,H,D) if
--- `cu` gives the begin and end of sequences.
+-- `cu` gives the positions of the sequences.
 function flash.head(t, b, h, cu)
   return sequence(cu and t(_, h, _) or t(b, _, h, _), b, cu)
 end
 
---- Does the same for one number per row: (S) of t (B,H,S), or of (H,total).
+--- Returns the numbers of head h of sequence b, one for each row: (S) of t
+-- (B,H,S), or of t (H,total) with `cu`.
 function flash.numbers(t, b, h, cu)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
@@ -182,8 +184,8 @@ function flash.place(S, M, turned, cu)
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
--- Makes a copy by all threads of a tile of rows of D: 16 bytes each, at most
--- 128 of a row.
+-- Makes the tiled copy of rows of D elements by all threads: 16 bytes for each
+-- thread, at most 128 bytes of a row at once.
 function Team:copy(name, D)
   local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, self.dtype, 128),
@@ -192,8 +194,8 @@ function Team:copy(name, D)
 end
 
 --- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
--- load(block, stage[, inner]); zeros after the last row. inner: all rows of
--- this block are known to exist.
+-- load(block, stage[, inner]). It loads zeros after the last row. inner: all
+-- rows of this block are known to exist.
 function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
@@ -209,8 +211,8 @@ end
 
 --- Calls f for tiles last - 1 down to first, through two stages of shared
 -- memory: the next tile is loaded while one is processed. load(tile, stage,
--- inner) loads a tile, inner: it is not the last; meet() synchronizes the
--- threads that share the stages.
+-- inner) loads a tile; inner: whether it is not the last one. meet()
+-- synchronizes the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -228,21 +230,23 @@ function flash.walk(first, last, load, meet, f)
   end
 end
 
---- Makes accumulators of a product of M rows and N columns, with zeros.
+--- Makes accumulators of a product of M rows and N columns, filled with zeros.
 function Team:zeros(M, N)
   local acc = self.thr:partition_fragment_C(cute.make_identity_tensor {M, N})
   acc:fill(0)
   return acc
 end
 
---- Returns row and column, in a tile of M and N, of this thread's accumulators.
+--- Returns the positions {row, column} of this thread's accumulators in a tile
+-- of M rows and N columns.
 function Team:places(M, N)
   return flash.by_rows(self.thr:partition_C(
     cute.make_identity_tensor {M, N}))
 end
 
---- Makes a left operand that is loaded from shared memory (M,K) block by block;
--- held: it is loaded once, by `load`, and stays in registers.
+--- Makes the left operand of a product, which is loaded from shared memory
+-- (M,K) block by block. held: it is loaded once, by `load`, and stays in
+-- registers.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)
   local frag = self.thr:partition_fragment_A(s)               -- (MMA,M,K)
@@ -286,7 +290,7 @@ function Team:times(s, turned)
 end
 
 --- Stores accumulators as rows of X (S,D), 16 bytes for each thread, through
--- shared memory s (rows,D), which no other warp may still use.
+-- shared memory s (rows,D). No other warp may still use that memory.
 function Team:store(acc, s, X, block)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local out = cute.make_fragment_like(acc, self.dtype)
@@ -313,15 +317,16 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight: row i of S sees the columns from i + T - S - left to i + T -
--- S + right of T; a nil side sees all.
+--- Makes a sight (which columns each row sees): row i of S sees the columns
+-- from i + T - S - left to i + T - S + right of T; left = nil or right = nil:
+-- no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
 --- Returns, for M rows from `row` on, the blocks of N columns that any row
--- sees: the first, and one past the last. Then it returns the range of those
--- that all rows see whole, nil if that is the same range.
+-- sees: the first, and one past the last. Then it returns the range of blocks
+-- that all rows see whole, nil if the ranges are equal.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -341,8 +346,8 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
---- Replaces by x the scores of a tile's rows from `row` on for columns, from
--- `col` on, that they do not see.
+--- Replaces the scores of hidden columns by x. The tile's rows begin at `row`,
+-- its columns at `col`.
 function Sight:hide(s, places, row, col, x)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
@@ -369,8 +374,8 @@ Softmax.__index = Softmax
 -- the sums are rescaled.
 local RISE = 8
 
--- The initial value, before any column was seen: any score rises above it, -inf
--- does not.
+-- The initial `low` of a row that saw no column, as if its largest score were
+-- -2^126: every score except -inf is larger.
 local NOTHING = 2.0 ^ 126
 
 -- Beyond this limit, products c s have rounding errors that are too large for
@@ -396,8 +401,8 @@ function flash.softmax(rows, c, hidden)
                        sum = sum, base = base}, Softmax)
 end
 
--- Bases row i on its largest score `best`, which is 2^excess above the old
--- base; returns the factor for the old sums.
+-- Changes the base of row i to its largest score `best`, whose power is
+-- 2^excess relative to the old base. Returns the factor for the old sums.
 function Softmax:recount(i, best, excess)
   local was, low = self.base[i], self.low[i]
   local far = cute.gt(cute.abs(best * self.c), FAR)
@@ -409,8 +414,8 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- Scales sums and acc down to the maxima of scores s, if any rose, and
--- subtracts the base from scores of rows beyond FAR.
+-- If scores s exceed the bases of rows by too much, changes the bases and
+-- scales the sums and acc. Subtracts the base from scores of rows beyond FAR.
 function Softmax:rise(s, acc)
   local sr, ar = flash.by_rows(s), flash.by_rows(acc)
   local best, excess, rose = {}, {}, nil
@@ -434,9 +439,9 @@ function Softmax:rise(s, acc)
   end)
 end
 
---- Takes scores s (MMA,M,N): adds their powers to the sums and returns the
--- powers in the operands' type, as a left operand, block by block. acc holds
--- the accumulators of earlier powers.
+--- Processes scores s (MMA,M,N): adds their powers to the sums and returns the
+-- powers, in the operands' type, as a left operand (a function of the block's
+-- index). acc holds the accumulators of earlier powers.
 function Softmax:take(s, acc, dtype)
   self:rise(s, acc)
   local sr = flash.by_rows(s)
@@ -455,7 +460,7 @@ function Softmax:take(s, acc, dtype)
 end
 
 --- Divides acc by the sums; returns the logarithm of each row's sum. Rows that
--- saw no column give zeros, and -inf.
+-- saw no column have results of zero and the logarithm -inf.
 function Softmax:finish(acc)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do

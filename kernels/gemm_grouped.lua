@@ -6,9 +6,9 @@
 --                                        block = k.block}
 --
 -- A (M,K) and D (M,N) hold the rows of all groups. With form = "masked", A
--- (M,K,G) and D (M,N,G) hold those of each group, and counts, the last
--- argument, gives their number: see kernels.groups. B is (N,K,G). The host need
--- not know the number of rows of a group.
+-- (M,K,G) and D (M,N,G) hold each group's rows separately, and counts, the last
+-- argument, gives the number of rows of each group: see kernels.groups. B is
+-- (N,K,G). The host need not know the number of rows of a group.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -39,7 +39,7 @@ return function(o)
       s:find(place)
       local given = table.pack(...)
       local function view(t) return groups.view(t, s) end
-      -- rows outside all groups may be read undefined
+      -- rows outside all groups may have undefined elements
       local function some(t) return view(cute.undefined_ok(t)) end
       cute.when(s:has(place), function()
         local more = table.move(given, 1, given.n, 1, {})

@@ -12,13 +12,13 @@
 -- follows S. Accumulators are f32, and those of each group are scaled as a
 -- whole: no weight is rounded.
 --
--- Weights are the 16 rows of mma.sync, rows of A its 8 columns. A packed word
--- is a thread's part of a 16x16 block, 16 bytes of four such blocks along K.
--- cp.async copies them to the place where the same thread reads them. Warps
--- divide K; each has tiles of A and scales of its own and runs independently of
--- the others. They only combine their partial sums, at the end. Tiles are as
--- wide as gives one block to each multiprocessor; with fewer columns blocks
--- divide K, too (z).
+-- Weights are the operand of mma.sync with 16 rows; rows of A are the one with
+-- 8 columns. A packed word is a thread's part of a 16x16 block of weights, and
+-- 16 bytes are its parts of four such blocks along K. cp.async copies them to
+-- the place where the same thread reads them. Warps divide K; each has tiles of
+-- A and scales of its own and runs independently of the others until the
+-- partial sums are combined. The width of tiles is chosen to give one block to
+-- each multiprocessor. With fewer columns blocks divide K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -32,16 +32,17 @@ local UNIT = 64  -- of K, in a thread's 16 bytes
 local AND_OR = 0xea
 local AHEAD = 3  -- tiles in flight, if each has a stage of its own
 
--- Numbers for which a nibble in bits 0 to 3 of their low half, or 4 to 7, adds
--- its value: 128; 1024 and 64.
+-- Bits of floats to whose value an inserted nibble is added, by the nibble's
+-- position (bits 0 to 3, or 4 to 7): 128 for bf16, 1024 and 64 for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
 -- Weights on the host
 ---------------------------------------------------------------------------
 
--- The position of element e (0 to 7) of a thread's part of a 16x16 block: in
--- its word, and in the block (row and column relative to those of the lane).
+-- The positions of element e (0 to 7) of a thread's part of a 16x16 block: its
+-- position in the packed word, and its row and column in the block, relative to
+-- the lane's first element.
 local PLACES = {}
 for e = 0, 7 do
   local pair, upper = e // 2, e % 2
@@ -49,9 +50,9 @@ for e = 0, 7 do
                    col = pair // 2 * 8 + upper}
 end
 
---- Packs weights in the order of the fragments: (N,K) numbers from 0 to 15 to a
--- tensor of u32, (N/16, K/64, 32, 4); the kernel takes i32, too. q can be a
--- tensor or a function.
+--- Packs weights, (N,K) numbers from 0 to 15, in the order of the MMA's
+-- fragments. Returns a tensor of u32, (N/16, K/64, 32, 4). The kernel accepts
+-- i32, too. q can be a tensor or a function.
 ---@param q any
 ---@param n? integer its extents, if it is a function
 ---@param k? integer
@@ -98,12 +99,13 @@ local function vector_copy(atom, from, to, pred)
             cute.make_tensor(to.iterator, one), pred)
 end
 
--- Makes the weights: load(k_tile, stage), and words(stage, i, u), 4 words of
--- block of rows i and unit u of this warp's part of K.
+-- Makes the weights: load(k_tile, stage) loads a tile, and words(stage, i, u)
+-- returns 4 words, those of row block i and unit u of this warp's part of K.
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- each thread's own pieces of 16 bytes; later its partial sums (join)
+  -- pieces of 16 bytes, each used by one thread only; later reused for partial
+  -- sums (join)
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -139,8 +141,9 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Makes scales or zero points: load(k_tile, stage), and get(stage, group),
--- those of the rows of this thread's accumulators: ((1,2),MT,1).
+-- Makes scales or zero points: load(k_tile, stage) loads those of a tile, and
+-- get(stage, group) returns those of the rows of this thread's accumulators,
+-- ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -149,7 +152,7 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  local high = across  -- with gates, those of the first half
+  local high = across  -- with gates, columns of the first half
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
   function out.load(k_tile, stage)
@@ -246,8 +249,8 @@ local function multiply(p, b, acc, stage)
   end
 end
 
--- Makes the rows of A, with separate stages for each part of K. Warps may have
--- tiles past the last one.
+-- Makes the operand A, with separate stages for each part of K. Warps may also
+-- request tiles after the last one.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
     return function(k) return cute.lt(k, p.k) end
@@ -259,14 +262,15 @@ local function rows_of(p, mA, mma, at, bm)
       and "SM75_U32x4_LDSM_N" or "SM75_U32x2_LDSM_N", mA.element_type)})
 end
 
--- Returns this block's tiles of K: the first, and their number.
+-- Returns the index of this block's first tile of K, and the number of its
+-- tiles.
 local function share(p, at)
   local all, each = tiles.count(p.k, p.tile[3]), p.each
   local first = at.z * each
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
--- Waits until all but `pending` groups of copies are complete, including those
+-- Waits until all but `pending` groups of copies are complete, including copies
 -- of the other warps with the same part of K.
 local function landed(p, at, pending)
   cute.arch.cp_async_wait_group(pending)
@@ -289,8 +293,8 @@ local function begin(p, count, load)
   for k = 0, count - 1 do load(k, k, "rows") end
 end
 
--- Iterates over a warp's tiles: load(k, stage), ahead of use(stage). Few tiles
--- have a stage each, and no loop.
+-- Iterates over a warp's tiles: load(k, stage), ahead of use(stage). If each
+-- tile has a stage of its own, the iteration is unrolled.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
   local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
@@ -330,7 +334,7 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   sums:fill(0)
 
   local function slot(stage) return at.wk * stages + stage end
-  local function load(k, stage, part)  -- nil: both parts
+  local function load(k, stage, part)  -- part = nil: both parts
     cute.when(cute.lt(k, k_tiles), function()
       local tile = (first + k) * p.warps[2] + at.wk
       if part ~= "rows" then W.load(tile, stage) end
@@ -358,7 +362,7 @@ end
 ---------------------------------------------------------------------------
 
 local BLOCKS = 132  -- enough to keep a large GPU busy
-local WARPS = 8     -- in a block; twice as many for 8 rows
+local WARPS = 8     -- warps of a block; twice as many for 8 rows
 local SHARE = 4096  -- minimum of K for each block that shares it
 
 local function check(p)
@@ -386,8 +390,9 @@ local function check(p)
 end
 
 -- Returns the smallest number of warps along N, and blocks of 16 columns for
--- each, such that all blocks run at once, or in few rounds. Registers hold 128
--- accumulators, and each thread loads 16 bytes of a tile of A.
+-- each, such that all blocks run at once, or in as few rounds as possible.
+-- Registers hold 128 accumulators, and each thread loads 16 bytes of a tile of
+-- A.
 local function spread(o, m, rows)
   local all = tiles.count(o.n, 16) * tiles.count(m, rows)
   local most = math.min(7, 128 // rows)
@@ -412,7 +417,7 @@ end
 -- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- if they can divide their sums, and registers suffice
+  -- more warps, if they can divide the sums and registers suffice
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -433,8 +438,9 @@ local function stage(p, o, slice)
   return p.stages > 1 or p.each == 1
 end
 
--- Chooses tiles along K: short ones if all get a stage of their own and a warp
--- has enough columns to be busy with them, else as long as allows two stages.
+-- Chooses tiles along K: short tiles if each gets a stage of its own and a warp
+-- has several blocks of columns, else the longest tiles of which two stages
+-- fit.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
@@ -490,7 +496,8 @@ end
 
 local gemm_int4 = {pack = pack}
 
---- Returns weight (n, k) of packed weights in host memory, k of all: 0 to 15.
+--- Returns weight (n, k), 0 to 15, of packed weights in host memory; k counts
+-- along all of K.
 ---@param words any a buffer
 ---@param along integer K
 function gemm_int4.weight(words, along, n, k)

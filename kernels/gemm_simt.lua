@@ -14,17 +14,17 @@
 --   - A 16-byte load of a warp takes two passes instead of four when lanes l
 --     and l+1 (for A) or l and l+2 (for B) read the same address. The layout
 --     of the threads below ensures that.
--- A and B have this order already if M and N are contiguous. Else they are
--- transposed during the copy, from 16 bytes of K in registers. Tiles have 8 in
--- K, since they are unrolled: 16 take longer to compile and are no faster, 4
--- wait too often.
+-- A and B have this order already if M and N are contiguous. Otherwise they are
+-- transposed during the copy: a thread loads 16 bytes along K into registers
+-- and stores them from there. BK is 8, since tiles are unrolled: a BK of 16
+-- takes longer to compile and is no faster, and one of 4 waits too often.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._
 
--- (M,N) -> thread, 16x8: M takes bits 1, 2 and 4 of the lane and one of the
--- warp, N bits 0 and 3 of the lane and the other of the warp. With 8 warps
--- 16x16.
+-- The layout (M,N) -> thread, 16x8. M corresponds to bits 1, 2 and 4 of the
+-- lane and one bit of the warp, N to bits 0 and 3 of the lane and the other bit
+-- of the warp. With 8 warps it is 16x16.
 local THREADS = {
   [4] = cute.make_layout({{4, 2, 2}, {2, 2, 2}, 1},
                          {{2, 16, 32}, {1, 8, 64}, 0}),
@@ -36,7 +36,7 @@ local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
                bf16 = "bfloat16_t", e4m3 = "float_e4m3_t",
                e5m2 = "float_e5m2_t", i8 = "int8_t", u8 = "uint8_t"}
 
---- Returns a kernel as kernels.gemm_sm80 makes it.
+--- Returns a kernel with the same fields as that of kernels.gemm_sm80.
 ---@param o? {sums: any, a_dtype: any, b_dtype: any, warps: integer?} and the
 -- options of gemm_sm80
 -- sums: the type of products and accumulators (f32); a_dtype, b_dtype: the

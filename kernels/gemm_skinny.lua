@@ -10,11 +10,11 @@
 -- registers. Factors S (N,K/group), of any type, can follow B: each multiplies
 -- the sums of a group.
 --
--- Only sums go through shared memory. A thread loads 16 bytes of a row of B,
--- and so do its neighbours in the fragment: 4 threads have a run of 32
--- elements, or 64, for MMAs of mma.sync, each with two pairs of every thread.
--- This is not the order of K, but that does not matter, since A and B are
--- permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
+-- Only sums go through shared memory. 4 neighbouring threads of a fragment each
+-- load 16 bytes of a row of B, together a run of 32 or 64 elements. Each MMA of
+-- a run multiplies two pairs of elements of every thread. The elements of an
+-- MMA are then not consecutive along K, which does not matter, since A and B
+-- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
 -- once, the result is D^T) or the second one ("b": 8 rows).
 --
 -- A warp has a chunk of `unroll` runs in flight. Chunks of K are distributed in
@@ -41,7 +41,7 @@ local ATOMS = {f16 = "SM80_16x8x16_F32F16F16F32_TN",
 -- Operands
 ---------------------------------------------------------------------------
 
--- Converts four bytes of type t to two words of dtype.
+-- Converts four elements of the 8-bit type t to two words of dtype.
 local function converted(word, t, dtype)
   if t.is_integer then
     return cute.arch[("cvt_%sx4_to_%sx4"):format(t.name, dtype.name)](word)
@@ -54,11 +54,11 @@ local function converted(word, t, dtype)
   return words(0), words(1)
 end
 
--- Returns the rows of n that a thread has of an operand: in each of its tiles
--- that of this lane and, for the MMA's first operand, the one 8 rows below. A
--- row is false if no lane has it. o: {first: whether it is the first operand,
--- count: number of its tiles, across: tiles side by side in a block, row(i):
--- the first row of tile i, prefetch: bytes to prefetch into L2}.
+-- Returns a thread's rows of an operand with n rows: in each of its tiles the
+-- row of this lane and, for the MMA's first operand, the row 8 below. An entry
+-- is false if the row exists for no lane. o: {first: whether it is the first
+-- operand, count: number of its tiles, across: tiles side by side in a block,
+-- row(i): the first row of tile i, prefetch: bytes to prefetch into L2}.
 local function rows_of(n, o)
   local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8
@@ -75,8 +75,9 @@ local function rows_of(n, o)
   return rows
 end
 
--- Makes a thread's part of an operand: load(slot, run, guard) loads its pieces
--- of all rows, at(slot, s) is the fragment of MMA s of that run.
+-- Makes a thread's part of an operand: load(slot, run, guard) loads its 16
+-- bytes of each row of a run into register slot `slot`, at(slot, s) returns the
+-- fragment for MMA s of the run in that slot.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -123,8 +124,9 @@ local function operand(p, t, o)
   return out
 end
 
--- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), of the rows of
--- this thread's accumulators: load(slot, run), and get(slot), ((1,2),MT,1).
+-- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), for the rows of
+-- this thread's accumulators: load(slot, run) loads the factors of a run, and
+-- get(slot) returns them, ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -177,7 +179,7 @@ local function walk(p, party, X, W, S, sums)
       sums:store(cute.fma(part:load(), S.get(slot), sums:load()))
     end
   end
-  local function some(f)  -- if it has a chunk
+  local function some(f)  -- calls f if this warp has a chunk
     if full >= step then f() else cute.when(cute.lt(party, full), f) end
   end
   if p.ahead then
@@ -196,7 +198,7 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  if left > 0 then  -- run by run
+  if left > 0 then  -- the last runs, one by one
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
       for slot = 0, left - 1 do multiply(slot) end
@@ -285,8 +287,9 @@ local gemm_skinny = {}
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Measured on an H200: each is the best for some problem; clusters are for
--- small N and more than one or two rows of A. most: rows.
+-- Configurations measured on an H200; each is the best for some problem.
+-- Clusters are for small N and more than one or two rows of A. most: the
+-- maximum number of rows of A.
 local CHOICES = {
   {side = "a", warps = {1, 8}, unroll = 4},
   {side = "a", warps = {1, 4}, unroll = 8},
@@ -314,7 +317,7 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- fewer runs for a warp with more tiles, or more of A
+      -- a warp with more tiles of B, or of A, has fewer runs in flight
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2

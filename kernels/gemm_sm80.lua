@@ -37,7 +37,8 @@ local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
 
--- Returns the stages of X if a tile of C fits there in rows.
+-- Returns the stages of operand X if a tile of C fits into their memory, else
+-- false.
 local function room_in(X, C, size)
   local s = X.smem
   return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
@@ -45,9 +46,10 @@ local function room_in(X, C, size)
 end
 
 -- Stores C through shared memory. Fragments hold pairs, which would give 4-byte
--- stores at best; rearranged, they give 16-byte stores of whole rows where rows
--- allow it. The memory is that of an operand's stages, once all threads have
--- read them. each_part(f): calls f(part, fragment, n) for adjacent parts of C.
+-- stores at best; rearranged, they give 16-byte stores of whole rows if the
+-- rows' alignment allows it. It reuses the memory of an operand's stages, after
+-- all threads have read them. each_part(f): calls f(part, fragment, n) for
+-- adjacent parts of C.
 local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
@@ -66,7 +68,7 @@ local function store_rows(C, mma, tile, at, stages, each_part)
 end
 
 -- Requests tile k of operands: by cp.async into its stage, or by loads into
--- registers, which arrived() stores there.
+-- registers, from which arrived() stores it to the stage.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
@@ -83,11 +85,12 @@ local function arrived(operands, walk, k, stage)
   end)
 end
 
--- Loops over tiles with unrolled blocks of K, from the first tile k that was
--- not requested. Stages: `at` is multiplied, `read` is next, `write` is free. A
--- and B are requested between blocks, one after the other, since fetches queue
--- behind earlier copies, or `both` together. Loads through registers are
--- requested at once.
+-- Loops over tiles, with an unrolled loop over the blocks of K in each. k is
+-- the first tile that was not requested yet. Stage `at` is being multiplied,
+-- `read` is the next one, `write` is free. A and B are requested between
+-- different blocks, since loads of fragments queue behind earlier copies; with
+-- `both`, they are requested together. Loads through registers are requested
+-- first.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -97,7 +100,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  local function early(kb)  -- before the last one waits
+  local function early(kb)  -- blocks before the last, which waits
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
@@ -105,7 +108,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  local function on(k_tile)  -- to the next tile; after the last, the same
+  local function on(k_tile)  -- advances to the next tile, if any
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
     cute.arch.cp_async_wait_group(stages - 2)
     cute.arch.sync_threads()
@@ -139,16 +142,16 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   end
 end
 
--- Returns the columns that all threads cover together before a thread has its
--- next.
+-- Returns the number of columns that all threads together cover with one
+-- fragment each.
 local function group_of(mma, tile)
   local part = mma:get_slice(0):partition_C(
     cute.make_identity_tensor {tile[1], tile[2]})
   return part(0, 0, 1)[2] - part(0, 0, 0)[2]
 end
 
--- Returns B (2N,K) with alternating groups of rows from both halves, and the
--- rows that exist if N is no multiple of a group.
+-- Returns B (2N,K) with alternating groups of rows from both halves. If N is no
+-- multiple of a group, it also returns the predicate of the existing rows.
 local function in_turn(mB, group)
   local n, stride = mB.shape[1] // 2, mB.stride
   local view = cute.make_tensor(mB.iterator, cute.make_layout(
@@ -164,8 +167,7 @@ local function in_turn(mB, group)
   end
 end
 
--- Returns the accumulators of gates and of gated values, in C's layout for one
--- of each.
+-- Returns the accumulators of gates and of gated values, each in C's layout.
 local function halves(acc, C)
   local out, shape = {}, C.acc.shape
   for first = 0, 1 do
@@ -178,10 +180,10 @@ local function halves(acc, C)
   return table.unpack(out)
 end
 
--- Calls f(part, sums, n) for parts of C of that width, except those outside. It
--- occurs once in the text, in a loop: after each pass the accumulators are
--- shifted, so that those of the next part are first, in registers known at
--- compile time.
+-- Calls f(part, sums, n) for parts of C that are `columns` wide, except parts
+-- outside C. The generated text contains f once, in a loop: after each pass the
+-- accumulators are shifted, so that the next part's accumulators are in the
+-- first registers, which are known at compile time.
 local function each_part(C, columns, sums, f)
   local tile, at = C.tile, C.at
   local count = tile[2] // columns
@@ -230,7 +232,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- the rest of a block
+  end, function(k_tiles)  -- adds the rest of a block of K
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -238,7 +240,7 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
-local FEW = 16  -- cp.async of a thread for a tile, if accesses are wide
+local FEW = 16  -- most cp.async per thread and tile, if they are wide
 
 -- Reports whether to wait for both operands at once. If elements are copied one
 -- by one and accumulators leave enough registers, that is up to 1.3 times as
@@ -251,8 +253,8 @@ end
 
 -- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
 -- returns whether all of their elements are copied by cp.async, and the number
--- of stages. Loads through registers arrive one tile later: more stages than
--- the next one would stay empty, and each adds text.
+-- of stages. Loads through registers arrive one tile later: stages beyond the
+-- next one would stay empty, and each adds text.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -275,7 +277,7 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
 end
 
 -- Requests the first tiles, for all stages but one; returns the next tile of
--- the iteration. Unrolled, unless that is much text.
+-- the iteration. The loop is unrolled, unless that is much text.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function load(stage)
@@ -338,7 +340,8 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- loads through registers wait in any case; both are much text
+  -- unrolled if there is one tile to request, or if cp.async are few; loads
+  -- through registers wait in any case
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -360,15 +363,16 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
--- Returns the matrices that this block works on, by z, if there are batches.
+-- Returns the matrices of this block's batch z, or the arguments themselves if
+-- there are no batches.
 local function of_batch(...)
   local at, out = select(3, cute.arch.block_idx()), {}
   for i, t in ipairs {...} do out[i] = tiles.batch(t, at) end
   return table.unpack(out)
 end
 
--- Returns the function that computes the fragment to store: alpha and beta, or
--- the epilogue with its arguments.
+-- Returns the function that computes the fragment to store: it applies alpha
+-- and beta, or the epilogue with its arguments.
 local function finisher(o, way, ...)
   local more = table.pack(...)
   if not o.epilogue then
@@ -417,10 +421,11 @@ end
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
 -- min_blocks: integer?, pdl: boolean?}
 -- group: tiles of M that blocks process together; rows: stores C through shared
--- memory; columns: width of the parts of C, in whole permutations, for which an
--- epilogue occurs in the text (all of a tile); piece, fetch, lead, slots,
+-- memory; columns: width of the parts of C, in whole permutations, to which the
+-- epilogue is applied at a time (the whole tile); piece, fetch, lead, slots,
 -- plain, halves: see cute.tiles (fetch: its atom, or a function of an operand's
--- type); min_blocks: on a multiprocessor, which limits the registers
+-- type); min_blocks: blocks that must fit on a multiprocessor, which limits the
+-- registers
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
 -- block: integer, mma: any}
 return function(o)

@@ -7,10 +7,10 @@
 --
 -- A (M,K) and B (N,K) have contiguous K, or for 16-bit types M and N (a_major =
 -- "m", b_major = "n"). D (M,N) has contiguous rows, or columns (d_major = "m").
--- Rows begin at multiples of 16 bytes, as TMA requires. Any M, N, K. dtype is
--- the type of all three; a_dtype, b_dtype and d_dtype are the types of one:
--- bf16 and f16; e4m3 and e5m2; f32, multiplied as tf32; i8 and u8, with
--- accumulators and D of i32. BK is a multiple of 128 bytes.
+-- Rows begin at multiples of 16 bytes, as TMA requires. M, N, K can have any
+-- size. dtype is the type of all three; a_dtype, b_dtype and d_dtype are the
+-- types of one: bf16 and f16; e4m3 and e5m2; f32, multiplied as tf32; i8 and
+-- u8, with accumulators and D of i32. BK is a multiple of 128 bytes.
 --
 -- One thread, the producer, requests tiles of A and B along K, far ahead.
 -- Warpgroups, the consumers, multiply the tiles that have arrived. Between them
@@ -120,8 +120,8 @@ local function in_turn(B)
 end
 
 -- Returns the number of clusters of `size` blocks that run at once on `sms`
--- multiprocessors: from the driver if the operands are on a GPU, else from the
--- table.
+-- multiprocessors: as the driver reports if the operands are on a GPU, else
+-- from a table.
 local function at_once(sms, size, place)
   local most = targets.clusters(sms, size)
   local gpu = size > 1 and place and place:match "^gpu:?(%d*)$"
@@ -207,8 +207,8 @@ local function make(given)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Returns arguments like `list` for other operands of the same types and
-  -- layouts, and other sources: a launch with a known configuration.
+  --- Returns arguments like `list` for other operands, and sources, of the same
+  -- types and layouts, to launch the kernel with the same configuration.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end

@@ -18,8 +18,8 @@ local tiles = require "cute.tiles"
 
 --- Returns a kernel of (A, B, C, work, turns [, alpha, beta]), or (..., turns,
 -- ...) with an epilogue. scratch(m, n[, dtype]) makes work and turns on the
--- host, which can be copied to a GPU: of the type of the accumulators, f32 when
--- absent, and i32 zeros.
+-- host, which can be copied to a GPU: work is of dtype, the type of the
+-- accumulators (f32 when absent), turns are i32 zeros.
 ---@param o? {splits: integer?} and the options of kernels.gemm_sm80
 ---@param base? string "gemm_simt" for that kernel's options
 return function(o, base)

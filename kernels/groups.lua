@@ -27,7 +27,7 @@ local _, cpasync = cute._, cute.nvgpu.cpasync
 
 local groups = {}
 
--- Returns x, of either type, as an i32 from 0 to `most`.
+-- Returns x, an i32 or i64, as an i32 clamped to 0 to `most`.
 local function bounded(x, most)
   if x.dtype == cute.i64 then
     x = cute.min(cute.max(x, 0), (1 << 31) - 1):to(cute.i32)
@@ -38,10 +38,11 @@ end
 local Search = {}
 Search.__index = Search
 
---- Makes a search before all groups. Fields of the found group: group, its
--- first row (`first`, 0 if masked) and its `rows`, `high` tiles along them;
--- `before`: the number of its first tile, `after`: one past its last. For a
--- list also `columns`, `k` and `across`, the number of tiles along N.
+--- Makes a search that starts before the first group. Fields that describe the
+-- group found: its index `group`, its first row (`first`, 0 if masked), the
+-- number of its `rows`, the number of tiles along them (`high`); `before`: the
+-- number of its first tile, `after`: one past its last. For a list also
+-- `columns`, `k` and `across`, the number of tiles along N.
 ---@param form string
 ---@param where any offsets, counts or shapes
 ---@param most any rows of a matrix; nil for a list
@@ -59,7 +60,7 @@ function groups.search(form, where, most, tile)
   return setmetatable(s, Search)
 end
 
---- Counts groups until the position is before the end of the last one.
+--- Advances to the group of tile number `place`.
 function Search:find(place)
   cute.loop(function()
     return cute.ge(place, self.after) & cute.lt(self.group + 1, self.count)
@@ -83,7 +84,8 @@ function Search:find(place)
   end)
 end
 
---- Reports whether there is a tile of this number, the last one searched.
+--- Reports whether tile number `place` exists. It must be the last number
+-- passed to find.
 function Search:has(place) return cute.lt(place, self.after) end
 
 --- Returns a group's part of a matrix (M,N), or of matrices (M,N,G).
@@ -95,7 +97,7 @@ function groups.view(t, at)
     cute.make_layout({at.rows, t.shape[2]}, t.stride))
 end
 
---- Returns a matrix, or its coordinates, from a group's first row on.
+--- Returns a matrix, or the coordinates of one, from a group's first row on.
 function groups.from(t, at)
   if math.type(at.first) then return t end  -- 0
   return cute.domain_offset(cute.rank(t) > 2 and {at.first, 0, 0}
@@ -104,8 +106,8 @@ end
 
 --- Selects the tensor map of a group of a list, for the thread that copies by
 -- it. The maps of all atoms are arguments of the kernel; the group's map is
--- copied to the address where copies find it, once for each group. maps (16,G)
--- of i64 belong to the thread.
+-- copied, once for each group, to an address that TMA copies read. maps (16,G)
+-- of i64 is memory of this thread.
 ---@param atoms any[] the atoms of each group
 ---@param maps any
 ---@param group any
@@ -124,8 +126,8 @@ function groups.map(atoms, maps, group, new)
   return map
 end
 
---- Returns coordinates of a map for matrices of any extents, from those of one
--- of them.
+--- Returns coordinates of a tensor map without limits on the extents, from the
+-- coordinates of one matrix.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do

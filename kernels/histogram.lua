@@ -16,7 +16,8 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Clears or adds up the tables: calls f(bin) for each bin of this thread.
+-- Calls f(bin) for each bin of this thread, to clear the tables or to add them
+-- up.
 local function each_bin(h, count, f)
   for first = 0, count - 1, h.block do
     local b = (cute.arch.thread_idx()) + first

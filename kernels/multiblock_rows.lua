@@ -1,5 +1,5 @@
---- Rows that several blocks share: long rows, whose sums down the columns do
--- not fit in one block.
+--- Rows that several blocks share: long rows for which one block has too few
+-- registers to keep sums of the columns.
 --
 -- Each block has a part of every row of its group. Sums along a row are
 -- combined through words of global memory: a block sends its sums to all blocks
@@ -14,9 +14,10 @@ local multiblock = {}
 local WARP = 32
 multiblock.MOST = WARP  -- blocks of a row: one lane receives from one block
 
--- `state` is words of u64 that are 0 before and after a launch: the number of
--- blocks that have begun, and for each row the messages between blocks, (sum,
--- from, to): SAID and the bits of an f32. The receiver resets a word to 0.
+-- `state` is words of u64 that are 0 before and after a launch: the first is
+-- the number of blocks that have begun, the others are the messages between the
+-- blocks of each row, (sum, from, to). A message is the flag SAID and the bits
+-- of an f32. The receiver resets a word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 
@@ -63,7 +64,7 @@ local function word(plan, row, sums, i, to, from)
 end
 
 -- Sends this block's sums of row `at`, if it exists (`there`), to all blocks of
--- the row, including itself. `values`: this thread's parts of the sums.
+-- the row, including this one. `values` are this thread's parts of the sums.
 local function say(plan, at, there, values)
   local tid, parts = (cute.arch.thread_idx()), {}
   for i, v in ipairs(values) do parts[i] = plan:warp(v, rows.add) end
@@ -94,8 +95,8 @@ local function ask(plan, at, sums)
   return words
 end
 
--- Waits for the loaded words, and stores their sums in `heard`, (SUM,TURN), for
--- all threads after the next barrier.
+-- Waits until the loaded words are complete, and stores their sums in `heard`,
+-- (SUM,TURN), which all threads may read after the next barrier.
 local function hear(plan, words, heard, turn)
   local tid = (cute.arch.thread_idx())
   cute.when(cute.lt(tid, WARP), function()
@@ -154,9 +155,9 @@ local function relay(plan, m, sources, sums, part, use)
   end
 end
 
---- Iterates over the rows of this block, of m, with two passes: part(at)
--- returns a list of this thread's parts of `sums` sums along the row, use(at,
--- list) gets the sums; `at` as in Plan:each.
+--- Iterates over this block's share of m rows, with two passes over each:
+-- part(at) returns a list of this thread's parts of `sums` sums along the row,
+-- use(at, list) gets the sums; `at` as in Plan:each.
 ---@param plan table
 ---@param m any
 ---@param sources table[]

@@ -63,7 +63,7 @@ local function centred(plan, h, mean, chunk)
   return plan:only(h - mean, 0, chunk)
 end
 
--- Loads W and B of a chunk.
+-- Returns W and B of a chunk.
 local function weights(plan, a, chunk)
   return {W = a.W and plan:load(a.W, nil, 0, chunk),
           B = a.B and plan:load(a.B, nil, 0, chunk)}
@@ -80,11 +80,12 @@ local function over(n, x)
   return type(n) == "number" and x * (1 / n) or x / cute.max(n, 1)
 end
 
--- Sets of numbers in one pass (Chan, Golub and LeVeque, 1979): their count `n`,
--- their mean, and `m2`, the sum of squared differences from the mean. No digits
--- are lost if the mean is large.
+-- A set of numbers, computed in one pass (Chan, Golub and LeVeque, 1979), is
+-- represented by its count `n`, its mean, and `m2`, the sum of squared
+-- differences from the mean. No digits are lost if the mean is large.
 
--- Returns a thread's set of a row: m2 from differences to its first number.
+-- Returns the set of a thread's numbers of a row. m2 is computed from
+-- differences to the first number.
 local function set_of(plan, h)
   local first = h(0)[{0, 0}]
   local sum, squares = cute.var(0, cute.f32), cute.var(0, cute.f32)
@@ -98,8 +99,8 @@ local function set_of(plan, h)
   return {n = n, mean = first + mean, m2 = squares.value - sum.value * mean}
 end
 
--- Merges the sets of all lanes, together n numbers; add(x): a sum over the
--- lanes.
+-- Merges the sets of all lanes, which have n numbers together. add(x) returns a
+-- sum over the lanes.
 local function united(set, n, add)
   local mean = over(n, add(set.mean * set.n))
   local d = set.mean - mean
@@ -201,7 +202,8 @@ local function maker(layer)
   end
 end
 
---- Returns kernels and their launch parameters; args: names of the arguments.
+--- Returns a kernel and its launch parameters; its field args lists the names
+-- of the arguments.
 ---@param o table {n: integer, dtype: any, weight: boolean?, bias: boolean?,
 -- residual: boolean?, save: boolean?} and the options of kernels/rows.lua
 norm.rms = maker(false)
@@ -254,8 +256,8 @@ local function gradients(plan, a, w, add)
 end
 
 -- Makes sums over the rows of this thread, which are stored in a row of Part:
--- add(chunk, vector), and leave() at the end. They are kept in registers, or in
--- Part itself if there are too few.
+-- add(chunk, vector), and leave() at the end. The sums are kept in registers,
+-- or in Part itself if there are too few registers.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then
@@ -308,7 +310,7 @@ local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 local function blocks_for(o)
   local bits = o.dtype.bits
   local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
-  local narrow = rules.widest(bits, o.n) * bits < 32  -- than a copy
+  local narrow = rules.widest(bits, o.n) * bits < 32  -- narrower than cp.async
   if o.n <= rows.KEPT or narrow or blocks > multiblock.MOST then return 1 end
   return blocks
 end
@@ -331,7 +333,7 @@ local function walking(o)
   end
   local p = plan {staged = true, threads = o.threads or threads,
                   values = o.values or width, block = o.block or 64}
-  -- elements too narrow for copies, or rows too long
+  -- vectors too narrow for cp.async, or rows too long for shared memory
   if not p.staged then p = plan {staged = false} end
   local bytes = p.rows * o.n * 2 * (o.dtype.bits // 8)
   local blocks = (ON_THE_WAY + bytes // 2) // bytes

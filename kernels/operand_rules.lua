@@ -37,7 +37,7 @@ function rules.options(what, o, names)
 end
 
 --- Copies the options of a kernel that is based on another one, with defaults
--- filled in; also returns those that belong to the other one.
+-- filled in; also returns the options that belong to the other kernel.
 ---@param what string
 ---@param o? table
 ---@param defaults table

@@ -87,8 +87,8 @@ end
 local STEPS, BLOCK = 8, 512
 local SPREAD = 132  -- minimum number of blocks for a GPU
 
--- Reduces a block's share: loads `steps` vectors of each thread at once,
--- reduces them to one, and reduces that with the thread's.
+-- Reduces a block's share: each thread loads `steps` vectors at once, reduces
+-- them to one vector, and combines that with its result so far.
 local function share(o, op, X, width)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local reach, x = o.block * width, X.iterator
@@ -177,8 +177,8 @@ end
 -- Along columns
 ---------------------------------------------------------------------------
 
--- Returns the elements of a lane: as many as 16 bytes hold, if there are enough
--- blocks.
+-- Returns the number of elements of a lane: as many as 16 bytes hold, if that
+-- leaves enough blocks.
 local function columns_width(o)
   local width = 128 // o.dtype.bits
   while o.n % width ~= 0 or width > 1 and o.n < 32 * width * SPREAD do

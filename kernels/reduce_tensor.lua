@@ -1,5 +1,5 @@
---- Reductions of tensors of any strides: of the modes `folded`, for each place
--- of the modes `kept`.
+--- Reductions of tensors of any strides: reduces over the modes `folded`, for
+-- each position of the modes `kept`.
 --
 --     local k = reduce_tensor.along {op = "sum", dtype = cute.bf16, width = 8,
 --                           kept = {extents = {100}, stride = {4096}},
@@ -7,21 +7,22 @@
 --                           stride = {1}, sums = cute.f32}
 --     k.kernel(X, Y):launch {grid = k.grid, block = k.block}
 --
--- along: vectors of `width` elements lie along the first folded mode, `threads`
--- of a block share a place; across: along the first kept mode, `lanes` vectors
--- of a block side by side, the other threads below each other. Either way a
--- thread asks for `steps` vectors at once. With `splits` several blocks share a
--- place, and leave what they found in parts, (PLACES,SPLITS), which another
--- reduction folds (kernels' last arguments). All is done in one order that the
--- numbers of a plan decide: the same operands give the same bits.
+-- along: vectors of `width` elements extend along the first folded mode, and
+-- `threads` threads of a block share a position. across: vectors extend along
+-- the first kept mode, `lanes` vectors of a block are adjacent, and the block's
+-- other threads divide the folded modes. In both, a thread loads `steps`
+-- vectors at once. With `splits` several blocks share a position and store
+-- partial results in parts, (POSITIONS,SPLITS), the kernels' last arguments,
+-- which another reduction combines. The order of operations depends only on the
+-- options, so the same operands give the same bits.
 --
 -- op: "sum" "mean" "prod" "max" "min" "amax" (of magnitudes) "norm" (root of
--- the sum of squares) "rms" (of their mean), or a table {of = function(a, b),
--- init = x, map =, after = function(x, count)}; "argmax" "argmin" give where
--- the largest or smallest element is: the first of equals, with `index` the
--- strides of the folded modes in what is given (`ordered`: it goes up from one
--- vector to the next). max and min pass NaNs by; to argmax and argmin a NaN
--- goes before all numbers.
+-- the sum of squares) "rms" (root of the mean of squares), or a table {of =
+-- function(a, b), init = x, map =, after = function(x, count)}; "argmax"
+-- "argmin" return the index of the largest or smallest element, the first of
+-- equal ones. `index` are the strides of the folded modes in that index
+-- (`ordered`: it increases from one vector to the next). max and min ignore
+-- NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -36,7 +37,8 @@ local function up(a, b) return (a + b - 1) // b end
 
 local FAR = 1 << 31
 
--- Widens a traced number that can reach n to i64 if i32 is too small.
+-- Widens a traced number x, which can be as large as n, to i64 if i32 is too
+-- small.
 local function reaching(n, x)
   return n >= FAR and not math.type(x) and x:to(cute.i64) or x
 end
@@ -49,7 +51,8 @@ local function add(a, b) return a + b end
 local function square(x) return x * x end
 local function converted(x, sums) return x:to(sums) end
 
--- Returns x's magnitude; for integers it can be that of the smallest value.
+-- Returns x's magnitude; the type of the result can hold the magnitude of the
+-- smallest integer.
 local function magnitude(x, sums)
   local int = sums.is_integer and not x.dtype.name:find "^u"
   if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
@@ -85,8 +88,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- The state of a reduction is a list of values, or of vectors; most operations
--- have one.
+-- The state of a reduction is a list of values, or of vectors. The list has one
+-- entry for most operations.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -163,8 +166,8 @@ function reduce_tensor.place(dtype, far, smallest)
     end}
 end
 
--- Returns a kernel's operations on vectors: o.op, or with o.parts those on
--- parts.
+-- Returns a kernel's operations on states: for the elements of o.op or, with
+-- o.parts, for partial results.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -193,7 +196,7 @@ local function folded(join, list)
   return list[1]
 end
 
--- Returns a state that is b's where ok, else a's.
+-- Returns the state b where ok, otherwise the state a.
 local function only(ok, b, a)
   local out = {}
   for i in ipairs(a) do out[i] = cute.where(ok, b[i], a[i]) end
@@ -241,7 +244,8 @@ end
 -- Iteration over the folded modes
 ---------------------------------------------------------------------------
 
--- Returns the positions of vectors of `width` of modes, (W,VECTORS).
+-- Returns the layout of vectors of `width` elements along the first of the
+-- modes, (W,VECTORS).
 local function vectors(modes, stride, width)
   local e, s = modes.extents, stride
   local shape, strides = {e[1] // width}, {s[1] * width}
@@ -249,8 +253,8 @@ local function vectors(modes, stride, width)
   return cute.make_layout({width, shape}, {s[1], strides})
 end
 
--- Returns a view of X: (W,FOLDED,KEPT), with vectors along the first mode of
--- either.
+-- Returns a view of X, (W,FOLDED,KEPT), with vectors along the first folded
+-- mode or along the first kept mode.
 local function view_of(o, X, along)
   local f = vectors(o.folded, o.folded.stride, along and o.width or 1)
   local k = vectors(o.kept, o.kept.stride, along and 1 or o.width)
@@ -461,8 +465,8 @@ local function results(o, Y, width)
     cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
 end
 
--- Stores a state of vectors for positions from `at` on: to the result, or to
--- parts.
+-- Stores a state of vectors for positions from `at` on to the result, or to the
+-- parts if there are several splits.
 local function leave(o, s, state, at, split, Y, parts)
   if o.splits > 1 then
     for i, P in ipairs(parts) do
@@ -486,8 +490,8 @@ end
 -- Along
 ---------------------------------------------------------------------------
 
--- Reduces a state of values over all threads of a position; those of a warp may
--- be reduced already.
+-- Reduces a state of values over all threads of a position. `joined`: the lanes
+-- of each warp are reduced already.
 local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
   if not joined then
@@ -539,9 +543,9 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
--- Adds elements after whole vectors of a row to a thread's state. how: their
--- number (tail), their position (at), the thread's lane, its block's split,
--- second numbers (other).
+-- Adds the elements that follow the last whole vector of a row to a thread's
+-- state. how: their number (tail), their position (at), the thread's lane, its
+-- block's split, second numbers (other).
 local function with_tail(o, s, X, state, how)
   local lane, at, other = how.lane, how.at, how.other
   local first = o.folded.extents[1] - how.tail

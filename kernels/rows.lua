@@ -1,15 +1,16 @@
---- Rows of a matrix over threads: what kernels share whose every row is one
--- piece of work (softmax, norms, sums along rows).
+--- Distributes rows of a matrix over threads: the common parts of kernels that
+-- process each row as a unit (softmax, norms, sums along rows).
 --
--- A row belongs to `threads` neighbours, a power of two; `rows` rows to a
--- block. It is cut into `chunks`; of each a thread has `steps` vectors of
--- `width` elements, vector s of thread t at (s * threads + t) * width: (W,S).
--- Where the elements are between the passes over a row depends on its length:
+-- `threads` neighbouring threads, a power of two, share a row; a block has
+-- `rows` rows. A row is divided into `chunks`. A thread has `steps` vectors of
+-- `width` elements of each chunk, (W,S); vector s of thread t begins at element
+-- (s * threads + t) * width. The length of a row decides where its elements are
+-- kept between the passes over it:
 --   held    one chunk, in registers
---   staged  in shared memory, where cp.async puts them; each thread reads what
---           it asked for itself, so no barrier is needed
---   walked  nowhere: each pass reads the row again
--- Several blocks may share a row: kernels/multiblock_rows.lua.
+--   staged  in shared memory, loaded by cp.async; a thread reads only what
+--           it requested itself, so no barrier is needed
+--   walked  not kept: each pass reads the row again
+-- Several blocks may share a row: see kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -30,8 +31,8 @@ local function up(a, b) return (a + b - 1) // b end
 -- Plans
 ---------------------------------------------------------------------------
 
--- Returns the threads of a row, a power of two: few vectors each, and enough
--- for all.
+-- Returns the threads of a row, the smallest power of two, up to MOST, such
+-- that each has at most `steps` vectors.
 local function threads_for(vectors, steps)
   local threads = 1
   while threads < MOST and threads * steps < vectors do
@@ -64,10 +65,9 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
--- the best plan on an H200. These options override it:
--- `values` of a chunk for a thread; `threads` of a row; `block`;
--- `width` of its vectors (1 if rows begin at any element); staged (true or
---   false);
+-- the plan, which was the best one on an H200. These options override it:
+-- `values`: elements of a chunk for a thread; `threads` of a row; `block`;
+-- `width` of vectors (1 if rows begin at any element); staged (true or false);
 -- `min_blocks` on a multiprocessor; `smem`, its bytes of shared memory if it is
 --   not an sm_90;
 -- persistent: blocks iterate over rows, and stage the next one while they
@@ -135,8 +135,8 @@ function Plan:walk()
     (cute.arch.grid_dim()) * self.rows
 end
 
---- Returns the block's row of this thread; Plan:lane returns its position in
--- the row.
+--- Returns the index of this thread's row in the block. Plan:lane returns the
+-- thread's index in the row.
 function Plan:row()
   if self.rows == 1 then return 0 end
   return (cute.arch.thread_idx()) // self.threads
@@ -153,8 +153,8 @@ function Plan:lane()
 end
 
 --- Calls f(at) for each row of this thread, of m rows: at.row, at.inside
--- (whether the row exists; nil: it does), at.turn (alternately 0 and 1, for
--- persistent blocks). `sources` are the tensors that f reads.
+-- (whether the row exists; nil: all rows exist), at.turn (alternately 0 and 1,
+-- for persistent blocks). `sources` are the tensors that f reads.
 ---@param m any
 ---@param sources table[]
 ---@param f function
@@ -187,7 +187,7 @@ function Plan:each(m, sources, f)
   end
 end
 
---- Calls f(chunk) for each chunk of a row; f() if there is only one.
+--- Calls f(chunk) for each chunk of a row, or f() if there is only one chunk.
 function Plan:chunk(f)
   if self.chunks == 1 then return f() end
   if self.staged then
@@ -202,7 +202,7 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns this thread's vectors of a row, (W,S), of chunk `chunk`. `t` is
--- (M,N), or (N) without a row.
+-- (M,N), or (N) if `row` is nil.
 function Plan:part(t, row, chunk)
   local of = row and t(row, _) or t
   return cute.make_tensor(of.iterator + self:index(0, chunk), cute.make_layout(
@@ -216,7 +216,8 @@ function Plan:index(s, chunk)
   return (self:lane() + s * self.all + of_chunk) * self.width
 end
 
---- Reports whether the row has that vector; nil: it has, for all threads.
+--- Reports whether vector s of a chunk is inside the row. Returns nil if it is,
+-- for all threads.
 function Plan:has(s, chunk)
   local last = math.type(chunk or 0) and chunk or self.chunks - 1
   local reach = ((last or 0) * self.steps + s + 1) * self.all * self.width
@@ -232,7 +233,8 @@ function Plan:count()
     :to(cute.f32)
 end
 
--- Returns which vectors of a row are inside it: (1,S), or nil if all are.
+-- Returns the predicates of the vectors that are inside the row, (1,S), or nil
+-- if all are.
 function Plan:inside(inside, chunk)
   local list, all = {}, not inside
   for s = 0, self.steps - 1 do
@@ -264,8 +266,8 @@ local function to_registers(plan, from, pred, other)
   return held:load()
 end
 
---- Loads this thread's elements of a row (of `t` itself without one) as a
--- vector (W,S) of its type; `other` where there are none.
+--- Loads this thread's elements of a row of t (or of t itself if `at` is nil)
+-- as a vector (W,S) of t's type, with `other` where the row has no element.
 function Plan:load(t, at, other, chunk)
   return to_registers(self, self:part(t, at and at.row, chunk),
                       self:inside(at and at.inside, chunk), other)
@@ -278,7 +280,8 @@ function Plan:store(t, at, vector, chunk)
   copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
 end
 
---- Returns a vector (W,S) with `other` where the row has no element.
+--- Returns the vector (W,S) with `other` in the places where the row has no
+-- element.
 function Plan:only(vector, other, chunk)
   local pred = self:inside(nil, chunk)
   if not pred then return vector end
@@ -374,8 +377,8 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- Reduces a vector (W,S) by "add", "max", ...: lanes of a vector in parallel,
--- to avoid a chain of dependent sums.
+--- Reduces a vector (W,S) by "add", "max", ...: first across its vectors, to
+-- avoid one long chain of dependent operations.
 function rows.fold(vector, op, init)
   return vector:reduce(op, init, {_, 1}):reduce(op, init)
 end
@@ -388,8 +391,9 @@ function Plan:warp(value, f)
   return cute.arch.warp_reduction(value, f, self:lanes())
 end
 
---- Exchanges values of the warps of a row: each thread gets those of warp lane
--- % warps. Reducing them over `warps` lanes gives all threads the result.
+--- Exchanges values among the warps of a row: each thread gets the values of
+-- warp number lane % warps. Reducing them over `warps` lanes gives all threads
+-- the result.
 ---@param values any[] of a warp: equal on all its lanes
 ---@param turn? any alternately 0 and 1, since the previous values may still be
 -- read

@@ -22,7 +22,7 @@ local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
-local HELD = 16384  -- elements held by a multiprocessor, in one pass
+local HELD = 16384  -- elements per multiprocessor, in one pass
 
 local OPS = {
   add = {f = function(a, b) return a + b end, none = function() return 0 end},
@@ -55,8 +55,8 @@ function Scan:part(t, first)
     {self.width, self.steps}, {1, WARP * self.width})), at
 end
 
--- Returns which of them are among the `left` elements: (1,S); nil for whole
--- tiles.
+-- Returns the predicates of the vectors that are among the `left` remaining
+-- elements, (1,S), or nil for whole tiles.
 function Scan:inside(at, left)
   if type(left) == "number" and left >= self.tile then return nil end
   local pred = cute.make_rmem_tensor({1, self.steps}, cute.boolean)
@@ -92,8 +92,8 @@ end
 -- Lanes, warps
 ---------------------------------------------------------------------------
 
--- Returns the results up to this lane, and before it; in groups of `width`
--- lanes.
+-- Returns the results of all lanes up to and including this one, and of those
+-- before it, within groups of `width` lanes.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do
@@ -105,8 +105,8 @@ function Scan:lanes(x, width)
   return x, cute.where(cute.eq(lane, 0), self.none, before)
 end
 
--- Returns the tile's vectors (W,S), each element combined with all previous
--- ones in this warp; and the result of the whole warp.
+-- Returns the tile's vectors (W,S), in which each element is combined with all
+-- previous ones of this warp. Also returns the result of the whole warp.
 function Scan:warp_of(x)
   local f = self.op.f
   local r = cute.make_rmem_tensor({self.width, self.steps}, self.type)
@@ -127,8 +127,9 @@ function Scan:warp_of(x)
   return r, sum
 end
 
--- Combines the warps' results: returns the result before this warp, and that of
--- the block. Two tiles without another barrier in between alternate `turn`.
+-- Combines the warps' results: returns the result of the warps before this one,
+-- and the result of the block. `turn` must alternate between tiles that have no
+-- other barrier in between.
 function Scan:block_of(sum, turn)
   local tid, warps = (cute.arch.thread_idx()), self.block // WARP
   if warps == 1 then return self.none, sum end
@@ -142,7 +143,8 @@ function Scan:block_of(sum, turn)
     cute.arch.shuffle_sync(all, warps - 1)
 end
 
--- Returns a tile's vectors, the result before the warp, and that of the tile.
+-- Returns a tile's vectors, the result of the warps before this one, and the
+-- result of the tile.
 function Scan:tile_of(x, turn)
   local r, sum = self:warp_of(x)
   return r, self:block_of(sum, turn)
@@ -188,11 +190,12 @@ end
 -- One pass
 ---------------------------------------------------------------------------
 
--- Words of `state`. The first is the number of the next tile, with that of the
--- previous launches above 32 bits. Then there is one for each tile: the launch
--- (its round) above the 32 bits of the total. Blocks draw their tiles in order,
--- so all earlier tiles have begun, whichever blocks fit on the device. A block
--- reads all tiles since its own last one, up to which it knows the sum.
+-- The words of `state`. The first has the number of the next tile in its lower
+-- half and the number of previous launches in its upper half. Then follows one
+-- word for each tile: the launch's number (its round) in the upper half and the
+-- total in the lower half. Blocks draw their tiles in order, so all earlier
+-- tiles have begun, whichever blocks fit on the device. A block reads all tiles
+-- since its own last one, up to which it knows the sum.
 local FIRST = 1
 local AHEAD = 2  -- tiles that a block has drawn but not begun
 local ROOM = 132  -- multiprocessors of an H200
@@ -214,8 +217,8 @@ local function say(state, at, round, x)
     high | x:bitcast(cute.u32):to(cute.u64), RELAXED)
 end
 
--- Returns the result of tiles `from` to `at` - 1, when all of them have
--- published it.
+-- Waits until tiles `from` to `at` - 1 have published their totals, and returns
+-- the result of all of them.
 function Scan:between(state, from, at, round)
   local f, tid, sum = self.op.f, (cute.arch.thread_idx()), self.none
   local warps = self.block // WARP

@@ -4,11 +4,11 @@
 --     k.kernel(u, delta, A, B, C, y, z, D, bias, h0, h1):launch {
 --       grid = k.grid(batch, channels), block = k.block}
 --
--- h[n] = exp(dt A[n]) h[n] + dt B[n] u; y = sum over n of C[n] h[n], plus D u,
--- times silu(z), at each time of each channel; dt = delta, or with softplus
--- log(1 + exp(delta + bias)). u, delta, z, y are (batch, channels, time), B and
--- C (batch, states, time), A (channels, states), D and bias (channels), h0 and
--- h1 (batch, channels, states), the states before and after. A, D, bias, h0, h1
+-- h[n] = exp(dt A[n]) h[n] + dt B[n] u; y = (sum over n of C[n] h[n] + D u)
+-- silu(z), at each time of each channel; dt = delta, or with softplus log(1 +
+-- exp(delta + bias)). u, delta, z, y are (batch, channels, time), B and C
+-- (batch, states, time), A (channels, states), D and bias (channels), h0 and h1
+-- (batch, channels, states), the states before and after. A, D, bias, h0, h1
 -- are f32; z, D, bias, h0, h1 can be nil.
 --
 -- `lanes` threads share a channel, with a few states each, and advance in time
@@ -64,8 +64,8 @@ function Scan:input(t, rows, at)
   end}
 end
 
--- Allocates f32 in shared memory, (rows,time), with rows padded by a piece,
--- too.
+-- Allocates a tile of f32 in shared memory, (rows,time), whose rows are padded
+-- by a piece, too.
 local function wide(rows, time)
   return cute.make_smem_tensor(cute.f32, cute.make_layout({rows, time},
     {time + STEPS, 1}), 16)
@@ -89,7 +89,8 @@ local function write(t, row, time, v)
   cute.autovec_copy(r, steps_of(t, row, time))
 end
 
--- Calls f(row, time) for each four steps of a tile that belong to this thread.
+-- Calls f(row, time) for each group of four steps of a tile that belongs to
+-- this thread.
 function Scan:each(rows, f)
   local along = self.time // STEPS
   local all = rows * along
@@ -182,7 +183,7 @@ function Scan:prepare(g, t, left, stage)
 end
 
 -- Advances this thread's states by four steps from time t on; appends its part
--- of their y to y.
+-- of the four values of y to the list y.
 function Scan:advance(g, dt, du, t, stage, y)
   local first = #y
   for i = 0, self.each_lane - 1 do
@@ -238,8 +239,9 @@ local function of_channel(t, at)
   return out.value
 end
 
--- Loads this thread's states from a tensor (channels, states), or 0; or stores
--- them.
+-- Calls f(i, at, n) for each state of this thread that exists: state n of
+-- channel `at`, which is the thread's state number i. t: a tensor (channels,
+-- states).
 function Scan:states_of(t, at, lane, f)
   for i = 0, self.each_lane - 1 do
     local n = i * self.lanes + lane
@@ -251,7 +253,8 @@ end
 function Scan:run(u, delta, A, B, C, y, more)
   local of, batch = cute.arch.block_idx()
   local tid, T, lanes = (cute.arch.thread_idx()), self.time, self.lanes
-  -- Neighbouring lanes are different channels: they read the same B and C.
+  -- Neighbouring lanes process different channels, so that they read the same B
+  -- and C.
   local apart = WARP // lanes
   local function tile(t)
     return self:input(t(batch, _, _), self.channels, of)

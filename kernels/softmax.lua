@@ -29,14 +29,15 @@ local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
 
--- Computes e^(x - m): for elements, and for a smaller maximum.
+-- Computes e^(x - m), where x are elements, or a smaller maximum whose sum is
+-- to be scaled.
 local function powers(x, m)
   return cute.exp2(cute.fma(x, scale(m), -base(m)))
 end
 local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
--- Returns the maximum of a row and its sum of e^(x - maximum), from those of a
--- thread's warp.
+-- Returns the maximum of a row and its sum of e^(x - maximum). m and s are the
+-- maximum and the sum of this thread's warp.
 local function of_row(plan, m, s, turn)
   local all, warps = plan:exchange({m, s}, turn)
   if warps == 1 then return m, s end
@@ -59,7 +60,8 @@ local function held(plan, X, Y)
   end)
 end
 
--- Processes a row in chunks: maximum and sum are updated together.
+-- Processes a row in chunks: maximum and sum are updated together in the first
+-- pass.
 local function pieces(plan, X, Y)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)

@@ -1,8 +1,8 @@
 --- Adds partial sums of several blocks in the last block to arrive.
 --
 -- Each block stores its fragment in `work` and counts itself in `turns`. The
--- last one adds them in the order of z, so that results do not depend on which
--- block it was. It resets the count to 0 for the next launch.
+-- last one adds them in the order of z, so results do not depend on which block
+-- was last. It resets the count to 0 for the next launch.
 local cute = require "cute"
 local _ = cute._
 
@@ -18,8 +18,8 @@ local function all_sums(work, V, threads, splits)
     {{1, n * threads}, n, V * threads, V * threads * splits}))
 end
 
---- Gathers the sums of tile `at` in acc; returns true in the block that has
--- all.
+--- Adds up the sums of tile `at` in acc of the last block; returns true in that
+-- block.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
 -- threads: integer, of: any?}

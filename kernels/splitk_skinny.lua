@@ -1,14 +1,15 @@
---- K shared out for products of few rows: to the warps of a block, and to
--- blocks beside each other (z). Their sums are put together in that order, of
--- warps in shared memory, of blocks in that of the first one of their cluster
--- or, where they form none, in memory by the last one to come
+--- Divides K for products of few rows among the warps of a block, and among
+-- blocks (z). The partial sums of warps are added in shared memory, then those
+-- of blocks: in the shared memory of a cluster's first block or, if the blocks
+-- form no cluster, in global memory by the last block to arrive
 -- (kernels.splitk_reduce).
 --
--- A plan says what there is: {n, m, tile = {rows of B, of A}, warps = {along N,
--- along K}, block = threads, splits = blocks that share K, cluster = do they
--- form one?, MT, NT = MMAs of a warp, turned = is it D^T = B A^T?, epilogue,
--- gated = are the first half of the tile's rows of B, as of B itself, gates of
--- the others? Then it is turned, and MT is even}.
+-- A plan describes the division: {n, m, tile = {rows of B, rows of A}, warps =
+-- {along N, along K}, block = threads, splits = number of blocks that share K,
+-- cluster = whether these form a cluster, MT, NT = MMAs of a warp, turned =
+-- whether D^T = B A^T is computed, epilogue, gated = whether the first half of
+-- B's rows, and of a tile's rows of B, are gates of the second half; a gated
+-- plan is turned, and its MT is even}.
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"
@@ -34,9 +35,10 @@ local function shares(warps, MT, NT)
   return wm, core.gcd(NT, warps // wm)
 end
 
---- Adds derived fields to plan p: wm, wn, the warps that hold sums at the end,
--- and `out`, their MMA; meets: whether blocks reduce in global memory; columns:
--- those of D's tile.
+--- Adds derived fields to plan p: wm and wn, the number of warps along each
+-- mode that hold the final sums; `out`, the tiled MMA of these warps; meets,
+-- whether blocks reduce in global memory; columns, the number of columns of D's
+-- tile.
 function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
@@ -52,8 +54,8 @@ end
 
 --- Returns the launch parameters of f(A, B, ...) by plan p: {plan, kernel,
 -- block, cluster, mma, tile, turned, grid(m, batches), scratch(m, batches)}.
--- The last returns the numbers of f32 and of i32 zeros that blocks share; if
--- there are any, f takes them (work, turns) after D.
+-- scratch returns how many f32 and how many i32 zeros the blocks share. If
+-- there are any, f takes both arrays (work, turns) after D.
 function splitk_skinny.launches(p, f)
   local function blocks(m)
     return tiles.count(p.n, p.tile[1]) * tiles.count(m or p.m, p.tile[2])

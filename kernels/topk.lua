@@ -22,7 +22,8 @@ local Top = {}
 Top.__index = Top
 
 ---------------------------------------------------------------------------
--- Keys: an element and its index as one number, larger if better, never 0
+-- Keys: an element and its index as one number, larger for a better element,
+-- never 0
 ---------------------------------------------------------------------------
 
 function Top:key(x, at)
@@ -77,7 +78,8 @@ local function ascending(x, lane)
 end
 
 -- Merges 32 keys, ascending over the lanes, into the list; surplus keys are
--- dropped from its end. List r has the r-th 32, each descending.
+-- dropped from its end. list[r] holds the r-th 32 keys, in descending order
+-- over the lanes.
 function Top:take(list, keys, lane)
   local m = merged(cute.max(list[self.lists], keys), lane)
   for r = self.lists - 1, 1, -1 do
@@ -137,7 +139,7 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- Finds the best keys of a row, whose vectors its warps take in turn.
+-- Finds the best keys of a row. The row's warps take its vectors in turn.
 function Top:search(x, list, lane, warp)
   local none = list[1]
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
@@ -167,7 +169,7 @@ function Top:search(x, list, lane, warp)
   self:drain(queue, list, lane)
 end
 
--- Collects the lists of the row's other warps, in its first warp.
+-- Merges the lists of the row's other warps into the list of its first warp.
 function Top:gather(list, lane, warp)
   local found = cute.make_smem_tensor(self.type, cute.make_layout(
     {WARP, self.lists, self.block // WARP}))

@@ -5,25 +5,25 @@
 --                          tile = {128, 128}}
 --     k.kernel(X, Z):launch {grid = k.grid, block = k.block}
 --
--- X and Z are (B,A) matrices, L of them and further modes; `from` and `to` are
--- their strides. A is contiguous in X, B in Z. Both tensors begin at multiples
--- of 16 bytes, their rows at any element.
+-- X and Z are tensors of L (B,A) matrices, possibly with further modes; `from`
+-- and `to` are their strides. A is contiguous in X, B in Z. Both tensors begin
+-- at multiples of 16 bytes, their rows at any element.
 --
 -- A sector of 32 bytes that is written in part costs as much as two, and tiles
 -- of B x A would split a sector at each end of their rows. So each row of Z has
 -- its own window in a tile. It begins at a multiple of `whole` bytes in memory,
--- less than `whole` before the tile. A block loads the rows of X that its
--- windows touch, in the 16-byte chunks around them, row by row. A thread reads
--- single elements from the position of each row, and stores 16 bytes. Elements
--- around a tile's rows belong to other tiles; where they could be outside the
--- tensor, elements are loaded one by one.
+-- less than `whole` before the tile. A block loads the 16-byte chunks of X's
+-- rows that its windows touch, row by row. A thread reads single elements from
+-- the position of each row, and stores 16 bytes. Elements around a tile's rows
+-- belong to other tiles; where they could be outside the tensor, elements are
+-- loaded one by one.
 --
 -- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
--- tensor maps need multiples of 16 bytes. Of V rows, V being the elements in 16
--- bytes, each has the same offset in a chunk as the row V below. So X is
--- treated as V matrices, of every Vth row, with a map each. L's modes must then
--- be multiples of 16 bytes apart; k.arguments(X, Z) returns all arguments of
--- the kernel.
+-- tensor maps need multiples of 16 bytes. If 16 bytes hold V elements, rows
+-- that are V apart begin at the same offset within a chunk. So X is treated as
+-- V matrices, each of every Vth row, and each matrix has a map. L's modes must
+-- then be multiples of 16 bytes apart; k.arguments(X, Z) returns all arguments
+-- of the kernel.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -33,16 +33,17 @@ local LANES = 8  -- along B; the warp's other lanes, and warps, are along A
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Computes the sizes of tiles, in elements: V in 16 bytes, HALO before a tile,
--- its ROWS, and CHUNKS of 16 bytes of each. A thread has a coordinate along A
--- every STEP. Their windows begin at equal offsets, as those HALO apart do.
+-- Computes the sizes of tiles, in elements: V, the elements of 16 bytes; HALO,
+-- the elements before a tile; ROWS, the rows of a tile; CHUNKS, the 16-byte
+-- chunks of a row. A thread's coordinates along A are STEP apart. The windows
+-- of rows of Z that are STEP, or HALO, apart begin at equal offsets.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
   s.HALO = o.whole * 8 // bits
   s.ROWS, s.CHUNKS = s.TB + s.HALO, s.TA // s.V + 1
   s.pitch = s.TA + s.V
-  -- from a row to the next one, and from V rows to the next ones
+  -- the distance from a row to the next one, and to the row V below
   s.near, s.far = s.pitch, s.V * s.pitch + s.V
   if o.maps then
     s.near = up(s.ROWS // s.V * s.pitch * bits, 1024) * 1024 // bits
@@ -59,7 +60,7 @@ local function sizes(o)
   return s
 end
 
--- Returns B, A and the further modes, as one, of an operand.
+-- Returns an operand's layout (B,A,L), with all further modes in the third one.
 local function matrices(o, stride)
   local shape, strides = {1}, {0}
   for i = 3, #o.extents do
@@ -69,8 +70,8 @@ local function matrices(o, stride)
                           {stride[1], stride[2], strides})
 end
 
--- Returns all of a tensor's memory, (V,CHUNKS), and the positions of its
--- elements.
+-- Returns a view of all of a tensor's memory, (V,CHUNKS), and the layout of its
+-- elements in it.
 local function memory(o, s, t, stride)
   local l = matrices(o, stride)
   local count = cute.cosize(l)
@@ -90,9 +91,9 @@ local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end
 
--- Makes a map for each of V rows with those V, 2 V ... below, which have the
--- same offset in 16 bytes: {atom, coordinates (ROWS,A,L)}. Its first element is
--- that of the 16 bytes in which row v begins.
+-- Makes V maps. Map v covers row v and the rows V, 2 V ... below it, which
+-- begin at the same offset within 16 bytes: {atom, coordinates (ROWS,A,L)}. Its
+-- first element is the first one of the 16 bytes in which row v begins.
 local function maps_of(o, s, X)
   local list, l = {}, matrices(o, o.from)
   for v = 0, s.V - 1 do
@@ -123,10 +124,10 @@ local function load_boxes(s, S, maps, full, at)
   end
 end
 
--- Loads the rows of X. Lanes with vectors in rows V apart have them an odd
--- number of 16-byte units apart, without bank conflicts. Returns all rows, the
--- position of the tile's first element in row r, and the function that waits
--- for them.
+-- Loads the rows of X. Vectors that lanes read in rows V apart are an odd
+-- number of 16-byte units apart, which avoids bank conflicts. Returns all rows,
+-- the position of the tile's first element in row r, and the function that
+-- waits for them.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
@@ -191,10 +192,9 @@ local function bring(o, s, X, at, maps)
   end
 end
 
--- Returns the rotation that avoids bank conflicts: lanes further along A read
--- their vectors from a later element on, cyclically, by that many words of 32
--- bits for each lane. It is the smallest with the fewest rows of a warp in one
--- bank.
+-- Returns the rotation that avoids bank conflicts: each further lane along A
+-- starts to read its vector that many 32-bit words later, cyclically. It is the
+-- smallest rotation with the fewest rows of a warp in one bank.
 local function turn_of(o, s)
   if s.V < 4 then return 0 end
   local N, M, bits = o.from[1], o.to[2], o.dtype.bits
@@ -218,8 +218,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates elements back to their position: a lane has them `turn` words too
--- early for each group before its own.
+-- Rotates elements back to their position: they are `turn` words too early for
+-- each group of lanes before this one.
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
@@ -299,7 +299,7 @@ return function(o)
       if p.pdl then cute.arch.griddepcontrol_wait() end
       body(p, s, bits_of(X), bits_of(Z), maps)
     end),
-    arguments = function(X, Z)  -- a list {n =}
+    arguments = function(X, Z)  -- returns a list {n =}
       local list = {X, Z, n = 2}
       for _, map in ipairs(p.maps and maps_of(p, s, bits_of(X)) or {}) do
         list[list.n + 1], list[list.n + 2] = map[1], map[2]

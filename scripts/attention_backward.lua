@@ -61,7 +61,7 @@ local function of_key(p, n)
   return dk, dv
 end
 
--- Approximates the logarithm of the sum of t powers.
+-- Returns a number near the logarithm of a row's sum of t powers.
 local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end
 end

@@ -8,8 +8,8 @@
 local copylesson = require "cutelua.bench.copylesson"
 local lib = require "cutelua.bench.lessonlib"
 
--- Script, the name of its kernel or of its comparison, and what it adds to the
--- previous rung.
+-- The rungs: script, the name of its kernel or of its comparison, and what the
+-- rung adds to the previous one.
 local RUNGS = {
   {"copy_basic", "copy_basic", "an element a thread, through shared memory"},
   {"copy_vector", "copy_vector", "16 bytes a thread"},
@@ -21,7 +21,7 @@ local RUNGS = {
   {"copy_tma", "multicast", "two blocks of a cluster share what is loaded"},
 }
 
--- Makes a rung from the case, or else from its lesson.
+-- Returns a rung: the comparison of that name, otherwise the script's lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
     lib.folder() .. script .. ".lua", "cutelua.bench.copylesson", "run"))

@@ -72,7 +72,7 @@ local function ring(tile, n, stages)
           fetch(k + stages)
         end
       end
-      arch.cp_async_bulk_wait_group(0, true)        -- and so were the others
+      arch.cp_async_bulk_wait_group(0, true)        -- all stages were read
     end)
   end)
 end
@@ -101,7 +101,7 @@ local function shared(tile)
       arch.mbarrier_init(full, 1)
       arch.mbarrier_init_fence()
     end)
-    arch.cluster_arrive()            -- both barriers are there
+    arch.cluster_arrive()            -- both barriers are initialized
     arch.cluster_wait()
     cute.when(tid:eq(0), function()
       arch.mbarrier_arrive_and_expect_tx(full, load.tx_bytes)  -- of both halves

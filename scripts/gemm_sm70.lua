@@ -14,8 +14,8 @@ local _ = cute._
 
 local BM, BN, BK = 128, 128, 32
 -- Four quad pairs make a warp, 2x2; four warps a block, 2x2. Lanes 0 to 15 hold
--- rows 0 to 3 of each: those of the second pair become rows 4 to 7, so that the
--- 8 rows that are read together are in different banks.
+-- rows 0 to 3 of two quad pairs. The second pair's rows become rows 4 to 7, so
+-- that the 8 rows that are read together are in different banks.
 local rows = cute.make_layout({4, 2, 2, 2}, {1, 8, 4, 16})
 local mma = cute.make_tiled_mma("SM70_8x8x4_F32F16F16F32_TN",
   cute.make_layout({{2, 2}, {2, 2}, 1}, {{1, 4}, {2, 8}, 0}),

@@ -1,10 +1,10 @@
 -- Warp roles: C = A B^T in bf16, one warp loads and eight multiply.
 --
 -- In gemm_tma.lua the thread that requests tiles also multiplies, so it must
--- interrupt that. Here a ninth warp only requests tiles, as far ahead as the
--- ring has room. The multiplying warps only wait for full stages. Two
--- warpgroups of them share a tile of 128 x 256, which needs three quarters of
--- the bytes per product of a square of 128.
+-- interrupt the multiplication. Here a ninth warp only requests tiles, as far
+-- ahead as the ring has room. The multiplying warps only wait for full stages.
+-- Two warpgroups of them share a tile of 128 x 256, which needs three quarters
+-- of the bytes per product of a square of 128.
 --
 -- mbarriers signal full and empty stages (PipelineTmaAsync): the copy engine's
 -- bytes fill a stage, one lane of each warp that has read it empties it.

@@ -15,8 +15,8 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- Script, its variant (and its name as a rung), and what it adds to the
--- previous rung of its kind.
+-- The rungs: script, its variant (and its name as a rung), and what the rung
+-- adds to the previous one of its kind.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
@@ -44,7 +44,7 @@ local RUNGS = {
   {"gemm_hopper", flag = "--dtype i8", as = "gemm_hopper_i8", gain = "wgmma"},
 }
 
--- What a script gives to cutelua.bench.lesson, as a rung.
+-- Loads a script. Returns what it passes to cutelua.bench.lesson, as a rung.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
     lib.folder() .. entry[1] .. ".lua", "cutelua.bench.lesson", "gemm")),
@@ -181,7 +181,7 @@ end
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- name, layout, size, TFLOP/s cold and hot, the rival's, error, what it adds
+-- A record: name, layout, size, TFLOP/s cold and hot, cuBLAS's, error, gain
 local function gpu_record(o)
   return {o.rung.name, o.rung.layout, o.size,
           ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),

@@ -14,8 +14,8 @@ local function sum(p)
   return reduce.all {op = "sum", n = p.n, dtype = cute[p.dtype]}
 end
 
--- Computes the sum in double precision: a piece is a matrix, times a vector of
--- ones.
+-- Computes the sum in double precision: multiplies each piece of x, as a
+-- matrix, by a vector of ones.
 local function in_double(x)
   local m, k, total = 1024, 4096, 0
   local piece, ones = core.buffer(x.dtype, m * k), core.buffer(x.dtype, k)

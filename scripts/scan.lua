@@ -12,7 +12,7 @@ local scan = require "kernels.scan"
 
 local PIECE = 4096
 
--- Returns the sum of a row's elements before piece i, by its pieces' sums.
+-- Returns the sum of a row's elements before piece i, from the sums of pieces.
 local function before(p, row, i)
   p.sums = p.sums or {}
   local sums = p.sums[row] or {[0] = 0}

@@ -6,12 +6,12 @@ local support = require "spec.support"
 
 local attention = {}
 
--- Module that the other attention kernels load.
+-- The module that all attention kernels load.
 local FLASH = "kernels.flash"
 local text = {}
 
---- Returns the maker of kernels/`user`.lua, with the nth `from` in
--- kernels/`file`.lua (the same file, or flash.lua) replaced by `to`.
+--- Returns the function that kernels/`user`.lua exports, after the nth `from`
+-- in kernels/`file`.lua (the same file, or flash.lua) is replaced by `to`.
 function attention.changed(user, file, from, nth, to)
   local function module(name)
     local path = ("kernels/%s.lua"):format(name)
@@ -33,7 +33,7 @@ function attention.title(f)
                                   f[4] and " is " .. f[4] or " left out")
 end
 
--- Returns a tensor of this shape and its elements as a list from 0.
+-- Returns a tensor of normal numbers, and its elements as a list from 0.
 local function normal(shape, dtype, seed)
   local t = cute.zeros(shape, dtype)
   local b = core.param_memory(t):fill_normal(seed)
@@ -71,7 +71,8 @@ local function sees(p, i)
          math.min(p.t - 1, p.right and at + p.right or p.t - 1)
 end
 
--- Returns the offset of row s of head h of n, in batch b of `rows` rows.
+-- Returns the offset of row s of head h in batch b, if each batch has `rows`
+-- rows of n heads.
 local function place(p, rows, n, b, s, h)
   return ((b * rows + s) * n + h) * p.d
 end
@@ -148,9 +149,9 @@ function attention.backward(p)
   return dq, dk, dv
 end
 
---- Returns the distance of a tensor from a list: the RMS of the difference
--- relative to the RMS of the list, and the largest difference of an element.
--- Infinities must be equal; a NaN makes both infinite.
+--- Returns two measures of how a tensor differs from a list: the RMS of the
+-- difference relative to the RMS of the list, and the largest difference of an
+-- element. Infinities must be equal; a NaN makes both infinite.
 function attention.distance(t, want)
   local b = core.param_memory(t)
   local off, all, most = 0.0, 0.0, 0.0

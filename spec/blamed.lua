@@ -159,7 +159,7 @@ return function(seed)
 end
 ]]
 
--- The same ring, with named barriers instead of mbarriers.
+-- Fills a ring like `roles`, with named barriers instead of mbarriers.
 blamed.KERNELS.named = [[
 local ROUNDS = 6
 local Y = cute.zeros({64 * ROUNDS}, cute.f32)
@@ -191,7 +191,7 @@ return function(seed)
 end
 ]]
 
--- Stages of cp.async with commit groups and sync_threads.
+-- Fills stages by cp.async, with commit groups and sync_threads.
 blamed.KERNELS.groups = [[
 local STAGES, TILES = 3, 7
 local X = cute.zeros({128 * TILES}, cute.f32)
@@ -227,7 +227,8 @@ return function(seed)
 end
 ]]
 
--- cp.async that arrives at mbarriers: one warp copies, another reads.
+-- Fills stages by cp.async that arrives at mbarriers: one warp copies, another
+-- reads.
 blamed.KERNELS.arrivals = [[
 local STAGES, TILES = 2, 6
 local X = cute.zeros({32 * TILES}, cute.f32)
@@ -295,7 +296,7 @@ return function(seed)
 end
 ]]
 
--- Sums a block's values as a tree.
+-- Sums a block's values pairwise, as a tree.
 blamed.KERNELS.sum = [[
 local X, Y = cute.zeros({128}, cute.f32), cute.zeros({1}, cute.f32)
 local k = cute.kernel("sum", function(x, y)
@@ -326,8 +327,8 @@ return function(seed)
 end
 ]]
 
--- A cluster of two: each block repeatedly loads half of a box and multicasts it
--- to both.
+-- Multicasts in a cluster of two: each block repeatedly loads half of a box and
+-- multicasts it to both blocks.
 blamed.KERNELS.multicast = [[
 local TILE, TILES = {32, 16}, 4
 local ROWS = cute.make_layout(TILE, {16, 1})

@@ -16,8 +16,8 @@ local calls = {}
 
 local OURS = "a callback's own error"  -- message that callbacks raise
 
--- Patterns that no message may contain: Lua's messages, our file names, inner
--- names.
+-- Patterns that no message may contain: parts of Lua's messages, our file
+-- names, internal names.
 local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   "%(upvalue '", "%(method '", "%(global '", "core%.%l", "'for' ",
   "stack overflow", "%[internal%]", "please report", "lua/cute",
@@ -25,15 +25,15 @@ local RAW = {"attempt to ", "to '%?'", "%.c:%d", "%(local '", "%(field '",
   .. "[%l ]+ expected, got [%l ]+%)$", "invalid value %(",
   "number has no integer", "assertion failed!", "too many results"}
 
--- Returns an error's first line if its form is right: "FILE:LINE: SENTENCE
--- [KIND]".
+-- Returns an error's first line if it has the required form, "FILE:LINE:
+-- SENTENCE [KIND]".
 local function first_line(message)
   local first = message:match "^[^\n]*"
   local where, _, kind = first:match "^(.-:%d+: )(.*) %[([%l-]+)%]$"
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- Returns what is wrong with an error's value, or nil.
+--- Describes what is wrong with an error's value, or returns nil.
 ---@param message any
 ---@return string?
 function calls.complaint(message)
@@ -193,7 +193,7 @@ function Pool:add(v)
     self.by[t], self.types[#self.types + 1] = list, t
   end
   if #list < 12 then list[#list + 1] = v
-  else list[self.g:r(8) + 4] = v end  -- the first few are kept
+  else list[self.g:r(8) + 4] = v end  -- the first four are kept
 end
 
 function Pool:any()
@@ -241,8 +241,8 @@ local function callback(p)
     local v = value(p, 1)
     return function() return v end
   end
-  -- (The random numbers are drawn now: loops would carry the generator's
-  -- state.)
+  -- (The random numbers are drawn before the kernel runs. Otherwise its loops
+  -- would treat the generator's state as a carried variable.)
   if p.nested then return print end
   p.nested = true
   local f = g:pick(p.functions)

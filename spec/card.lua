@@ -18,7 +18,7 @@ local TYPES = {
   f16 = {"unsigned short",
     [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
     [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
-  -- 19 bits, so that no consumer rounds it again
+  -- rounded to 19 bits (tf32), so that no kernel rounds it again
   f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
     + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
   f64 = {"double", "return x;", "return x;"},
@@ -111,14 +111,14 @@ function card.normal(shape, dtype, seed)
   return t
 end
 
--- Returns the same elements as f64.
+-- Returns a buffer's elements converted to f64.
 local function widened(dev, x)
   local y = assert(dev:buffer("f64", x.count))
   kernel("widen", tostring(x.dtype))(x, y, x.count):launch(GRID)
   return y
 end
 
---- Returns cuBLAS's product in double precision, in a buffer of its own.
+--- Returns cuBLAS's product in double precision, in a new buffer.
 ---@param dev table a device object
 ---@param spec table m, n, k, A, B, m_major, as for gpu.cublas
 function card.product(dev, spec)
@@ -146,8 +146,8 @@ function card.difference(dev, x, y, relative, bound)
   return math.sqrt(of[0] / of[1]), wrong:download()[0]
 end
 
---- Returns a matrix in GPU memory; its second mode, or its first, is
--- contiguous.
+--- Returns a view of a buffer as a matrix in GPU memory. Its second mode is
+-- contiguous, or with `first` its first mode.
 function card.tensor(buffer, rows, columns, first)
   local layout = cute.make_layout({rows, columns},
                                   first and {1, rows} or {columns, 1})
@@ -179,8 +179,8 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
--- The same, with the first loads in flight before the wait for the preceding
--- kernel, and the next ones in flight before the first are used.
+-- A kernel like READS that starts its first loads before it waits for the
+-- preceding kernel, and its next loads before it uses the first ones.
 local READS_AHEAD = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -240,8 +240,8 @@ function card.options(options)
   return options
 end
 
---- Makes a candidate of gemm.offers, launched once, in the form that gpu.bench
--- takes.
+--- Makes a contestant for gpu.bench from a candidate of gemm.offers, and
+-- launches it once.
 ---@param p table
 ---@param c table
 ---@param call table

@@ -11,8 +11,8 @@ local GRID, BLOCK = 264, 512
 local function at() return arch.block_idx() * arch.block_dim()
   + (arch.thread_idx()) end
 
--- Adds a row: f(v, env, i, j) runs for each of a thread's four values, `per`
--- times in each of `passes`.
+-- Adds a row whose kernel calls f(v, env, i, j) for each of a thread's four
+-- values, `per` times in each of `passes` loop passes.
 local function row(list, name, us, dtype, f, o)
   o = o or {}
   local block = o.block or BLOCK
@@ -72,7 +72,7 @@ local function chain(n, f)
   end
 end
 
--- A loop of n independent chains of FMAs.
+-- Returns a kernel with a loop over n independent chains of FMAs.
 local function loop(passes, n, smem)
   return function(o)
     local s = smem and cute.make_smem_tensor(cute.u8, cute.make_layout {smem})
@@ -93,7 +93,8 @@ local function empty(o)
   cute.when(arch.thread_idx():eq(1000), function() o[0] = 1.0 end)
 end
 
--- Round trips of arrivals between two blocks.
+-- Returns a kernel in which two blocks alternately arrive at each other's
+-- mbarrier.
 local function ping(n, scope)
   return function(o)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -377,7 +378,7 @@ local function launch_of(r, more)
   return o
 end
 
---- Returns the microseconds that the model estimates.
+--- Returns the microseconds that the model estimates for a row.
 ---@param r table a row
 ---@param card string
 function estimates.said(r, card)
@@ -387,7 +388,7 @@ function estimates.said(r, card)
   return e.seconds * 1e6
 end
 
---- Returns the microseconds measured on a GPU.
+--- Returns the microseconds of a row, measured now on a GPU.
 ---@param r table a row
 function estimates.took(r)
   local list = operands(r)

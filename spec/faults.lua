@@ -19,7 +19,7 @@ local support = require "spec.support"
 
 local faults = {}
 
-local SEEDS = 4  -- schedules of a repaired script
+local SEEDS = 4  -- number of schedules that a repaired script runs under
 local BOUNDS = {gpu = false, orders = 200, seconds = 10} -- options of its check
 
 --- Requirements of scripts, and whether this machine meets them. A script with
@@ -112,8 +112,8 @@ local function quiet(program, launch)
   return found
 end
 
--- Runs a text under a seed, or under its own. Returns what the program prints,
--- and whether a launch reached the simulator.
+-- Runs a text under a seed, or under the seed that it sets itself. Returns what
+-- the program prints, and whether a launch reached the simulator.
 local function plain(path, text, seed)
   local said, launched = {}, false
   local before = kernel.runner
@@ -165,7 +165,7 @@ function faults.report(f)
   return checked(f.path, f.text, options(words))
 end
 
--- Reports whether a script has to expect this line of a report.
+-- Reports whether a script's expected lines must include this line of a report.
 local function counts(line)
   return line:find " %[[%l-]+%]$" or line:find "^note: "
     or line:find "^check: kernel " or line:find "^fixed by "

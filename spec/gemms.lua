@@ -12,7 +12,7 @@ local gemms = {}
 
 local ATOM = "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- One stage: loads a tile, synchronizes, multiplies.
+-- Returns a kernel with one stage: it loads a tile, synchronizes, multiplies.
 local function one_stage(tile, atoms, permutation)
   local mma = cute.make_tiled_mma(ATOM, atoms, permutation)
   local kernel = cute.kernel("one_stage", function(mA, mB, mC)
@@ -44,7 +44,8 @@ local function one_stage(tile, atoms, permutation)
   return {kernel = kernel, mma = mma}
 end
 
--- No shared memory: loads fragments from global memory.
+-- Returns a kernel without shared memory: it loads fragments from global
+-- memory.
 local function direct(tile, atoms, permutation)
   local mma = cute.make_tiled_mma(ATOM, atoms, permutation)
   local kernel = cute.kernel("direct", function(mA, mB, mC)
@@ -92,15 +93,15 @@ local function sm90(o)
   end
 end
 
--- Returns the warps along M and N, and the permutation that loads 16 rows of B
--- at once.
+-- Returns the MMA's layout of m by n warps, and the permutation with which one
+-- ldmatrix loads 16 rows of B.
 local function warps(m, n)
   return {m, n, 1}, {16 * m, 16 * n, 16}
 end
 
 local list = {}
 
--- pad: extra elements between rows of A and B, beyond K.
+-- Adds a variant. pad: extra elements between rows of A and B, beyond K.
 local function add(name, make, pad)
   list[#list + 1] = {name = name, make = make, pad = pad or 0}
 end

@@ -133,7 +133,7 @@ function grouped.problem(c, place)
       end
       return y
     end
-    local step = 5  -- checks every fifth column, from another start in each row
+    local step = 5  -- checks every fifth column, staggered by row
     for g, n in ipairs(c.sizes) do
       local first = masked and 0 or where(g - 1)
       for i = 0, n - 1 do
@@ -161,8 +161,8 @@ function grouped.problem(c, place)
   return there(A), there(B), there(where), o, differs
 end
 
---- Runs a case by a family on a device. Returns a description of what is wrong,
--- or nil.
+--- Runs a case with the kernels of a family on a device. Returns a description
+-- of what is wrong, or nil.
 function grouped.wrong(c, family, device)
   local A, B, where, o, differs = grouped.problem(c, device == "gpu" and "gpu")
   o.device = device

@@ -1,5 +1,5 @@
---- Helpers for specs of kernels/gemm_sm90: configurations and sizes, small
--- whole numbers, reference sums on the host.
+--- Helpers for specs of kernels/gemm_sm90: configurations and sizes, operands
+-- of small whole numbers, and reference sums on the host.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -19,7 +19,7 @@ function hopper.matrix(rows, cols, seed, dtype, m_major)
     m_major and {1, lead} or {lead, 1}))
 end
 
---- Returns A B^T, row by row.
+--- Returns A B^T as a list, row by row.
 function hopper.product(A, B)
   local m, n, k = A.shape[1], B.shape[1], A.shape[2]
   local function packed(t)
@@ -122,7 +122,8 @@ hopper.CASES = {
   {"the same in parts", {tile = {128, 208, 64}, stages = 3, epi = {64, 104}}},
 }
 
---- 12 sizes. Cases take them in rotation, so that all are covered.
+--- Twelve sizes {M, N, K}. Each case uses three of them in rotation, so that
+-- all sizes are covered.
 hopper.SIZES = {
   {128, 128, 128}, {200, 104, 264}, {1, 1, 128}, {257, 129, 72},
   {64, 300, 130}, {300, 64, 65}, {129, 257, 200}, {511, 40, 128},

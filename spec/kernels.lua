@@ -51,7 +51,8 @@ function kernels.tile(mma)
   end)
 end
 
---- Returns the n elements of i32 that f(out, ...) writes with one thread.
+--- Returns the n elements of i32 that the kernel f(out, ...) writes, with one
+-- thread.
 ---@param n integer
 ---@param f function
 ---@return integer[]
@@ -113,7 +114,7 @@ function kernels.on_host(text, flags, input)
   if not compiler then return nil end
   local dir <close> = setmetatable({path = support.folder()}, {
     __close = function(d) support.remove(d.path) end})
-  -- replaces the only inline PTX, that of a macro
+  -- defines the only macro with inline PTX as plain C
   support.write(dir.path .. "/k.cu",
     (text:gsub('asm%("fma%.rn%.f32 [^\n]*', "(d) = fmaf(a, b, d)")))
   local words = {compiler, "-O1", "-w", "-ffp-contract=off", "-fwrapv",
@@ -205,7 +206,7 @@ function kernels.check(c, archs)
   return kernels.compiles(call:trace {block = c.block or 32}, targets)
 end
 
---- Checks that a case leaves the same tensors on a GPU as on the simulator.
+--- Checks that a case gives the same tensors on a GPU as on the simulator.
 ---@param c KernelCase
 function kernels.agree(c)
   local want, got = run(c, "sim:" .. ARCH), run(c, "gpu")

@@ -28,8 +28,8 @@ function measure.gpu_device(sm)
     device.name, sm)))
 end
 
---- Returns microseconds of host time per call, in batches that fit in the GPU's
--- queue, so that the host never waits; f runs a batch of n.
+--- Returns microseconds of host time per call. f runs a batch of n calls, which
+-- fits in the GPU's queue, so that the host never waits.
 function measure.host_us(device, f, n)
   local list = {}
   for i = 1, 41 do
@@ -83,14 +83,16 @@ measure.number = number
 local Table = {}
 Table.__index = Table
 
---- A table of rows {what, list of numbers, unit, limit, the limit's source}.
+--- Makes a table of rows {what, list of numbers, unit, limit, the limit's
+-- source}.
 ---@param title string
 function measure.table(title)
   return setmetatable({title = title, rows = {
     {"what", "median", "min", "max", "n", "unit", "bar", "ratio", ""}}}, Table)
 end
 
---- Adds a row: numbers and their upper limit (a lower limit with {least = x}).
+--- Adds a row: measured numbers, and their upper limit or, as {least = x},
+-- their lower limit.
 function Table:add(what, list, unit, bar, note)
   if type(list) == "number" then list = {list} end
   local s = gpu.stats(list)

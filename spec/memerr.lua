@@ -1,5 +1,5 @@
--- Code that `make memerr` runs with each allocation failing once: a little of
--- everything.
+-- Code that `make memerr` runs repeatedly; in each run another allocation
+-- fails. It uses a little of each part of the library.
 local cute = require "cute"
 
 local l = cute.make_layout({8, {8, 8}}, {8, {1, 64}})
@@ -11,8 +11,8 @@ b:fill_normal(1)
 local t = cute.make_tensor(b, cute.make_layout({8, 8}))
 assert(t[{0, 0}] == b[0])
 
--- A kernel that is traced with loops, branches and shared memory, printed and
--- simulated.
+-- Traces a kernel with loops, branches and shared memory, prints it and runs it
+-- on the simulator.
 local k = cute.kernel("k", function(mA, mC, n)
   local tid = cute.arch.thread_idx()
   local sA = cute.make_smem_tensor(cute.f32, cute.make_layout {32})
@@ -129,7 +129,7 @@ assert(D[{7, 3}] == 32)
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)
 
--- Bank conflicts of shared memory, and those of other layouts.
+-- Counts bank conflicts in shared memory, also for other layouts.
 report = cute.kernel("column", function(o)
   local tid = cute.arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32}, {32, 1}))

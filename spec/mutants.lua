@@ -9,7 +9,7 @@ local support = require "spec.support"
 
 local mutants = {}
 
--- Calls f() with a changed file in place of its module, and with all kernels
+-- Calls f() while a changed text replaces a file's module, with all kernels
 -- reloaded.
 local function with(file, text, f)
   local kept, name = {}, file:gsub("^lua/", ""):gsub("%.lua$", "")
@@ -52,8 +52,8 @@ local function of_gemm(spec, m)
 end
 
 --- Returns the first report of a script with a fault: an element of
--- report.reports, or the tracer's message; false: nothing. Also returns what
--- is wrong with the results.
+-- report.reports, or the tracer's message, or false if nothing is reported.
+-- Also returns what is wrong with the results.
 ---@param m {script: string, file: string?, from: string, nth: integer?, to:
 --- string?, size: integer[]?, dtype: string?, opt: table?, seed: integer?}
 ---@return table|string|false told

@@ -1,5 +1,6 @@
---- Scripts of this repository at odd sizes on the simulator, which must report
--- nothing and give right results. spec/fuzz/scripts.lua runs many sizes.
+--- Runs scripts of this repository at odd sizes on the simulator. It must
+-- report nothing, and results must be right. spec/fuzz/scripts.lua runs many
+-- sizes.
 local core = require "cute.core"
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
@@ -10,7 +11,7 @@ local support = require "spec.support"
 
 local odd = {}
 
--- Copies, GEMMs, row kernels and similar scripts.
+-- The scripts: copies, GEMMs, row kernels and similar ones.
 odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "copy_tile", "copy_tma", "transpose", "gemm_simt", "sgemm", "gemm_base",
   "gemm2stage", "gemm3stage", "gemm_l2swizzle", "gemm_sm70", "gemm_sm80_best",
@@ -41,14 +42,15 @@ local function spec_of(script)
   return "rows", assert(lib.script_spec(path, "cutelua.bench.harness", "run"))
 end
 
--- Pads the rows, or the columns, of A or B.
+-- Pads the rows (or columns) of operand A or B of a problem.
 local function pad(p, name)
   local low, t = name:lower(), cute.testing.padded(p[name])
   p[name], p[low] = t, core.param_memory(t)
   p.strides[low] = {t.stride[1], t.stride[2]}
 end
 
--- Returns what is wrong with a GEMM at random size, scale and order.
+-- Runs a GEMM with random size, alpha, beta and order of operands. Returns what
+-- is wrong.
 local function gemm(rung, seed)
   local size = {extent(200), extent(150), extent(200)}
   local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
@@ -66,10 +68,11 @@ local function gemm(rung, seed)
   return not right and what .. ": " .. lesson.what_is_wrong(v, how) or false
 end
 
--- Trailing extents that stay (heads, their groups and their size).
+-- The number of trailing extents that are not changed (heads, their groups and
+-- their size).
 local KEPT = {attention = 3, attention_decode = 3}
 
--- Returns random extents for a lesson; the last `kept` ones stay.
+-- Returns random extents for a lesson. The last `kept` extents are not changed.
 local function others(size, most, kept)
   local out = {}
   for i, n in ipairs(size) do

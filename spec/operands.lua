@@ -30,7 +30,7 @@ for name, text in pairs(blamed.KERNELS) do
   KERNELS[name] = text
 end
 
--- The ring of PipelineTmaAsync: one thread loads, four warps read.
+-- Streams tiles through a PipelineTmaAsync: one thread loads, four warps read.
 KERNELS.tma = [[
 local TILE, STAGES, TILES = {32, 16}, 3, 8
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -137,7 +137,8 @@ return function(seed)
 end
 ]]
 
--- PipelineAsync: two warps fill by stores, two others read.
+-- Streams values through a PipelineAsync: two warps fill it by stores, two
+-- others read.
 KERNELS.async = [[
 local STAGES, ROUNDS = 2, 6
 local X = data({64 * ROUNDS}, cute.f32)
@@ -200,7 +201,7 @@ return function(seed)
 end
 ]]
 
--- st.async to the next of three blocks, two values a thread.
+-- Sends two values of each thread to the next of three blocks, by st.async.
 KERNELS.post = [[
 local Y = cute.zeros({3 * 64}, cute.i32)
 local k = cute.kernel("post", function(y)
@@ -229,7 +230,7 @@ return function(seed)
 end
 ]]
 
--- A bulk copy to the other block of a pair.
+-- Sends shared memory to the other block of a pair, by a bulk copy.
 KERNELS.parcel = [[
 local Y = cute.zeros({128}, cute.i32)
 local k = cute.kernel("parcel", function(y)
@@ -262,8 +263,8 @@ return function(seed)
 end
 ]]
 
--- A cluster of 2 x 2: multicasts tiles of A along a row of blocks, tiles of B
--- along a column.
+-- Multicasts tiles in a cluster of 2 x 2: tiles of A along a row of blocks,
+-- tiles of B along a column.
 KERNELS.square = [[
 local TILE = {16, 16}
 local ROWS = cute.make_layout(TILE, {16, 1})
@@ -313,8 +314,8 @@ return function(seed)
 end
 ]]
 
--- Two groups of two warps alternate on one buffer, synchronized by named
--- barriers.
+-- Lets two groups of two warps use one buffer alternately, synchronized by
+-- named barriers.
 KERNELS.turns = [[
 local ROUNDS = 4
 local Y = cute.zeros({2 * 64 * ROUNDS}, cute.i32)
@@ -380,7 +381,8 @@ return function(seed)
 end
 ]]
 
--- A wavefront through mbarriers: each warp waits for the one before it.
+-- Computes a wavefront through mbarriers: each warp waits for the preceding
+-- warp.
 KERNELS.wave = [[
 local WARPS = 4
 local Y = cute.zeros({32 * WARPS}, cute.i32)
@@ -409,9 +411,9 @@ return function(seed)
 end
 ]]
 
--- Faults, three lines each. Line 1: class, kernel, lines that the repair may
--- name (names, or parts of their text), occurrence. Line 2: the text to change.
--- Line 3: its replacement.
+-- Faults of three lines each. Line 1: the class, the kernel, the lines that the
+-- repair may name (their names, or parts of their text), and which occurrence
+-- of the text to change. Line 2: the text. Line 3: its replacement.
 local LIST = [[
 parity box wait
   arch.mbarrier_wait(full, 0)
@@ -720,8 +722,7 @@ local function outputs(program, launch)
   return list
 end
 
--- Returns what a correct launch leaves in them, as the reference of another
--- launch.
+-- Returns the outputs of a correct launch, as the reference for another launch.
 local function reference_of(program, launch, other)
   local own, kept = outputs(program, launch), {}
   core.sim_run(program.fn, launch)

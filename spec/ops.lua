@@ -5,8 +5,8 @@ local cute = require "cute"
 
 local ops = {}
 
---- Returns a separate random generator: pick(n) is 0 to n - 1, pick(list) one
--- of its elements.
+--- Returns a new random generator: pick(n) returns 0 to n - 1, pick(list) one
+-- of the list's elements.
 function ops.random(seed)
   local state = seed * 0x9e3779b97f4a7c15 + 1
   return function(what)
@@ -19,8 +19,8 @@ end
 
 local function is_unsigned(dtype) return dtype:find "^u" end
 
---- Returns a tensor of small whole numbers (without `seed`: of values that
--- nobody should read) whose strides `pick` decides: either of the last two
+--- Returns a tensor of small whole numbers (without `seed`: of values that no
+-- kernel should read) with strides that `pick` chooses: either of the last two
 -- modes fastest, rows padded or not, gaps between elements, any batch order,
 -- any first element. Unless the tensor is written, batches may share one
 -- matrix.
@@ -62,7 +62,8 @@ function ops.each_of(shape, f)
   end
 end
 
---- Returns the element of t that coordinates of a larger shape broadcast from.
+--- Returns the element of t, broadcast to a larger shape, at coordinates c of
+-- that shape.
 function ops.element(t, c)
   local rank, own = cute.rank(t), {}
   for m = 1, rank do
@@ -88,7 +89,8 @@ function ops.part(pick, all)
   return part
 end
 
---- Returns a tensor of any strides, with its modes in any order.
+--- Returns a tensor with random strides, whose modes are in any order in
+-- memory.
 function ops.any(pick, shape, dtype, seed)
   if #shape < 2 or pick(2) == 0 then
     local wide = table.move(shape, 1, #shape, 3 - math.min(2, #shape), {1})
@@ -109,8 +111,8 @@ end
 
 local CODES = {[8] = "u8", [16] = "u16", [32] = "u32", [64] = "u64"}
 
---- Returns such a tensor with values of its type: "few" are near 0, "all"
--- include the special floats, "none" are 0.
+--- Returns a tensor with random strides and random values of its type: "few"
+-- are near 0, "all" include the special floats, "none" are 0.
 function ops.scattered(pick, shape, dtype, what)
   local t = ops.any(pick, shape, dtype, what ~= "none" and 1 or nil)
   if what ~= "all" then return t end
@@ -173,8 +175,8 @@ function ops.rounded(dtype)
   end
 end
 
---- Describes the first element of D that differs from want(batch, i, j, sum);
--- nil: none.
+--- Describes the first element of D that differs from want(batch, i, j, sum).
+-- Returns nil if there is none.
 function ops.differs(A, B, D, want)
   local wrong
   local rounded = ops.rounded(D.element_type)
@@ -189,7 +191,7 @@ function ops.differs(A, B, D, want)
 end
 
 --- Defines specs of random problems: random(number, device) raises what is
--- wrong. They are tests in parts of ten, and one test of other problems on a
+-- wrong. Each test runs ten of them; one more test runs other problems on a
 -- GPU.
 function ops.problems(it, random)
   local function all(from, to, device)

@@ -1,5 +1,5 @@
---- The Hopper kernels of this repository, each at any size on the simulator;
--- returns what is wrong with a result. spec/fuzz/hopper.lua runs many sizes.
+--- Runs each Hopper kernel of this repository at any size on the simulator, and
+-- describes what is wrong with a result. spec/fuzz/hopper.lua runs many sizes.
 local cute = require "cute"
 local copylesson = require "cutelua.bench.copylesson"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -21,7 +21,7 @@ local function add(name, wrong)
   ours[#ours + 1] = {name = name, wrong = wrong}
 end
 
--- kernels/gemm_sm90, compared exactly.
+-- Adds the configurations of kernels/gemm_sm90. Results are compared exactly.
 for _, case in ipairs(hopper.CASES) do
   local g
   add("gemm_sm90, " .. case[1], function(size, seed)
@@ -30,7 +30,8 @@ for _, case in ipairs(hopper.CASES) do
   end)
 end
 
--- The rungs and their variants, with alpha and beta, in all orders.
+-- Adds a rung of the GEMM ladder or a variant: runs it with alpha and beta, in
+-- all orders of operands.
 local function gemm(name, word)
   local rung
   add(name .. (word and " " .. word or ""), function(size, seed)
@@ -53,7 +54,7 @@ for _, word in ipairs {"f16", "e4m3", "tf32", "i8"} do
   gemm("gemm_hopper", word)
 end
 
--- Copies by TMA, with rows of 16-byte multiples and others.
+-- Adds copies by TMA, with rows of 16-byte multiples and of other sizes.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
   rawset(_G, "arg", {[0] = path})  -- copy_tma finds copy_tile by this path
@@ -68,7 +69,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   add(name, function(size, seed)
     if not l then l, list = copies() end
     local say = lib.say
-    lib.say = function() end  -- drops the note that another kernel copies
+    lib.say = function() end  -- drops the note about the replacement kernel
     local p = harness.problem(l, {size[1], size[2]
       * (seed % 4 > 0 and 8 or 1)})
     local ok, reports, wrong = harness.try(p, DEVICE, {make = list[i].make,
@@ -78,7 +79,7 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   end)
 end
 
--- Boxes of tensors by loads and stores, and im2col tiles of a convolution.
+-- Adds TMA loads and stores of boxes of tensors, and of im2col tiles.
 local function pick(n, seed, k) return (seed * 7919 + k * 104729) % n end
 
 add("boxes by TMA", function(size, seed)

@@ -1,21 +1,20 @@
---- Random walks over tensors, as Lua text: static and dynamic strides, swizzled
--- shared memory, alternating stages, slices carried through loops; single
--- elements, vectors, ldmatrix, cp.async. They run three times: traced on the
--- simulator, as emitted text on the host, and as plain Lua, where a tensor is
--- a function of coordinates and no offset is computed.
+--- Random accesses to tensors, as Lua text: static and dynamic strides,
+-- swizzled shared memory, alternating stages, slices carried through loops;
+-- single elements, vectors, ldmatrix, cp.async. They run three times: traced on
+-- the simulator, as emitted text on the host, and as plain Lua, where a tensor
+-- is a function of coordinates and no offset is computed.
 local random = require "spec.random"
 
 local places = {}
 
--- Extents of rows, columns and stages; element (r,c,p) is r + ROWS (c + columns
--- p).
+-- Extents of tensors. Element (r,c,p) has the value r + ROWS (c + columns p).
 local ROWS, LANES = 16, 32
 
 ---------------------------------------------------------------------------
 -- Programs
 ---------------------------------------------------------------------------
 
--- (rows, columns, stages) with runs of eight contiguous elements
+-- Layouts of (rows, columns, stages) with runs of eight contiguous elements
 local SHARED = {
   rows = "cute.make_layout({%d, %d, %d}, {%d, 1, %d})",
   columns = "cute.make_layout({%d, %d, %d}, {1, %d, %d})",
@@ -57,7 +56,7 @@ local function stage_of(g, p, inside)
   return g:pick(list)
 end
 
--- Expressions of small non-negative numbers with overlapping bits.
+-- Returns an expression of small non-negative numbers with overlapping bits.
 local function number_of(g, inside, depth)
   if depth == 0 or g:chance(15) then
     return g:pick {"tid", "tid", "j", inside and "k" or "tid", "5"}
@@ -93,7 +92,7 @@ local function column_of(g, p, inside)
     g:pick {1, 2, 8, 16, 16, 16}, g:pick {0, 0, 1, 2, 8, 24}), p.columns)
 end
 
--- Returns a read of up to eight values of a thread.
+-- Returns the text of a read of up to eight values of a thread.
 local function read(g, p, inside)
   local k, from = g:r(10), g:pick(p.views)
   local stage = stage_of(g, p, inside)
@@ -113,7 +112,7 @@ end
 
 local function put(out, fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- Emits unrolled reads: slot by slot, of pass `pass`.
+-- Appends unrolled reads of loop pass `pass`, one for each slot of the output.
 local function reads(g, p, out, pass)
   for _ = 1, g:r(3) do
     local n, inside = g:r(4), pass == "(k + 1)"
@@ -123,7 +122,7 @@ local function reads(g, p, out, pass)
   end
 end
 
--- Emits the changes at the end of a loop pass.
+-- Appends the assignments at the end of a loop pass.
 local function turn(g, p, out)
   local P = p.stages
   put(out, "    %s", g:pick {
@@ -187,7 +186,7 @@ local Mock = {}
 
 local function mock(p, at) return setmetatable({p = p, at = at}, Mock) end
 
--- Returns the coordinate with its free modes filled in order.
+-- Returns the coordinate whose free modes are filled from `list` in order.
 local function given(t, list)
   local at, k = {}, 0
   for mode = 1, 3 do
@@ -234,8 +233,8 @@ PLAIN.cute = {
   lt = function(a, b) return a < b end,
   eq = function(a, b) return a == b end}
 
--- Returns the values that all threads put, ordered by slot and thread; nil if
--- there are none.
+-- Returns the values that all threads write, ordered by slot and thread. An
+-- entry that no thread writes is nil.
 local function plain(p)
   local left = {}
   for tid = 0, LANES - 1 do

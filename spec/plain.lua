@@ -1,6 +1,6 @@
---- Numbers that behave as traced values do: they have a type, and each
--- operation rounds or truncates. A function of vectors that is called with
--- them is its own oracle; plain.cute stands in for `cute`.
+--- Numbers that behave like traced values: they have a type, and each operation
+-- rounds or truncates. A function of vectors that is called with them is its
+-- own oracle; plain.cute stands in for `cute`.
 local ops = require "spec.ops"
 
 local plain = {}
@@ -61,7 +61,7 @@ function Number:to(t)
   local class, bits = CLASS[t][1], CLASS[t][2]
   local least = class == "I" and -2.0 ^ (bits - 1) or 0
   local most = class == "I" and 2.0 ^ (bits - 1) or 2.0 ^ bits
-  if v ~= v then  -- as cvt does
+  if v ~= v then  -- converts NaN as cvt does
     local wide = bits == 64 or self.t == "f64" and not (class == "U"
                                                         and bits < 32)
     return new(t, wide and 1 << bits - 1 or 0)
@@ -74,8 +74,8 @@ function Number:to(t)
              or math.tointeger(v))
 end
 
--- Converts two operands to their common type: the type of a typed one, else
--- f32.
+-- Converts two operands to their common type: the type of the operand that has
+-- one, else f32.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then

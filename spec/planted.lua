@@ -8,7 +8,8 @@ local support = require "spec.support"
 
 local planted = {}
 
--- Files that faults are planted in; every module built from them is reloaded.
+-- Pipeline files in which faults are planted; every module built from them is
+-- reloaded.
 local PIPES = {"state", "sync", "stages"}
 local KERNEL = {"options", "smem", "option_rules", "choice", "tile_order",
                 "producer", "mainloop", "store_tile", "split2", "block_scales",
@@ -39,7 +40,8 @@ local function path_of(part)
   return path .. ".lua"
 end
 
--- Loads modules of changed texts, in order: each sees the ones before it.
+-- Loads modules from changed texts, in order. Each module can require the
+-- preceding ones.
 local function loaded(texts, parts)
   local out = {}
   for _, part in ipairs(parts) do
@@ -100,7 +102,8 @@ function planted.differs(x)
   end)
 end
 
---- Text faults, and the report of an arrival that is too early.
+--- Faults planted in the text, and the report about an arrival that is too
+-- early.
 planted.FAULTS, planted.EARLY = gemm_sm90.FAULTS, gemm_sm90.EARLY
 
 -- Returns the first line that contains `what`, in the order of the files.

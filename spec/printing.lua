@@ -6,7 +6,7 @@ local printing = {}
 
 local arch = cute.arch
 
---- Returns a host tensor; element i in memory is f(i).
+--- Returns a host tensor whose element i in memory is f(i).
 function printing.tensor(dtype, layout, f)
   local n = cute.cosize(layout)
   local memory = cute.zeros({n}, dtype)
@@ -149,7 +149,7 @@ case("threads and blocks by their coordinates", {
     cute.printf("{}\n", {x, y, z}, {thread = {x, 1, 1}, block = 1})
   end})
 
---- Returns the call of a case.
+--- Returns the call of a case's kernel with its arguments.
 function printing.call(c)
   return cute.kernel("k", c.kernel)(table.unpack(c.args))
 end

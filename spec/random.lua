@@ -1,19 +1,20 @@
 --- Random kernels, as Lua text: integers of all widths, floats, fragments,
 -- vectors, shared memory, branches, loops with carried locals, warp-collective
--- operations. Their results are defined in whatever order a back end's
--- compiler evaluates them: signed integers do not overflow, no access is out
--- of bounds, no two threads race.
+-- operations. Their results do not depend on the order in which a compiler
+-- evaluates them: signed integers do not overflow, no access is out of bounds,
+-- no two threads race.
 --
 -- A program is a tree of lines (strings) and blocks ({head =, tail =, lines
 -- ...}), so that it can be shrunk by removing parts.
 local random = {}
 
--- Elements of a thread in each argument: inputs, outputs, and the final values
--- of locals and fragments.
+-- The number of elements of a thread in each argument: inputs, outputs, and
+-- final values of locals and fragments.
 local IN, OUT, LEFT = 8, 16, 32
 
--- For each type: class, bits; `lim`: bound of an intermediate value; `keep`:
--- bound of a local or an element of memory (signed integers: magnitudes).
+-- For each type: class and bits; `lim`, the bound of an intermediate value;
+-- `keep`, the bound of a local or of an element of memory. Bounds of signed
+-- integers are those of magnitudes.
 local TYPES = {
   i8 = {"I", 8, 127, 100}, u8 = {"U", 8}, i16 = {"I", 16, 32767, 10000},
   u16 = {"U", 16}, i32 = {"I", 32, (1 << 31) - 1, 1000000}, u32 = {"U", 32},
@@ -26,7 +27,7 @@ local function class(t) return TYPES[t][1] end
 local function bits(t) return TYPES[t][2] end
 
 ---------------------------------------------------------------------------
--- A source of random numbers, the same everywhere
+-- A generator of random numbers, the same on all machines
 ---------------------------------------------------------------------------
 
 local Gen = {}
@@ -58,8 +59,7 @@ end
 random.Gen = Gen
 
 ---------------------------------------------------------------------------
--- Expressions: text, and for signed integers the magnitude that it stays
--- within
+-- Expressions: a text, and for signed integers the bound of its magnitude
 ---------------------------------------------------------------------------
 
 -- Returns an expression bounded by `most`, reduced by a remainder if necessary.
@@ -101,7 +101,7 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- another type that the program has
+  if not g.args[t] then  -- an argument of another type
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
     if class(t) == "I" and class(from) ~= "F" then
@@ -202,7 +202,7 @@ function INT_OPS.neg(g, t, d)
                    or {"(-%s)", "(~%s)"})
   return f:format(a), (m or 0) + 1
 end
--- Converts a value of another type.
+-- Returns a conversion of a value of another type.
 function INT_OPS.cvt(g, t, d)
   if g:chance(15) then
     return ("%s:to(cute.%s)"):format(g:bool(d - 1), t), 1
@@ -397,7 +397,8 @@ function STATEMENTS.new_fragment(g, out)
   g.scope[#g.scope + 1] = v
 end
 
--- Writes text that stores to a fragment, of values that may come from it.
+-- Returns a statement that stores to fragment v. The stored values may be read
+-- from v itself.
 local function write_fragment(g, v)
   local k = g:r(8)
   if k <= 3 then
@@ -503,7 +504,7 @@ function STATEMENTS.range(g, out, uniform)
     step:format(limit)), "end", function(b)
     g.scope[#g.scope + 1] = {name = k, kind = "local", type = "i32",
                              bound = 8, fixed = true}
-    if uniform and fixed then -- it may have barriers: no thread leaves it early
+    if uniform and fixed then -- it may have barriers, so no thread exits early
       g:statements(b, g:r(4), true)
     else
       inside(g, "loops", function() g:statements(b, g:r(4)) end)
@@ -526,7 +527,7 @@ function STATEMENTS.loop(g, out)
   end)
 end
 
--- A helper function, which is called immediately.
+-- Appends a helper function that is called immediately.
 function STATEMENTS.helper(g, out)
   local loops = g.loops
   g.loops = 0  -- its returns leave no enclosing loop
@@ -536,7 +537,7 @@ function STATEMENTS.helper(g, out)
   g.loops = loops
 end
 
--- Makes some threads leave the current loop or helper.
+-- Appends a statement by which some threads leave the current loop or helper.
 function STATEMENTS.leave(g, out)
   local name = (g.loops == 0 or g.helpers > 0 and g:chance(40)) and "return_if"
     or "break_if"
@@ -615,7 +616,8 @@ end
 -- Programs
 ---------------------------------------------------------------------------
 
--- Stores what is left at the end, as u64 or f64, so that nothing is lost.
+-- Appends stores of the final values of locals and fragments, as u64 or f64, so
+-- that no bits are lost.
 local function leftovers(g, out)
   local used = {u64 = 0, f64 = 0}
   local function keep(name, t)
@@ -678,7 +680,8 @@ local function write(out, node, indent)
   if node.tail then out[#out + 1] = indent .. node.tail end
 end
 
---- Returns its Lua text: a chunk that returns the kernel's function.
+--- Returns the Lua text of a program: a chunk that returns the kernel's
+-- function.
 ---@param p RandomProgram
 ---@return string
 function random.text(p)
@@ -710,8 +713,8 @@ end
 local FORMAT = {[8] = "<I1", [16] = "<I2", [32] = "<I4", [64] = "<I8"}
 local MANTISSA = {f16 = 10, bf16 = 7, f32 = 23, f64 = 52}
 
--- Returns the bits of an input: half of the floats have ordinary magnitudes,
--- the others any.
+-- Returns the bits of a random input. Half of the floats have ordinary
+-- magnitudes, the others any magnitude.
 local function input(g, t)
   if class(t) == "I" then return g:r(2 * TYPES[t][4] + 1) - TYPES[t][4] - 1 end
   if class(t) == "U" or g:chance(20) then return g.state >> (64 - bits(t)) end
@@ -750,7 +753,7 @@ end
 
 local chunks = 0
 
--- Runs it on a device. Returns its tensors afterwards, and the call.
+-- Runs a program on a device. Returns its tensors after the run, and the call.
 local function run(p, device)
   local cute, core = require "cute", require "cute.core"
   local list, tensors = arguments(p), {}
@@ -821,7 +824,8 @@ function random.host(programs)
   return wrong
 end
 
---- Compares with a GPU instead.
+--- Runs a program on a GPU. Returns the first difference from the simulator, or
+-- false.
 ---@param p RandomProgram
 ---@return string|false
 function random.gpu(p)
@@ -830,7 +834,7 @@ function random.gpu(p)
     or false
 end
 
---- Returns a program that the simulator has run, for a compiler.
+--- Returns the traced program of a random program, for a compiler.
 ---@param p RandomProgram
 ---@return table program
 function random.traced(p)

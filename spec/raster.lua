@@ -1,4 +1,4 @@
---- The order of tile schedulers, computed by plain loops.
+--- Computes the order of tile schedulers by plain loops.
 local raster = {}
 
 --- Returns the positions {m, n} of cm x cn clusters in their order: groups of

@@ -27,8 +27,7 @@ local function lesson(fields)
   return fields
 end
 
--- Returns the reference of scripts/`name`.lua, with a maker's options as its
--- own.
+-- Returns the reference function of scripts/`name`.lua for a maker's options o.
 local function reference(name, o)
   local f = assert(lib.script_spec(("scripts/%s.lua"):format(name),
     "cutelua.bench.harness", "run")).reference
@@ -40,7 +39,7 @@ end
 
 -- ---- softmax ----
 
---- Softmax; o.fill: the values of X.
+--- Returns a lesson of softmax. o.fill: the values of X.
 function rows.softmax(o, maker)
   maker = maker or require "kernels.softmax"
   return lesson {
@@ -121,8 +120,8 @@ local function backward_row(p, o, i)
   return dx, dyx, dy
 end
 
--- Returns the expected parts of dW and dB: the kernel's own rows, and a first
--- row that completes their sums.
+-- Returns the expected parts of dW and dB: the rows that the kernel computed,
+-- with the first one changed so that the sums are the expected ones.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}
@@ -150,8 +149,8 @@ local function parts_of(p, o)
   return want
 end
 
---- A norm: o.layer, o.backward, o.fill (the values of X), o.tolerance, and the
--- maker's options.
+--- Returns a lesson of a norm. Options: o.layer, o.backward, o.fill (the values
+-- of X), o.tolerance, and the maker's options.
 function rows.norm(o, module)
   local norm = module or require "kernels.norm"
   local maker = norm[(o.layer and "layer" or "rms")
@@ -182,7 +181,7 @@ end
 
 -- ---- the others ----
 
---- o.smallest; o.fill: the values of X.
+--- Returns a lesson of argmax. Options: o.smallest; o.fill, the values of X.
 function rows.argmax(o, maker)
   maker = maker or require "kernels.argmax"
   return lesson {
@@ -207,8 +206,8 @@ local function folded(op, n, get)
   return a
 end
 
---- Reduces every row by o.op; o.along = "columns" or "all" reduces those
--- instead.
+--- Returns a lesson that reduces every row by o.op, or with o.along = "columns"
+-- or "all" every column or all elements.
 function rows.reduce(o, module)
   local reduce = module or require "kernels.reduce"
   local along = o.along or "rows"
@@ -259,7 +258,8 @@ function rows.reduce(o, module)
   return lessons[along]()
 end
 
---- Rotary embedding with shape (tokens, heads, elements, positions).
+--- Returns a lesson of rotary embedding with shape (tokens, heads, elements,
+-- positions).
 function rows.rope(o, maker)
   maker = maker or require "kernels.rope"
   return lesson {

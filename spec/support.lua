@@ -10,8 +10,9 @@ support.lua = os.getenv "CUTELUA_LUA" or "lua5.4"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
---- Under sanitizers, of many similar cases only every nth runs: they look for
--- faults in our C code; the plain run checks the results.
+--- Reports whether to skip a case. Under sanitizers, only every nth of many
+-- similar cases runs: sanitizers look for faults in our C code, and the plain
+-- run checks the results.
 ---@param i integer the number of a case
 ---@param n integer
 ---@return boolean
@@ -19,8 +20,8 @@ function support.skipped(i, n)
   return os.getenv "CUTE_SANITIZED" ~= nil and i % n ~= 0
 end
 
---- Returns the tag of tests that only `make test-all` runs: all but every nth
--- of many similar cases, or all but the first without n.
+--- Returns the title's tag of tests that only `make test-all` runs. All but
+-- every nth of many similar cases have it or, without n, all but the first.
 ---@param i integer the number of a case
 ---@param n? integer
 ---@return string
@@ -50,8 +51,8 @@ function support.write(path, ...)
   return path
 end
 
---- Returns the simulator's report of a launch with faults = "return", also if
--- it has faults: support.report(k(x):launch {...}).
+--- Returns the simulator's report from the results of a launch with faults =
+-- "return", whether it has faults or not: support.report(k(x):launch {...}).
 function support.report(ok, message, report)
   return ok or report or error(message, 0)
 end
@@ -101,8 +102,9 @@ function support.lines(text)
   return lines
 end
 
---- Returns the error that f(...) raises, in at most five lines besides the
--- tensors it lists, after the line of the spec that it names.
+--- Returns the error that f(...) raises, without its position, and the spec's
+-- line that it names. The text must have at most five lines, apart from the
+-- tensors that it lists.
 ---@param f function
 ---@return string text
 ---@return integer line
@@ -131,8 +133,8 @@ function support.raises(want, f, ...)
   end
 end
 
---- Returns the result of f, or nil if f raises an error, which must be ours,
--- with a kind.
+--- Returns the result of f, or nil if f raises an error. The error must be one
+-- of cutelua's, with a kind.
 function support.try(f, ...)
   local ok, v = pcall(f, ...)
   if ok then return v end

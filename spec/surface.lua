@@ -18,8 +18,8 @@ local MODULES = {"cute.arch", "cute.gpu", "cute.jit", "cute.npy",
   "cute.hopper",
   "cute.persistent_schedulers", "cute.grouped", "cutelua.program.cli"}
 
---- Functions whose first argument is a file path. Random calls pass
--- surface.path of it, where nothing can be written.
+--- Functions whose first argument is a file path. Random calls replace it by
+-- surface.path(name, x), where no file can be written.
 local PATHS = {["npy.write"] = true, ["npy.read"] = true,
   ["cli.write_file"] = true, ["cli.write_private"] = true,
   ["cli.output"] = true, ["cli.writable"] = true, ["cli.read_plain"] = true}

@@ -79,7 +79,7 @@ function tma.multicast(tile, layout, mask)
   end
 end
 
---- The reverse: copies from(_, block) through shared memory to tile `block`.
+--- Stores tiles: copies from(_, block) through shared memory to tile `block`.
 function tma.store(tile, layout, fence)
   return function(atom, coords, from)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -124,7 +124,7 @@ local function each(shape, tile, f)
   blocks(#shape)
 end
 
---- {shape, tile} for ranks 1 to 5: whole tiles and partial ones.
+--- Cases {shape, tile} for ranks 1 to 5, with whole tiles and partial ones.
 tma.CASES = {
   {{512}, {128}}, {{200}, {64}}, {{64, 48}, {32, 16}}, {{72, 45}, {32, 16}},
   {{64, 10, 6}, {32, 4, 3}}, {{40, 7, 5}, {16, 4, 2}},
@@ -157,7 +157,7 @@ local function inside(c, shape)
   return true
 end
 
---- Returns how many elements of `out` differ from a load of x, and the first
+--- Returns how many elements of `out` differ from the tiles of x, and the first
 -- one.
 function tma.load_faults(x, out, shape, tile)
   local wrong, first = 0, nil
@@ -172,7 +172,8 @@ function tma.load_faults(x, out, shape, tile)
   return wrong, first
 end
 
---- The same for a store to y, whose previous value was `was`; f combines both.
+--- Returns the same for y after a store; f combines an element's previous value
+-- (`was`) and the stored one.
 function tma.store_faults(y, from, shape, tile, f)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -188,8 +189,8 @@ function tma.store_faults(y, from, shape, tile, f)
   return wrong, first
 end
 
---- Bulk copies without a tensor map: rows of a matrix go into shared memory, to
--- the other CTA of the cluster, and out again.
+--- Makes bulk copies without a tensor map: rows of a matrix are copied to
+-- shared memory, to the other CTA of the cluster, and back to global memory.
 ---@param n integer of f32 in a row
 ---@param rows integer of a block
 function tma.runs(n, rows)
@@ -223,7 +224,7 @@ function tma.runs(n, rows)
   end
 end
 
--- Convolutions: extents (C,W,..,N); for each spatial mode the padding before
+-- Cases of im2col: extents (C,W,..,N); for each spatial mode the padding before
 -- and after, stride, filter, dilation; the tile.
 tma.UNFOLDED = {
   {{32, 9, 3}, {1}, {1}, {1}, {3}, {1}, {8, 32}},
@@ -233,9 +234,9 @@ tma.UNFOLDED = {
    {24, 16}},
 }
 
--- Returns a case with the corners that its filter implies. A store has a filter
--- of one element, and its corners are as far inside the image as a load's are
--- outside.
+-- Returns a case with the im2col corners that its filter implies. A store has a
+-- filter of one element. Its corners are inside the image, as far from the edge
+-- as a load's are outside.
 local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)
   local c = {shape = shape, stride = stride, filter = {}, apart = apart,
@@ -281,7 +282,8 @@ local function make_unfolding(op, c, t, layout, ctas)
     cute.size(coords, 1) // c.tile[2]
 end
 
--- Returns how many elements of a loaded matrix are wrong; `ctas` share tiles.
+-- Loads im2col tiles to a matrix. Returns how many of its elements are wrong.
+-- ctas: the number of CTAs that share tiles.
 function tma.try_unfold(case, dtype, layout, device, ctas)
   local c = unfolded(case)
   local x = tma.tensor(c.shape, dtype, function(i) return i % 113 + 1 end)
@@ -308,8 +310,8 @@ function tma.try_unfold(case, dtype, layout, device, ctas)
   return wrong, first
 end
 
--- The reverse: stores the pixels of a matrix to an image. Returns how many
--- elements are wrong.
+-- Stores the pixels of a matrix to an image. Returns how many elements are
+-- wrong.
 function tma.try_fold(case, dtype, layout, device)
   local c = unfolded(case, true)
   local y = tma.tensor(c.shape, dtype, function() return 0.5 end)
@@ -335,8 +337,8 @@ function tma.try_fold(case, dtype, layout, device)
   return wrong, first
 end
 
--- Groups of rows of a matrix with `ld` elements of f32 a row: first element,
--- number of rows, valid elements in a row.
+-- Groups of rows of an f32 matrix: {first element, number of rows, valid
+-- elements in a row}.
 local GROUPS = {{0, 5, 24}, {1024, 16, 32}, {640, 1, 7}, {1600, 11, 13}}
 
 --- Each block copies a group from y to z through tensor maps that it makes
@@ -473,7 +475,8 @@ function tma.swizzled(tile, dtype, bits)
                                    cute.make_layout(tile))
 end
 
--- Returns 0 and nil, or how many elements are wrong and the first one.
+-- Loads tiles. Returns 0 and nil, or how many elements are wrong and the first
+-- one.
 function tma.try_load(shape, tile, layout, dtype, device)
   local x = tma.tensor(shape, dtype, function(i) return i % 101 + 1 end)
   local atom, coords = cpasync.make_tiled_tma_atom(
@@ -485,7 +488,8 @@ function tma.try_load(shape, tile, layout, dtype, device)
   return tma.load_faults(x, out, shape, tile)
 end
 
--- Stores; each element becomes f(previous value, stored value).
+-- Stores tiles with reduction op. Each element must become f(previous value,
+-- stored value).
 function tma.try_store(shape, tile, layout, dtype, op, f, device)
   local function seven(i) return i % 7 end
   local y, was = tma.tensor(shape, dtype, seven), tma.tensor(shape, dtype,
@@ -519,7 +523,7 @@ function tma.try_multicast(shape, tile, dtype, device)
   return wrong, first
 end
 
--- Swaps the blocks of pairs.
+-- Runs tma.runs, which swaps the rows of the two blocks of each pair.
 function tma.try_runs(device)
   local n, rows, blocks = 64, 3, 4
   local function made(f)
@@ -557,7 +561,7 @@ function tma.try_groups(opts, launch)
     end
   end
   local tile = {32, 16}
-  local function made(op, t)  -- without a group: only its box is used
+  local function made(op, t)  -- only the map's box is used
     return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
       cute.make_layout(tile)), cute.make_layout(tile), tile)
   end
@@ -585,7 +589,7 @@ function tma.try_groups(opts, launch)
   return wrong, table.unpack(r, 1, r.n)
 end
 
---- Defines all of them as tests on a device.
+--- Defines all of these cases as tests on a device.
 ---@param it function busted's
 ---@param check fun(wrong: integer, first: string)
 ---@param device string

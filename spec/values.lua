@@ -14,7 +14,7 @@ function support.random()
   return seed >> 32
 end
 
--- x = m * 2^e with 0.5 <= m < 1.
+-- Returns m and e such that x = m * 2^e with 0.5 <= m < 1.
 function support.frexp(x)
   if x == 0 then return 0.0, 0 end
   local e, m = 0, math.abs(x)
@@ -77,7 +77,7 @@ function support.inline_ptx(out)
   out[{t, 0}], out[{t, 1}], out[{t, 2}], out[{t, 3}] = a, b, c, d
 end
 
---- Returns all pairs of edge values, then random ones.
+--- Returns all pairs of edge values, then random pairs.
 function support.pairs32()
   local x, y = {}, {}
   for _, a in ipairs(EDGES) do

@@ -1,5 +1,6 @@
---- Helpers for specs of a warpgroup's MMA: one tile of every family, from
--- canonical shared memory, and its sums by the tensor cores' rules.
+--- Helpers for specs of a warpgroup's MMA: a kernel of one tile for every kind
+-- of instruction, with operands in canonical shared-memory layouts, and its
+-- result by the tensor cores' rules.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"
@@ -32,11 +33,11 @@ function specs.name(c)
     (c.swizzle or "SW128") .. (c.ldsm and ", ldmatrix" or ""))
 end
 
---- Returns K of a case: rows of 128 bytes.
+--- Returns K of a case: the elements in a row of 128 bytes.
 function specs.depth(c) return 1024 // core[c.a].bits end
 
--- Returns the layout of (rows,k) for the widest swizzle that divides it, at
--- most the case's.
+-- Returns the layout of (rows,k) with the widest swizzle that divides it, which
+-- is at most the swizzle of the case.
 local function smem_layout(c, dtype, rows, k, major)
   local kinds, from = {"SW128", "SW64", "SW32", "INTER"}, 1
   while kinds[from] ~= (c.swizzle or "SW128") do from = from + 1 end
@@ -113,7 +114,8 @@ end
 -- Positions of two elements out of four, in ascending order.
 local PAIRS = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
--- Returns the elements of row m of a sparse A that are stored, from k on.
+-- Returns the positions of the elements of row m, from k on, that a sparse A
+-- stores.
 local function kept(c, m, k)
   if c.a == "tf32" then return {k + (m * 3 + k // 2 * 5 + m // 8) % 2} end
   local pair = PAIRS[1 + (m * 7 + k // 4 * 5 + m // 8) % 6]
@@ -159,8 +161,8 @@ function specs.raw(t)
   return cute.recast_tensor(t, core["u" .. t.element_type.bits])
 end
 
---- Returns D by the tensor cores' rules: each element accumulates one sum per
--- instruction's K. A: the dense matrix.
+--- Returns D by the tensor cores' rules: each instruction adds one sum over its
+-- K to an element. A: the dense matrix.
 function specs.reference(c, A, B, D)
   local step = 256 // core[c.a].bits  -- products per instruction
   local acc = c.acc or "f32"
@@ -189,8 +191,8 @@ function specs.reference(c, A, B, D)
   end
 end
 
---- Every family: all types, least, odd and largest N, A in shared memory and in
--- registers, both majors, every swizzle, one and two warpgroups.
+--- Cases: all types, the smallest, odd and the largest N, A in shared memory
+-- and in registers, both majors, every swizzle, one and two warpgroups.
 specs.cases = {
   {a = "bf16", acc = "f32", n = 64},
   {a = "bf16", acc = "f32", n = 8, swizzle = "SW64", add = true},

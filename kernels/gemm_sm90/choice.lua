@@ -10,13 +10,13 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 local choice = {}
 
 local SUMS = 216         -- maximum accumulators of a thread, by registers
-local HIDDEN = 4096      -- products with this K hide an epilogue in a loop
+local HIDDEN = 4096      -- from this K on, products hide an epilogue in a loop
 
--- Tiles (BM, BN), consumers, schedule, and conditions. bits, wide, promoted:
--- only for operands, for D of that many bits, for promoted accumulators. few:
--- only for results that are as narrow, with one consumer and deep steps.
--- grouped: for groups. min_blocks: blocks on a multiprocessor, each with one
--- tile.
+-- Tiles (BM, BN), consumers, schedule, and conditions. bits, wide: the tile is
+-- only for operands, or D, of that many bits; promoted: only for promoted
+-- accumulators; few: only for results as narrow as the tile, with one consumer
+-- and deep steps; grouped: for groups. min_blocks: blocks on a multiprocessor,
+-- each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -52,8 +52,8 @@ local TILES = {
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
--- Reports whether a tile suits groups: 256 rows fill up badly; with 256
--- columns, two tiles that share A were fastest.
+-- Reports whether a tile suits groups: groups often fill 256 rows only in part;
+-- with 256 columns, two tiles that share A were fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
@@ -68,7 +68,7 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    and not (t.epi and o.gated)  -- covers all columns
+    and not (t.epi and o.gated)  -- epi covers all columns of a tile
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
@@ -95,7 +95,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    and t.split ~= "stream"  -- others were not measured so
+    and t.split ~= "stream"  -- only these were measured so
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
     add(math.max(tiles // rows // cn * cn, 1))
@@ -128,7 +128,7 @@ local function words(c)
 end
 
 -- Returns options that gemm_sm90 accepts, without stages, for m rows and n
--- columns: with the options of `fixed`, which are o when complete.
+-- columns: from the options in `fixed`; o are the same options, complete.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -142,16 +142,16 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- Tiles of a group along M that are consecutive, before the next ones along N:
--- all tiles of most groups, so that B is read from memory once.
+-- The number of consecutive tiles of a group along M, before the next ones
+-- along N: all tiles of most groups, so that B is read from memory once.
 local BANDS = 32
 
 -- Sets options that follow from the tiles of a product. Blocks need not be
--- persistent for a single wave. Clusters are along the mode in which they are
--- narrow, unless it is the short one. An epilogue of many parts is a loop if
--- long products run at the same time. The data of one row of tiles is read from
--- memory once, in long runs, and leaves L2 to the other operand. Given options
--- are kept; o are the same options, complete.
+-- persistent for a single wave. Clusters extend along the mode in which tiles
+-- are narrow, unless the result is short in that mode. An epilogue of many
+-- parts is a loop if long products run at the same time. The data of one row of
+-- tiles is read from memory once, in long runs, and leaves L2 to the other
+-- operand. Given options are kept; o are the same options, complete.
 local function settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end
@@ -161,7 +161,7 @@ local function settle(chosen, o, m, n, k, waves)
   if waves <= 1 and not o.pingpong and model.turned(o, m, n) then
     say("raster_along_m", true)
   end
-  if chosen.persistent == false then  -- a ring for its one tile
+  if chosen.persistent == false then  -- the ring is for one tile's steps
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
@@ -209,7 +209,7 @@ function choice.candidates(m, n, k, o)
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       settle(c, full, m, n, k, waves)
-      if not c.equal or parts > 1 then  -- else blocks need not share anything
+      if not c.equal or parts > 1 then  -- one part: blocks share no tile
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),
           blocks = ceil_div(m, full.tile[1]) * ceil_div(n, full.tile[2])

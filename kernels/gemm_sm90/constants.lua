@@ -4,34 +4,34 @@ return {
   fmas = 2048,          -- 16-bit, per cycle and multiprocessor
   fill = 91.4,          -- bytes into shared memory, per cycle
   missing = 0.757,      -- cycles for 128 missing bytes, with one block
-  crowd = 0.5,          -- requesting them; exponent for several blocks
+  crowd = 0.5,          -- exponent: several blocks request missing bytes
   sent = 1.49,          -- more if clusters share them,
-  wait = 1.18,          -- tiles of a block with missing rows, of its share
+  wait = 1.18,          -- weight of a block's tiles with missing rows
   memory = 4.43e12,     -- bytes a second
-  far = 0.249,          -- of an operand read by distant blocks, read again
+  far = 0.249,          -- fraction of an operand read again, by distant blocks
   together = 12,        -- neighbouring blocks that share a path to L2,
   group = 8.13e11,      -- its bytes a second
   steady = 5.89e11,     -- the same for many waves
   l2 = 2.12e13,         -- bytes a second of what all tiles read
-  -- factors for rows that begin at multiples of that many bytes; from cut_fill
-  -- on, filling shared memory slows down by the same factor
+  -- Slowdown of L2 for rows that begin at multiples of that many bytes; from
+  -- cut_fill on, filling shared memory slows down by the same factor
   cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
   cut_fill = 1.79,
   launch = 9.47e-7,     -- begin and end of a kernel
   latency = 1844,       -- cycles until a tile requested from memory arrives,
   hit = 1586,           -- the same from L2
-  uneven = 0.1,         -- fraction of a wave; memory idle as blocks end apart
+  uneven = 0.1,         -- fraction of a wave that memory idles as blocks end
   first = 219,          -- cycles until the first tiles have arrived
   cluster = 1.07e-6,    -- until all blocks of a cluster have begun
-  near = 20,            -- waves: beyond them clusters share little, and lose
+  near = 20,            -- waves from which on clusters share little and lose
   apart = 1.02,         -- this factor (measured at 16384)
   second = 1.01,        -- the larger operand is requested second
   exchange = 1679,      -- cycles until two halves of K are combined
   leave = 8467,         -- to store partial sums for another block,
   part = 652,           -- to wait for a part
-  -- Seconds of an operation at the power limit; and of each part of it, by the
-  -- elements per operation that a tile's step moves to shared memory and
-  -- through L2. By the bits of an element.
+  -- Seconds of an operation at the power limit, by the bits of an element: of
+  -- the operation itself, and for each element per operation that a tile's step
+  -- moves to shared memory and through L2.
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},

@@ -19,8 +19,9 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local WARPGROUP = 128
 
--- Splits the kernel's further arguments: those of the epilogue, and maps of its
--- sources; the data that blocks of the launch share; factors of blocks of K.
+-- Splits the kernel's further arguments: the epilogue's arguments and the maps
+-- of its sources, the data that blocks of the launch share, and the factors of
+-- blocks of K.
 local function further(o, ...)
   local more, maps, space, SA, SB = table.pack(...), {}, nil, nil, nil
   if o.shares then
@@ -211,8 +212,8 @@ return function(o)
           work:advance_to_next_work()
         end
       end)
-      -- Waiting blocks of the next launch would slow these down if released
-      -- earlier.
+      -- Blocks of the next launch would slow these blocks down by waiting, if
+      -- they were released earlier.
       if o.pdl and not o.ahead then
         cute.arch.griddepcontrol_launch_dependents()
       end

@@ -54,9 +54,9 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the rows of operands that neighbouring blocks read, if that many
--- request them from L2 together: of `count` consecutive tiles, and of the
--- others.
+-- Returns the rows of operands that neighbouring blocks, which request them
+-- from L2 together, read: `count` of their tiles are consecutive along one
+-- mode, the others are along the other one.
 local function beside(rows, count, others)
   return math.min(C.together, count) * rows
     + math.max(C.together / count, 1) * others
@@ -137,9 +137,11 @@ function model.cut(elements, bits)
   return C.cut[math.min(pitch & -pitch, 128)] or 1
 end
 
--- Returns a product of (m,k) and (n,k) for the given options:
--- `waves` of its tiles, in `slots` at once;
--- along K `steps`, each of `pieces` of 128 bytes in a row; the `cut` of rows;
+-- Returns a table that describes a product of (m,k) and (n,k) with the given
+-- options:
+-- `waves` of its tiles, of which `slots` run at once;
+-- the number of `steps` along K, each of `pieces` of 128 bytes of a row;
+-- the slowdown `cut` of rows;
 -- `busy`: the fraction of a whole number of waves that has blocks;
 -- `single`: whether there is a single wave, in which blocks request operands in
 --   the order of their tiles.
@@ -241,8 +243,8 @@ local function energy_of(o, p, near)
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
 end
 
--- Returns the seconds of memory transfers: all data once, but part of the data
--- that distant blocks read twice.
+-- Returns the seconds of memory transfers: all data once, and a part of the
+-- data that distant blocks read again.
 local function memory_of(o, p, turned)
   local m, n = p.m, p.n
   local along_m = o.raster_along_m

@@ -29,7 +29,7 @@ local function one_of(o, name, ...)
        table.concat(words, " or "))
 end
 
--- Checks the types; for A and B, that tensor cores multiply them.
+-- Checks the types: tensor cores must be able to multiply those of A and B.
 local function types(o)
   for _, name in ipairs {"dtype", "a_dtype", "b_dtype", "d_dtype"} do
     local x = o[name]
@@ -75,8 +75,9 @@ local function tile(o)
   end
 end
 
--- Checks the cluster. Each block of a row loads its part of A for all, of a
--- column its part of B: the parts are whole swizzle patterns, of 8 rows.
+-- Checks the cluster. Each block of a cluster's row loads a part of A for the
+-- row, each block of a column a part of B. The parts must be whole swizzle
+-- patterns, of 8 rows.
 local function cluster(o)
   integers("cluster", o.cluster, 2)
   local cm, cn = o.cluster[1], o.cluster[2]
@@ -208,7 +209,7 @@ function wrong.source(o, i, t)
   need(not why, "%s", why)
 end
 
---- Returns the reason why TMA cannot reach these operands; nil: it can.
+--- Returns the reason why TMA cannot reach these operands, or nil if it can.
 ---@param o table options
 ---@return string?
 function wrong.reach(o, A, B, D)
@@ -230,7 +231,7 @@ function wrong.operands(o, A, B, D)
          core.show(t))
     local shape = t.shape
     need(type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)
-        or o.groups and #shape == 2)  -- of one group
+        or o.groups and #shape == 2)  -- a matrix of one group
       and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
       "%s is %s; %s needed", name, tostring(t.layout),
       not matrices[name] and "a matrix is" or o.groups

@@ -15,16 +15,16 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
---- Returns the accumulators of a thread: of its tile and, if they are promoted,
--- of 64 more rows.
+--- Returns the number of accumulators of a thread: those of its tile and, if
+-- they are promoted, those of 64 more rows.
 function options.sums_of(o)
   local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
 -- Returns the register counts of threads. With one producer warp, all threads
--- have the same. Above this number of accumulators the producers are a
--- warpgroup that releases its registers; with 24 it spills a few.
+-- have the same number. With many accumulators the producers are a warpgroup
+-- that releases registers to the consumers; with 24 left it spills a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end
@@ -39,8 +39,9 @@ local NAMES = "epi epilogue name a_dtype b_dtype d_dtype promote equal a_hint "
 for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
 -- Returns the columns that are stored at once: 128 or 64 bytes of D's rows,
--- else all of a tile's. An epilogue needs registers for its computation: then
--- fewer, 32 if they divide the tile.
+-- otherwise all columns of a tile. An epilogue function needs registers of its
+-- own, so fewer columns are stored at once with it: 32 if that divides the
+-- tile.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
   if o.epilogue and o.columns % 32 == 0 then return 32 end
@@ -94,9 +95,9 @@ function options.complete(given, sure)
   while stores % o.source_stages ~= 0 do
     o.source_stages = o.source_stages - 1
   end
-  -- Persistent warpgroups synchronize twice for each part: for its buffer, as
-  -- late as possible, and when it is full. Other warpgroups synchronize once
-  -- for both.
+  -- Persistent warpgroups synchronize twice for each part: before they write
+  -- its buffer, as late as possible, and when it is full. Other warpgroups
+  -- synchronize once for both.
   o.apart = o.persistent or o.epi_stages == 1
   return o
 end

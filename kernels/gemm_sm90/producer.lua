@@ -10,8 +10,8 @@ local cpasync = cute.nvgpu.cpasync
 local producer = {}
 
 --- Makes the load of an operand by TMA: from coordinates (rows,K[,L]) of its
--- map to stages s, in tiles of `rows` rows. Neighbouring blocks of a cluster
--- along `mode` (1: M, 2: N) each load a part for all of them.
+-- tensor map to stages s, in tiles of `rows` rows. Neighbouring blocks of a
+-- cluster along `mode` (1: M, 2: N) each load a part for all of them.
 ---@param how table {atom: any, coords: any, smem: any, rows: integer,
 -- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
 -- block: this block's position in the cluster; atoms, maps: see groups.map
@@ -44,10 +44,9 @@ function producer.load(o, how)
   return X
 end
 
--- Requests the operand that no preceding launch writes, in as many stages as
--- there are. Then waits for the preceding launch, and requests the other
--- operand. Returns the number of tiles along K. The next launch may do the same
--- meanwhile.
+-- Requests the operand that no preceding launch writes, in all stages. Then
+-- waits for the preceding launch, and requests the other operand. Returns the
+-- number of tiles along K. The next launch may do the same meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()

@@ -19,7 +19,7 @@ function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
 
--- Swizzles by the bits of a run.
+-- The swizzle by the number of bits of a contiguous run.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 
@@ -39,8 +39,8 @@ function smem.stages(o, rows, dtype, major)
 end
 
 --- Returns the layout of `count` buffers for parts of tiles of D, or of a
--- matrix like it, for each consumer: (64,columns,buffer,consumer). Rows that
--- cannot be swizzled have the order of D.
+-- matrix like it, for each consumer: (64,columns,buffer,consumer). Buffers
+-- whose rows cannot be swizzled are ordered like D.
 function smem.parts(o, dtype, major, count)
   local bits, all = dtype.bits, o.epi[1] * o.epi[2]
   local run = o.epi[2] * bits
@@ -57,8 +57,8 @@ function smem.parts(o, dtype, major, count)
                             {0, 1, 2, 3})
 end
 
---- Returns the bytes that the options need in addition to stages, and those of
--- a stage.
+--- Returns the bytes of shared memory that the options need in addition to
+-- stages, and the bytes of a stage.
 function smem.room(o)
   local bits = o.epi_stages * o.d_dtype.bits
   for _, s in ipairs(o.sources or {}) do

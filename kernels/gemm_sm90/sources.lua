@@ -40,7 +40,8 @@ function sources.new(o, list, maker)
   return self
 end
 
--- Returns the counterpart of the accumulators' store: ldmatrix, or pairs.
+-- Returns the copy atom that loads a source as accumulators are stored:
+-- ldmatrix, or plain loads of pairs.
 local function load_atom(o, x)
   if x.dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", x.dtype,
@@ -77,8 +78,9 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Requests part n of a tile, at `place` of the parts; inside: whether there is
--- any data (nil: always). Elements outside D are loaded as zeros.
+--- Requests part n of a tile, at position `place` among D's parts. inside:
+-- whether there is any data (nil: always). Elements outside D are loaded as
+-- zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then

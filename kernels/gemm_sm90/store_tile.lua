@@ -12,8 +12,9 @@ local WARPGROUP = 128
 
 local store_tile = {}
 
--- Returns stmatrix of four 8x8 matrices, or of two if a part is not a multiple
--- of 16 columns; for wider types pairs, or single elements.
+-- Returns the copy atom of the store: stmatrix of four 8x8 matrices, or of two
+-- if a part is not a multiple of 16 columns; for wider types plain stores of
+-- pairs or of single elements.
 local function store_atom(o)
   if o.d_dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", o.d_dtype,
@@ -77,7 +78,7 @@ end
 local function result_of(o, out, at, w, n)
   if out.maps then return {l = w.group} end  -- only the accumulators are known
   local function batch(t)
-    -- rows outside all groups may be read undefined
+    -- rows outside all groups may have undefined elements
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
@@ -88,7 +89,8 @@ local function result_of(o, out, at, w, n)
 end
 
 -- Computes the values to store for 64 rows and o.epi[2] columns: alpha D' +
--- beta D, or the result of the epilogue. place() returns their position.
+-- beta D, or the result of the epilogue. place() returns the position of these
+-- values.
 local function finish(o, out, sums, place, part)
   if o.gated then
     local function half(first)
@@ -113,7 +115,7 @@ local function finish(o, out, sums, place, part)
   part:store(sums:to(o.d_dtype))
 end
 
--- Returns the position of part n of the tile at `at`, in parts of D.
+-- Returns the position of part n of the tile at `at`, counted in parts of D.
 local function place_of(o, out, at, n)
   local parts = o.columns // o.epi[2]
   return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
@@ -140,7 +142,8 @@ function store_tile.ahead(o, out, at)
 end
 
 -- Reports whether some of part n, at `at`, is inside D, and whether all its
--- rows belong to the group. The map of a list's problem ends with its rows.
+-- rows belong to the group. The tensor map of a problem of a list covers only
+-- its own rows.
 local function parts_inside(o, out, at, w, n)
   local rows, columns = out.count[1], out.count[2]
   if out.maps then
@@ -166,7 +169,7 @@ local function put_rows(o, out, t, place, buffer)
 end
 
 -- Calls f(n, sums) for the parts of a tile, with their accumulators. With
--- epi_loop it occurs once in the text, in a loop: a pass selects the
+-- epi_loop the generated text contains f once, in a loop: each pass selects the
 -- accumulators of part n by branches, since registers must be known at compile
 -- time.
 local function each_part(o, acc, count, f)
@@ -193,8 +196,8 @@ end
 
 -- Stores the accumulators of a tile to D: 64 rows and o.epi[2] columns at a
 -- time. A buffer is refilled when the leader, which stores it, knows that it
--- has been read, and all threads have synchronized with the leader. If not all
--- of 64 rows belong to a group, threads store those that do.
+-- has been read, and all threads have synchronized with the leader. If only
+-- some of the 64 rows belong to the group, threads store these rows.
 local function store(o, out, acc, w)
   local part, pipe, leader, barrier = out.part, out.pipe, out.leader,
     out.barrier
@@ -221,7 +224,8 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- no part of a pass precedes its wait, so it computes first
+    -- in a loop no earlier part of a pass overlaps with its wait, so it
+    -- computes first
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)

@@ -20,9 +20,10 @@ local RELEASE = {op = "add", sem = "release", scope = "gpu"}
 local Parts = {}
 Parts.__index = Parts
 
--- `work` has a slot for each block: `sums`, in pieces of 16 bytes, adjacent for
--- neighbouring threads, and in `turns` the number of warpgroups that have
--- stored theirs. The loading block resets it to 0.
+-- `work` has a slot for each block. In `sums` it holds partial sums, in pieces
+-- of 16 bytes that are adjacent for neighbouring threads, and in `turns` the
+-- number of warpgroups that have stored their sums. The loading block resets it
+-- to 0.
 local function make_parts(o, work, a, b)
   local threads = o.consumers * WARPGROUP
   local p = setmetatable({o = o, work = work, threads = threads,
@@ -44,15 +45,15 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- Returns the slot of this block, or of the block at the same position in the
--- cluster of another range.
+-- Returns the index of this block's slot, or of the slot of the block at the
+-- same position in the cluster that has another range of steps.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()
 end
 
--- Calls f for the slot of each part of w's tile that others have, in the order
--- of K.
+-- Calls f for each slot with a part of w's tile that another block computed, in
+-- the order of K.
 function Parts:each(work, w, f)
   local from = w.range + 1
   cute.loop(function()
@@ -71,7 +72,8 @@ function Parts:sums(slot, first, n)
     + first * self.threads * 4), cute.make_layout {4, self.threads, n})
 end
 
--- Returns the same in stage `index`: in the space of A's elements or B's.
+-- Returns a view of n pieces in stage `index`: in the space of A's elements or
+-- of B's.
 function Parts:staged(part, index, n)
   local at = cute.recast_ptr(part.s + index * part.elements, self.o.acc)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})

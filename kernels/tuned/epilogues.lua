@@ -40,7 +40,7 @@ function epilogues.swiglu()
   return function(gate, up) return silu(gate) * up end, {gated = true}
 end
 
---- No function: D = A B^T + C.
+--- Returns no epilogue, only the option C: D = A B^T + C.
 function epilogues.C(given) return nil, {C = given:tile()} end
 
 return epilogues

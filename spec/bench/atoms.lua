@@ -1,5 +1,6 @@
--- Measures atoms: loading cute with all tables, a kernel with an atom of each
--- kind from trace to CUDA C, and the simulator's tensor cores in a kernel.
+-- Measures atoms: the time to load cute with all tables, the time from trace to
+-- CUDA C of a kernel with an atom of each kind, and the simulator's speed of
+-- MMAs.
 local core = require "cute.core"
 local cute = require "cute"
 local measure = require "spec.measure"
@@ -88,8 +89,8 @@ if arg[1] == "trace" then
   return
 end
 
--- Returns multiply-adds per second of one instruction in a kernel's loop, on
--- one core.
+-- Returns the multiply-adds per second that the simulator computes for one
+-- instruction in a kernel's loop, on one core.
 local function rate(name)
   local N = 20000
   local mma = cute.make_tiled_mma(name)

@@ -1,7 +1,8 @@
--- Measures first calls with nothing compiled, except for the driver's loading;
--- needs no GPU. For cute.ops.gemm on an H200: configuration and tracing,
--- printing, NVRTC. For each kernel of the library, by its lesson with default
--- options: NVRTC. All in seconds of CPU time.
+-- Measures the parts of first calls with nothing compiled, without the driver's
+-- loading; needs no GPU. For cute.ops.gemm on an H200 it measures configuration
+-- and tracing, printing, and NVRTC; for each kernel of the library, as its
+-- lesson with default options makes it, NVRTC. All times are seconds of CPU
+-- time.
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local measure = require "spec.measure"
@@ -128,7 +129,7 @@ if arg and arg[1] == "lesson" then return lesson(arg[2]) end
 
 ---------------------------------------------------------------------------
 
--- Returns the numbers in a child's last line.
+-- Returns the numbers in the last line that a child process prints.
 local function numbers(...)
   local out = measure.child({ITSELF, ...}, {CUTELUA_CACHE = "0"})
   local list = {}

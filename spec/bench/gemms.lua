@@ -28,7 +28,7 @@ local function tensor(layout, seed)
                         memory), memory
 end
 
--- Operands, by the extra elements between rows; D of cuBLAS.
+-- Operands and cuBLAS's D, keyed by the number of extra elements between rows.
 local operands = {}
 local function operand(g)
   local o = operands[g.pad]

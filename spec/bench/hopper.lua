@@ -19,8 +19,9 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
--- M, N, K; the text for the size. With programmatic dependent launch: the
--- configuration, if it beats gemm_sm90.choose's, and the text.
+-- Problems: M, N, K; the CUDA text for the size; for programmatic dependent
+-- launch, the configuration, if it is faster than that of gemm_sm90.choose, and
+-- the text.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,
@@ -126,7 +127,7 @@ local function compete(shape)
   for _, c in ipairs(list) do
     c.launch:launch()
     dev:sync()
-    -- tolerance of sums of k products of N(0,1) in f32, in any order
+    -- the tolerance for f32 sums of k products of N(0,1), in any order
     c.error, c.wrong = card.difference(dev, D[c.name], D.cuBLAS, 0.0079,
                                        4e-6 * math.sqrt(k) * 8)
     c.most = 3e-3

@@ -20,7 +20,8 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60", hot = "50",
                               sizes = "2048,4096,8192"}
 
--- Types of A and B, of D; options of our kernel and of cublasLt.
+-- Kinds of products: the type of A and B, the type of D, options of our kernel
+-- and of cublasLt.
 local KINDS = {
   {"e4m3", "e4m3", "bf16", ours = {promote = 1}},
   {"e4m3 fast", "e4m3", "bf16", lt = {fast_accum = true}},
@@ -36,7 +37,8 @@ local KINDS = {
   {"i8, M", "i8", "i32", m_major = true, at = 4096},
 }
 
--- Half of the last place of D's type, and the tolerance of the norm.
+-- Half of a unit in the last place of D's type (PLACE), and the tolerance of
+-- the norm (MOST).
 local PLACE = {bf16 = 2^-8, f16 = 2^-11, f32 = 2^-23, i32 = 0}
 local MOST = {bf16 = 2e-3, f16 = 3e-4, f32 = 3e-5, i32 = 0x1p-60}
 

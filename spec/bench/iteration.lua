@@ -1,4 +1,4 @@
--- Measures the way from an edit to a running kernel: tracing, NVRTC, the disk
+-- Measures the steps from an edit to a running kernel: tracing, NVRTC, the disk
 -- cache.
 --
 -- The kernels are that of scripts/gemm3stage.lua and, with several
@@ -30,7 +30,8 @@ end
 
 local A, B, C = tensors(256)
 
--- Returns f's result, and its milliseconds: wall clock, processor.
+-- Returns f's result, and the milliseconds that f took: wall-clock and
+-- processor time.
 local function timed(f)
   local wall, cpu = core.clock(), os.clock()
   local value = f()
@@ -57,7 +58,7 @@ local HOPPER = {
   {"128x128, K in halves", tile = {128, 128, 64}, stages = 5, split = 2,
    epi_stages = 1}}
 
--- The same for the Hopper kernel with configuration number i.
+-- Traces the Hopper kernel with configuration number i to verified IR and text.
 local function trace_hopper(i)
   local choices = {}
   for k, v in pairs(HOPPER[i]) do if k ~= 1 then choices[k] = v end end
@@ -104,7 +105,7 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- From the call to the bytes of the cubin.
+-- Measures from the call to the bytes of the cubin.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()
@@ -119,9 +120,9 @@ if child[arg[1]] then
   return
 end
 
--- Adds rows of wall and processor time for contestants {what, bar, f}. They
--- take n turns each, alternating, so that a busy machine affects all. Returns
--- the medians of their processor time.
+-- Adds rows of wall-clock and processor time for contestants {what, bar, f}.
+-- Each runs n times, in alternation, so that a busy machine affects all.
+-- Returns the medians of their processor time.
 local function rows(t, n, contestants)
   local wall, cpu, medians = {}, {}, {}
   for i = 1, n do

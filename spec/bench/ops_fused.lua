@@ -42,7 +42,8 @@ local L2 = 50 << 20
 
 local buffer = core.param_memory
 
--- Returns sets of operands: A, B, bias, residual, two results, cuBLAS's sums.
+-- Returns sets of operands: A, B, bias, residual, two results, and a buffer for
+-- cuBLAS's sums.
 local function sets_of(m, n, k)
   local bytes = 2 * (m * k + n * k + 2 * m * n)
   local list = {}
@@ -61,7 +62,7 @@ local function sets_of(m, n, k)
   return list
 end
 
--- Returns a launch that takes the sets in turn.
+-- Returns a launch that uses the sets of operands in turn.
 local function in_turn(sets, f)
   local runs, at = {}, 0
   for i, s in ipairs(sets) do runs[i] = f(s) end
@@ -88,7 +89,8 @@ local function cublas(s, more)
   return function() x:launch() end
 end
 
--- Returns cublasLt's fastest heuristic, the same for all sets.
+-- Returns a launch of cublasLt's fastest heuristic, the same heuristic for all
+-- sets.
 local function fastest(more)
   local best
   return function(s)
@@ -112,7 +114,7 @@ local function f32(x) return x:to(cute.f32) end
 local function add(x, y) return f32(x) + f32(y) end
 local function silu(x) return ops.silu(f32(x)) end
 
--- Returns cuBLAS followed by a kernel.
+-- Returns a launch of cuBLAS's product followed by a kernel.
 local function behind(s, ...)
   local run, call = cublas(s), table.pack(...)
   return function()

@@ -1,7 +1,7 @@
 -- Measures cute.ops.grouped_gemm on a GPU: experts of 128 to 4096 rows each. It
 -- is compared with a loop of cuBLAS's products in a stream, the same loop as a
--- graph, the time at the rate of one big product of that N and K (ideal), and
--- one product of all rows without groups:
+-- graph, the time that the rate of one big product of that N and K implies
+-- (ideal), and one product of all rows without groups:
 --
 --    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
 --      [--least 128] [--most 4096]
@@ -111,7 +111,8 @@ local function report(label, r, list)
   end
 end
 
--- ways(x, N, K): the contestants, {name =, run = a function that fills x.D}.
+-- Measures the contestants that ways(x, N, K) returns, {name =, run = a
+-- function that fills x.D}.
 local function compete(N, K, ways)
   local x = operands(N, K)
   local flops = 2.0 * x.M * N * K

@@ -173,10 +173,10 @@ local function in_graph(n, f)
     to:sync()
     list[i] = from:elapsed(to) * 1e3 / n / 4
   end
-  return list  -- without the first
+  return list  -- without the first time
 end
 
--- D = A B^T, and then D is the next A.
+-- Returns a chain of calls D = A B^T, in which each D is the next A.
 local function chain(c, place)
   local M, N, dtype = table.unpack(c)
   local X = {new(dtype, M, N), new(dtype, M, N)}

@@ -137,7 +137,8 @@ local function driver(bytes)
   end
 end
 
--- Returns milliseconds of both, and the copy's time over ours, of all rounds.
+-- Returns the milliseconds of all rounds of both, and the ratios of the copy's
+-- time to ours.
 local function rounds(ours, copy)
   local a, b, ratio = {}, {}, {}
   for i = 1, tonumber(options.rounds) do
@@ -178,7 +179,7 @@ for _, c in ipairs(CASES) do
   end
 end
 
--- The host's time of repeated calls.
+-- Measures the host's time of repeated calls.
 local calls = tonumber(options.host)
 if calls > 0 then
   local X = cute.zeros({64, 64}, cute.bf16, {device = "gpu"})

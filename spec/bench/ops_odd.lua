@@ -25,8 +25,9 @@ local CALLS = 4  -- calls in a graph
 
 local CASES = {}
 
--- Types of A and B, and of D; "tn": which modes are contiguous, in BLAS's
--- notation; more: batches, epilogue, off = elements before A and B.
+-- Adds a case. types: of A and B, and of D; layouts ("tn"): the contiguous
+-- modes in BLAS's notation; more: batches, epilogue, off = number of elements
+-- before A and B.
 local function case(types, layouts, m, n, k, more)
   local x = more or {}
   x.ab, x.d = types:match "(%w+) (%w+)"

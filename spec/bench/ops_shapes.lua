@@ -47,7 +47,7 @@ local ODD = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
   {4096, 4096, 4096}, {8192, 1024, 8192}, {8192, 8192, 8192},
   {16384, 16384, 16384}, {4096, 11008, 4096}, {4096, 4096, 128},
   {128, 8192, 8192}}
--- By hidden size: N, K, the projection.
+-- Projections by hidden size: {N, K, name}.
 local FAMILIES = {
   [4096] = {{4096, 4096, "q o"}, {1024, 4096, "k v"}, {6144, 4096, "qkv"},
             {14336, 4096, "gate up"}, {28672, 4096, "gate+up"},
@@ -94,8 +94,8 @@ end
 
 ---------------------------------------------------------------------------
 
--- Returns contestants on sets of operands, each with its own D; `last` is the
--- set of the last launch.
+-- Returns contestants that use the sets of operands in turn. Each has its own
+-- D; `last` is the set that its last launch used.
 local function contestants(s, sets)
   local D, list, last = {}, {}, {}
   local function result(name)
@@ -151,8 +151,8 @@ end
 
 -- Describes what is wrong with a result.
 local function wrong(D, k, name)
-  -- tolerance of sums of k products of N(0,1) in f32, in any order, and
-  -- truncated; of 8-bit floats at 13 fractional bits for 128 of K
+  -- the tolerance for truncated f32 sums of k products of N(0,1), in any order;
+  -- 8-bit floats are truncated at 13 fractional bits within 128 of K
   local e, n = card.difference(dev, D[name], D.cuBLAS or D.cublasLt, 0.0079,
     AB == "e4m3" and k / 32 * 2^-12 * 5 * math.sqrt(128) or 1e-6 * k)
   if e ~= e or e >= 4e-3 or n > 0 then
@@ -160,7 +160,7 @@ local function wrong(D, k, name)
   end
 end
 
--- Returns the times of a shape; s.wrong says why there are none.
+-- Returns the times of a shape, or none; then s.wrong is the reason.
 local function compete(s)
   local sets = {}
   for i = 1, operands.sets(BYTES * (s.m + s.n) * s.k) do
@@ -209,7 +209,7 @@ end
 
 local FAR, LAUNCHES = 160 << 20, 32  -- bytes that evict L2; launches of a graph
 
--- Returns a graph of alternating launches, timed as one of them.
+-- Returns a graph of alternating launches, whose time is given per launch.
 local function graph(launches)
   local count = tiles.count(LAUNCHES, #launches) * #launches
   return {each = count, launch = cute.graph(function()

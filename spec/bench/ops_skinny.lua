@@ -23,7 +23,7 @@ local options = card.options {rounds = "5", only = "", warm = "10", hot = "20",
                               rows = "1,2,4,8,16,32,64", layers = "",
                               weights = "bf16"}
 
--- N, K of the layers of two models, of hidden size 4096 and 8192.
+-- Layers {N, K} of two models, with hidden sizes 4096 and 8192.
 local LAYERS = {
   {1024, 4096, "k v"}, {4096, 4096, "q o"}, {6144, 4096, "qkv"},
   {14336, 4096, "gate up"}, {28672, 4096, "gate+up"}, {4096, 14336, "down"},
@@ -40,8 +40,8 @@ local LAUNCHES = 16             -- launches in a graph, at least
 
 local GROUP = 128
 
--- Random words; and weights times their factors, (N,K/128) with N contiguous:
--- 4-bit ones as packed by ops, or bytes.
+-- CUDA kernels that make random words, and that multiply weights (4-bit weights
+-- as packed by ops, or bytes) by their factors, (N,K/128) with N contiguous.
 local TEXT = [[
 typedef unsigned long long u64;
 #define EACH(T, i, n) (T i = (T)blockIdx.x * blockDim.x + threadIdx.x; i < n; \
@@ -71,8 +71,9 @@ local words = cute.raw_kernel(TEXT, {name = "words", block = 256})
 local whole = cute.raw_kernel(TEXT, {name = "whole", block = 256})
 local Int4 = getmetatable(cute.ops.int4(function() return 8 end, 16, 64))
 
--- By name: bits of a weight; make(n, k, seed): {buffer, B = for ops.gemm};
--- deviation of the unscaled weights; whether there are factors.
+-- Kinds of weights by name: bits of a weight; make(n, k, seed), which returns
+-- {buffer, B = the operand of ops.gemm}; the standard deviation of unscaled
+-- weights; whether there are factors.
 local KINDS = {
   bf16 = {bits = 16, deviation = 1, make = function(n, k, seed)
     local b = card.matrix(dev, "bf16", n * k, seed << 40)
@@ -195,8 +196,7 @@ local function right(p, c, B, deviation)
   p.d:memset(0xff)
   c[2](1)()
   dev:sync()
-  -- Each step of 16 along K is added to a sum that is truncated at 2^-23 of its
-  -- value.
+  -- Sums are truncated at 2^-23 of their value at each step of 16 along K.
   local cut = math.max(32e-6, p.k / 16 * 2.0^-23)
   local error, wrong = card.difference(dev, p.d, want, 0.0079,
     cut * math.sqrt(p.k) * deviation)

@@ -23,8 +23,8 @@ local dev = device.dev
 local options = card.options {types = "f64 f32 tf32 i8", within = "1.3",
   rounds = "5", warm = "20", hot = "20", part = ""}
 
--- Elements of A and B, and of D; how much two sums of one element may differ,
--- per element of K.
+-- The type of A and B, the type of D, and how much two sums of one element may
+-- differ, per element of K.
 local TYPES = {f64 = {"f64", "f64", 1e-13}, f32 = {"f32", "f32", 1e-6},
                tf32 = {"f32", "f32", 4e-6}, i8 = {"i8", "i32", 0}}
 
@@ -54,7 +54,8 @@ local function matrix(dtype, rows, columns, across, seed)
     across and {1, rows} or {columns, 1})), core.param_memory(t)
 end
 
--- Returns cuBLAS's product if it supports it: bytes only in multiples of 16.
+-- Returns cuBLAS's product, or nil if cuBLAS does not support it (8-bit types
+-- need multiples of 16).
 local function blas(x, a, b)
   if x.type == "i8" and (x.m % 16 ~= 0 or x.k % 16 ~= 0) then return nil end
   local d = card.matrix(dev, TYPES[x.type][2], x.m * x.n)

@@ -1,6 +1,6 @@
 -- Measures every script of the two ladders at 256^3 (copies: 256 x 256):
 -- tracing, NVRTC, the simulator on one core, and on a GPU from the call to the
--- result with nothing cached. Each number comes from its own process.
+-- result with nothing cached. Each number is measured in a process of its own.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
@@ -52,7 +52,8 @@ local function prepare(kernel, t, opts)
   return cute.compile(kernel, table.unpack(words))
 end
 
--- ms to verified IR and text, ms of NVRTC, seconds of the simulator
+-- Prints the milliseconds to verified IR and text, the milliseconds of NVRTC,
+-- and the seconds of the simulator.
 local function host(script)
   local kernel, t, opts = load(script)
   local start = core.clock()
@@ -71,7 +72,8 @@ local function host(script)
         report.seconds)
 end
 
--- ms from the call to the result, after context and data are set up
+-- Prints the milliseconds from the call to the result, after context and data
+-- are set up.
 local function gpu(script)
   local kernel, t, opts = load(script)
   local device = assert(cute.device "gpu")

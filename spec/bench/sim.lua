@@ -1,5 +1,6 @@
 -- Measures the simulator on scripts/gemm3stage.lua's kernel with all checks on:
--- time, memory, growth; and mma.sync alone.
+-- time, memory, and their growth with the size; and the speed of mma.sync
+-- alone.
 local core = require "cute.core"
 local cute = require "cute"
 local lesson = require "cutelua.bench.lessonlib"
@@ -38,7 +39,8 @@ local function child(size, threads)
   print(core.clock() - start, high_water() - 3 * 2 * size * size)
 end
 
--- Returns multiply-adds per second of m16n8k16 on registers only, on one core.
+-- Returns the simulated multiply-adds per second of m16n8k16, with operands in
+-- registers, on one core.
 local function mma_rate()
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")
   local A = cute.ones({16, 16}, cute.bf16)

@@ -18,8 +18,8 @@ local function ints(...)
   return cute.tensor(list, cute.i32):with_shape(t)
 end
 
--- y = 2 x, eight elements a thread; with `bad`, one element of thread 37 is
--- wrong.
+-- Returns a kernel of y = 2 x, eight elements in each thread. With `bad`, one
+-- element of thread 37 is wrong.
 local line
 local function twice(bad)
   return cute.kernel("twice", function(x, y)
@@ -185,7 +185,7 @@ local function unary(f)
   end)
 end
 
--- Simulates a GPU that runs `other` in a kernel's place, or fails.
+-- Calls f with a fake GPU that runs `other` instead of a kernel, or fails.
 local function pretend(other, f)
   local gpu, elsewhere = compare.gpu, kernel.elsewhere
   compare.gpu = function()
@@ -280,7 +280,7 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    local v = pretend(nil, function()  -- a launch on it would fail
+    local v = pretend(nil, function()  -- a launch on this GPU would fail
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
     end)
@@ -340,9 +340,9 @@ end)
 
 local TM, TN = 16, 32
 
--- y = 2 x, one block for each tile of rows m and columns n. raster(b, tiles of
--- m, of n) returns block b's tile; inside(row, column, m, n) tells which
--- elements exist.
+-- Returns a kernel of y = 2 x, with one block for each tile of rows m and
+-- columns n. raster(b, tiles of m, of n) returns block b's tile; inside(row,
+-- column, m, n) tells which elements exist.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -411,8 +411,8 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- Tiles in columns of two, in the order of blocks that share L2: the columns
-  -- are as high as the matrix is wide.
+  -- Tiles are ordered in columns of two, so that blocks share L2. By mistake
+  -- the columns are as high as the matrix is wide.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n

@@ -1,5 +1,5 @@
 -- Systematic schedules: random programs against all of their interleavings,
--- enumerated in plain Lua; bugs in only one schedule; our kernels.
+-- enumerated in plain Lua; bugs that only one schedule reveals; our kernels.
 local cute = require "cute"
 local planted = require "spec.planted"
 local hopper = require "spec.hopper"
@@ -20,8 +20,8 @@ end
 -- Random programs
 ---------------------------------------------------------------------------
 
--- Effect of an operation on memory m, a list: returns its result, or nil while
--- it waits.
+-- Effects of operations on memory m, a list: each function returns the
+-- operation's result, or nil while it waits.
 local MEANS = {
   add = function(m, o) m[o.at] = m[o.at] + o.v return m[o.at] - o.v end,
   exch = function(m, o)
@@ -51,8 +51,9 @@ local EMIT = {
 
 local NAMES = {"add", "add", "exch", "load", "store", "cas"}
 
--- Returns two or three warps of a few operations; `unless`: the operation runs
--- only if the previous result is even; kept: results are stored.
+-- Returns a program of two or three warps with a few operations each. unless:
+-- an operation runs only if the previous result is even; kept: results are
+-- stored.
 local function program(random)
   local warps = {}
   for w = 1, random(2, 3) do
@@ -66,8 +67,8 @@ local function program(random)
   return warps
 end
 
--- Enumerates all states of a program; calls each with the final ones and the
--- deadlocked ones. step(state, warp) returns the next state, or nil.
+-- Enumerates all states of a program; calls `each` with the final states and
+-- the deadlocked ones. step(state, warp) returns the next state, or nil.
 local function enumerate(state, n, step, key, each)
   local seen = {}
   local function visit(s)
@@ -144,7 +145,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns a program of identical warps: each operation adds the previous result
--- to its numbers; a warp whose last result is `bad` does something else.
+-- to its operands. A warp whose last result is `bad` takes another branch.
 local function alike(random)
   local ops = {n = random(2, 4), bad = random(0, 3)}
   for k = 1, random(1, ops.n < 3 and 3 or 2) do
@@ -274,8 +275,8 @@ local function randomly(n, f)
   end
 end
 
--- Reports whether a fault says nothing about results: unordered or unused
--- arrivals; tickets drawn twice.
+-- Reports whether a fault does not concern results: unordered or unused
+-- arrivals, or tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
@@ -522,8 +523,8 @@ describe("a verdict", function()
   end)
 end)
 
--- Warp 0 fills a ring of tiles that two others sum; each tests the next stage
--- with try_wait before it gets there.
+-- Makes a kernel in which warp 0 fills a ring of tiles that two other warps
+-- sum. Each warp tests the next stage with try_wait in advance.
 local function ring(flaw)
   local Group = cute.pipeline.CooperativeGroup
   local agent = cute.pipeline.Agent.Thread
@@ -560,8 +561,8 @@ local function ring(flaw)
   end)
 end
 
--- Two warps of each block draw the rows that they write. With `flaw`, a warp
--- that draws the last row writes nothing.
+-- Makes a kernel in which two warps of each block draw the rows that they
+-- write. With `flaw`, a warp that draws the last row writes nothing.
 local function draws(flaw)
   return cute.kernel("draws", function(y)
     local tid, b = arch.thread_idx(), arch.block_idx()

@@ -10,7 +10,8 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where the program's warps and words are: one block, or several.
+-- Where the program's words are, and whether its warps are in one block or in
+-- several.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
 -- Conditions of a spin loop: it continues while the value read satisfies one.
@@ -21,7 +22,8 @@ local WHILE = {
 }
 local COMPARED = {"ne", "ne", "eq", "lt"}
 
--- Returns a list of names, each as often as its number says.
+-- Returns a list of names from "2 store 1 max": each name occurs as often as
+-- the number before it.
 local function names(text)
   local list = {}
   for n, name in text:gmatch "(%d) (%l+)" do
@@ -53,8 +55,8 @@ local function operation(random, p, w, k)
   return o
 end
 
--- A word is 0 while a gate is open, or a lock free. CLOSE: operations that
--- close it (and later open it); ENTER: operations that pass it.
+-- A word is 0 while a gate is open, or a lock is free. CLOSE: operations that
+-- close the gate (and later open it); ENTER: operations that pass it.
 local CLOSE = names "2 store 1 max 1 exch 2 lock"
 local ENTER = names "2 eq 2 ne 2 lock 1 take"
 
@@ -78,7 +80,8 @@ local function gate(random, w)
   return ops
 end
 
--- Returns operations without a fault: a lock around all writes, or turns.
+-- Returns operations without a fault: a lock protects all writes, or warps
+-- write in turn.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}
@@ -109,7 +112,7 @@ local function program(random)
   local p = {place = PLACES[random(#PLACES)], count = random(2),
              n = random(2, 4), loops = random(3)}
   local two = p.place == "blocks" or p.place == "cluster"
-  local kind = random(6)  -- a gate; a lock; turns; a counter; else anything
+  local kind = random(6)  -- gate, lock, turns, counter, or any operations
   if kind == 1 then p.n = random(2, 3) end
   p.per = two and (p.n + 1) // 2 or p.n
   for w = 1, p.n do
@@ -128,7 +131,7 @@ local function program(random)
         or o.name == "get"
     end
   end
-  -- Blocks that only store are independent; the results that they keep are not.
+  -- Blocks that only store are independent, but results that they keep are not.
   if p.place == "blocks" then
     p[1][#p[1] + 1] = {name = "load", at = 1, v = 0, cmp = 0, kept = true}
   end
@@ -176,9 +179,10 @@ local function fill(n, x)
   return t
 end
 
--- rel: what the last write to a word releases; by: the warp that wrote the word
--- last; wrote, read: when each warp last accessed d; open, done: what an
--- mbarrier's phase releases.
+-- Returns the first state. Fields: rel, the knowledge that the last write to a
+-- word releases; by, the warp that wrote the word last; wrote, read, when each
+-- warp last accessed d; open, done, the knowledge that an mbarrier's phase
+-- releases.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),
@@ -192,7 +196,7 @@ local function acquire(s, w, at)
   if s.rel[at] then join(s.vc[w], s.rel[at]) end
 end
 
--- Warp w stores v; rmw: the store is part of a read-modify-write.
+-- Stores v as warp w. rmw: the store is part of a read-modify-write.
 local function write(s, w, o, v, rmw)
   local keep = s.rel[o.at] and (rmw or s.by[o.at] == w)
   if not keep then s.rel[o.at] = nil end
@@ -227,7 +231,7 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- a failed attempt
+local AGAIN = {}  -- the result of a failed attempt
 
 -- Effects of operations: each returns its result; AGAIN; or nil while it waits.
 local DO = {
@@ -303,8 +307,8 @@ local DO = {
   end,
 }
 
--- Returns the state after warp w's next step, or nil if it has none; again: the
--- attempt failed.
+-- Returns the state after warp w's next step, or nil if it has none. Also
+-- returns whether the step was a failed attempt.
 local function step(p, s, w)
   local o = p[w][s.pc[w]]
   if not o then return nil end
@@ -393,8 +397,8 @@ local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
 
 local function loop(f) cute.loop(f, function() end) end
 
--- Takes (words m, data d after them, an mbarrier), emits o and returns its
--- result.
+-- Emitters of operations: each takes the words m, the data d after them and an
+-- mbarrier, emits operation o and returns its result.
 local EMIT = {
   store = function(x, o) arch.store(x.at(o), o.v, x.put(o)) return 0 end,
   load = function(x, o) return arch.load(x.at(o), cute.i32, x.get(o)) end,
@@ -542,7 +546,7 @@ local function is_misuse(v)
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
--- Returns what the verdict says and the enumeration does not, or nil.
+-- Describes how the verdict differs from the enumeration, or returns nil.
 local function difference(v, want, faults)
   if not next(faults) then
     if v.verdict ~= "ok" then return "there is no fault" end
@@ -693,7 +697,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may see the 1, and acquire what warp 0 released, or only see the 2.
+  -- Warp 1 may read the 1 and acquire what warp 0 released, or may read only
+  -- the 2.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

@@ -170,7 +170,8 @@ describe("the repair search", function()
   end)
 end)
 
--- One of the first two barriers is enough; the third is unnecessary.
+-- Uses three barriers: one of the first two is enough, and the third is
+-- unnecessary.
 local function three(x, y)
   local t = arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))
@@ -280,7 +281,7 @@ describe("the repair search", function()
   end)
 
   it("reports why the time of a launch is unknown", function()
-    -- The model runs one block alone, although it waits for the other one.
+    -- Waits for the other block. The model nevertheless runs one block alone.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t

@@ -14,8 +14,8 @@ local function text_of(t)
   return "(" .. table.concat(parts, ",") .. ")"
 end
 
--- Compares the fields of `got` with those of the line's answer. (One row of the
--- data has a redundant pair of parentheses, "((16,8))", in its strides.)
+-- Compares the fields of `got` with the fields of a line's answer. (One row of
+-- the data has a redundant pair of parentheses, "((16,8))", in its strides.)
 local function same(got, want)
   for key, value in pairs(got) do
     local text, wanted = text_of(value), text_of(want[key])
@@ -220,7 +220,8 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Accepts a rejection, or (where CuTe merely lacks an overload) a result.
+-- Returns a check that accepts a rejected call, or (where CuTe merely lacks an
+-- overload) a result.
 local function refused(check)
   return function(case)
     local ok, message = pcall(check, case)

@@ -107,7 +107,7 @@ local function with_shape(l, _, out)
   return true
 end
 
--- Reports whether the result has each element of l as often as l has.
+-- Reports whether a divide's result has each offset of l, as often as l has it.
 local function divide(l, _, out)
   local n = counts(values_of(out))
   for v, k in pairs(counts(values_of(l))) do
@@ -124,7 +124,8 @@ for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   checks[name .. "_divide"] = divide
 end
 
---- Reports whether `out` is op's result for these arguments; nil: unknown here.
+--- Reports whether `out` is op's result for these arguments. Returns nil if
+-- this file has no definition of op.
 ---@param op string
 ---@param args table decoded arguments
 ---@param out any

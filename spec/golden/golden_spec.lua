@@ -46,7 +46,7 @@ describe("the golden data", function()
       -- a wrong answer in the data does not excuse another wrong answer
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
-      -- a rejection does not count if nothing shows that the answer is wrong
+      -- a rejection fails if nothing shows that the data's answer is wrong
       '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
     local sum, _, text = run(dir)
     support.remove(dir)

@@ -60,7 +60,8 @@ end
 
 -- ---- mma_numerics.jsonl ----
 
--- "mma.sync.m16n8k16.f32.bf16.bf16.f32" (D A B C), "wgmma.k16.f32.f16.f16".
+-- Parses the name of an instruction: "mma.sync.m16n8k16.f32.bf16.bf16.f32" (D A
+-- B C), "wgmma.k16.f32.f16.f16".
 local function instruction(op)
   local k, d, a, b = op:match "^mma%.sync%.m%d+n%d+k(%d+)%.(%w+)%.(%w+)%.(%w+)"
   local wgmma = not k
@@ -148,8 +149,8 @@ local function text_of(got)
   return tostring(got)
 end
 
--- Rows of one file, in order of appearance; failures into `failures`, what was
--- declined into `declined`.
+-- Returns the table rows of one file, in order of appearance. Appends failures
+-- to `failures` and declined cases to `declined`.
 local function run_file(dir, file, failures, declined, rejected)
   local rows, by_op, number = {}, {}, 0
   local ops = golden.ops[file] or {}
@@ -219,8 +220,8 @@ local function print_table(rows, out)
   end
 end
 
--- Folders of the data: the one that a variable names, else the default, else a
--- sibling of the first one's.
+-- Folders of the data: {variable, default}. A folder is the one that the
+-- variable names, else the default, else one beside the first folder.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
                  {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},

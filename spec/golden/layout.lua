@@ -34,9 +34,9 @@ local function same_table(l, want)
   return true
 end
 
--- Reports whether ours is the same function as the data's answer in another
--- form that is congruent with the argument: CuTe wraps the second of two modes
--- of a fragment.
+-- Reports whether our answer is the same function as the data's answer, in
+-- another form that is congruent with the argument: CuTe wraps the second of
+-- two modes of a fragment.
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -116,8 +116,8 @@ end
 
 local function known(op) return calls[op] ~= nil or core[op] ~= nil end
 
--- CuTe's answer may differ from the operation's definition; such a case may be
--- rejected.
+-- Reports whether a case may be rejected because CuTe's answer differs from the
+-- operation's definition.
 local function declined(case, message)
   return tostring(message):find("[inadmissible]", 1, true) ~= nil and
     definition.holds(case.op, values(case.args), value(case.out)) == false
@@ -189,8 +189,8 @@ local function values_of(l)
   return list
 end
 
--- CuTe rejects negative strides although the complement exists: disjoint and in
--- order.
+-- CuTe rejects negative strides although the complement exists. Checks that its
+-- offsets are disjoint from a's and in order.
 function right.complement(a, got)
   local seen, last = {}, -1
   for _, c in ipairs(values_of(got)) do

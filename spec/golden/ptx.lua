@@ -1,7 +1,8 @@
 --- The golden data of PTX instructions, files of the folder golden-ptx beside
--- CUTELUA_GOLDEN_DIR: what a card computes, against what the simulator makes of
--- the same text. A variant is a line: all of its cases must be equal, or the
--- reader rejects its text by name.
+-- CUTELUA_GOLDEN_DIR: results of a GPU are compared with those of the simulator
+-- for the same text. A line describes a variant of an instruction: all of its
+-- cases must be equal, or the PTX reader must reject its text and name the
+-- instruction.
 local cute = require "cute"
 local golden = require "spec.golden"
 
@@ -12,7 +13,7 @@ local variants = {}
 local EACH = 8    -- bytes of an operand or result in the kernel's arguments
 local OWN = 256   -- bytes of a case's memory
 
--- Bits of the register that a type is declared as, and of an element in memory.
+-- Returns the bits of the register that a type is declared as.
 local function register_bits(type)
   local n = math.tointeger(tonumber(type:match "^%a+(%d+)")) or 32
   if type:match "^e%dm%dx2$" then return 16 end
@@ -32,8 +33,8 @@ local function declare(add, types, letter)
   end
 end
 
--- Bytes from a case's operands to the next one's: they begin where the widest
--- access is aligned.
+-- Returns the bytes from a case's operands to those of the next case. Operands
+-- begin where the widest access is aligned.
 local function operand_bytes(v) return (#v["in"] + 2) // 2 * 16 end
 
 local HEAD = [[
@@ -70,7 +71,8 @@ local function load_operands(add, v)
       #v["in"] * EACH)
 end
 
--- Moves memory's words between registers and the place that [m] names.
+-- Emits copies of a case's memory words between registers and the memory that
+-- [m] addresses.
 local function move_memory(add, v, place, first, last, store)
   local at, types = 0, store and v["in"] or v.out
   local space = place == "own_shared" and "shared" or "global"
@@ -94,7 +96,8 @@ local function store_results(add, v)
   end
 end
 
---- The PTX of a kernel that computes a variant's cases, one a thread or a warp.
+--- Returns the PTX of a kernel that computes a variant's cases, one in each
+-- thread or warp.
 function variants.text(v)
   local lines = {HEAD:format(64 * 32, operand_bytes(v), #v.out * EACH,
                              OWN)}
@@ -140,7 +143,8 @@ local function word(x)
   return n
 end
 
--- Word k of a list, of a lane where words are lists; nil: that lane is missing.
+-- Returns word k of a list, for one lane if words are lists, or nil if the lane
+-- is missing.
 local function pick(list, k, lane)
   local x = list[k]
   if type(x) ~= "table" then return x end
@@ -181,7 +185,8 @@ local function differing(v, from, lanes)
   end
 end
 
--- The most threads of a block that divide the cases.
+-- Returns the largest number of threads of a block that divides the number of
+-- cases.
 local function block_of(n)
   local block = math.min(n, 32)
   while n % block ~= 0 do block = block - 1 end
@@ -204,15 +209,17 @@ local function run(v)
   return to, lanes
 end
 
---- The first result of each case of a variant with one thread a case.
+--- Returns the first result of each case of a variant with one thread for each
+-- case.
 function variants.results(v)
   local to, list = run(v), {}
   for c = 1, #v.cases do list[c] = to[(c - 1) * #v.out] end
   return list
 end
 
---- Runs a variant. true: all cases are equal; false and the first that is not;
--- "rejected" and the message with which the reader rejects it.
+--- Runs a variant. Returns true if all cases are equal; false and the first
+-- case that is not; or "rejected" and the message with which the reader rejects
+-- it.
 function variants.check(v)
   local ok, to, lanes = pcall(run, v)
   if not ok then
@@ -225,8 +232,9 @@ function variants.check(v)
   return true
 end
 
---- A form that ptxas rejects for sm_90a: what only a newer target has must be
--- rejected with that target's name; of the others the reader may take some.
+--- Checks a form that ptxas rejects for sm_90a. Forms of newer targets must be
+-- rejected with the target's name; the reader may accept some of the other
+-- forms.
 function variants.rejected(v)
   local types = {}
   for k = 0, 3 do types[k + 1] = v.text:find("a" .. k) and "b32" or nil end

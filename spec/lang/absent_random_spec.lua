@@ -22,12 +22,12 @@ describe("values that random loops and branches give to nil variables",
                 absent.kernel(absent.program(seed))))
             end
             counts[verdict] = counts[verdict] + 1
-            if verdict == "error" then  -- an error of ours, and no internal one
+            if verdict == "error" then  -- it must not be an internal error
               assert.matches("%[%l[%l%-]+%]", a)
               assert.is_nil(a:find("attempt to", 1, true), a)
             end
           end
-          -- If most fail to trace, the test compares too little.
+          -- If most programs fail to trace, the test compares too little.
           assert.is_true(counts.same * 3 >= last - first + 1)
           assert.is_true(counts.skipped * 20 <= last - first + 1)
         end)

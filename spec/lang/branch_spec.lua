@@ -1,14 +1,15 @@
 -- luacheck: ignore 241 512 (tables only written, branches left at once)
--- Branches that return values, and branches as the body of a `for`: results
--- against plain Lua, the text against the form with functions, and rejected
--- forms. Random changes in branches are in loop_carried_random_spec.
+-- Branches that return values, and branches as the body of a `for`: their
+-- results are compared with plain Lua, their text with that of the form with
+-- functions. Rejected forms raise errors. Random changes in branches are in
+-- loop_carried_random_spec.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
 
--- Returns what f(out, i, ...) of n threads writes to n elements, and the text
--- of the program.
+-- Returns the n elements that the kernel f(out, i, ...) writes with n threads,
+-- and the text of the program.
 local function run(n, f, ...)
   local out = cute.zeros({n}, cute.i32)
   local k = cute.kernel("k", function(o, ...)

@@ -11,7 +11,7 @@ local FLOATS = {0.0, 2.5, -2.5, 0.99, -0.99, 127.9, -128.9, 200.75, -200.75,
   255.5, 256.0, 65535.75, -32769.0, 2147483520.0, 2147483648.0, -2147483648.0,
   4294967040.0, 4294967296.0, 1e10, -1e10, 1e30, -1e30, INF, -INF, NAN}
 
--- Returns a float as an integer of a type, as 64 bits.
+-- Returns the integer, as 64 bits, to which a float is converted.
 local function whole(x, from, to)
   local bits, unsigned = cute[to].bits, to:find "^u" ~= nil
   if x ~= x then
@@ -38,8 +38,8 @@ local function kernel(to)
   end)
 end
 
--- Returns a list converted by the simulator and by the emitted text: a tensor,
--- bytes.
+-- Returns a list converted by the simulator (a tensor) and by the emitted text
+-- (bytes).
 local function converted(list, from, to)
   local x, y = cute.tensor(list, cute[from]), cute.zeros({#list}, cute[to])
   local k = kernel(to)

@@ -1,6 +1,6 @@
 -- The history of launches: counters on the simulator, times on a GPU. A fake
--- driver stands in for the GPU: 2 ms, and 1 ms for each element between two
--- events.
+-- driver replaces the GPU. Between two events it reports 2 ms, plus 1 ms for
+-- each element.
 local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local history = require "cute.lang.history"

@@ -9,7 +9,7 @@ local MODULES = {"cute.arch", "cute.ops", "cute.pipeline", "cute.utils",
   "cute.hopper",
   "cute.npy", "cutelua.draw", "cute.testing"}
 
--- Functions that write to standard output.
+-- Names of functions that write to standard output.
 local PRINTS = {help = true, doc = true, draw = true}
 
 local function functions()

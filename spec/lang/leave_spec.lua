@@ -8,7 +8,8 @@ local raises = require "spec.support".raises
 
 local run = kernels.run
 
--- Returns the emitted text of f for a block of 32, without its head.
+-- Returns the emitted text of kernel f for a block of 32 threads, without its
+-- head.
 local function text_of(f, ...)
   local program = cute.kernel("k", f)(...):trace {block = 32}
   return program, program.source:gsub("%s*//[^\n]*", "")

@@ -1,5 +1,5 @@
--- Names that lines assign, compared with a second algorithm that works on
--- tokens.
+-- The names that lines assign, as cute.lang.lex finds them, are compared with
+-- those of a second algorithm that works on tokens.
 local lex = require "cute.lang.lex"
 
 -- Returns the names before the `=` at t[i].

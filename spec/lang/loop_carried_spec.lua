@@ -1,7 +1,7 @@
 -- luacheck: ignore 231 241 311 112 113 (tables only written, globals)
--- Fields of tables that loops and branches change: they are carried like
--- locals. Changes that cannot be carried raise errors with the texts that users
--- see.
+-- Fields of tables that loops and branches change: they become carried
+-- variables, like locals. Changes that cannot be carried raise errors with the
+-- texts that users see.
 local cute = require "cute"
 local run = require "spec.kernels".run
 local support = require "spec.support"
@@ -10,7 +10,7 @@ local function refused(want, f, ...)
   assert.equal(want, (support.message(run, 1, f, ...)))
 end
 
--- A pipeline state as users write one.
+-- A class like the pipeline states that users write.
 local State = {}
 State.__index = State
 function State.new(stages)

@@ -1,11 +1,12 @@
--- Progress of a run, shown on a terminal once it takes long; loops that never
--- end, reported in seconds, while long correct loops continue.
+-- The progress of a run is shown on a terminal once the run takes long. Loops
+-- that never end are reported within seconds, while long correct loops
+-- continue.
 local cute = require "cute"
 local progress = require "cute.lang.progress"
 local arch = cute.arch
 
 describe("the progress of a run", function()
-  -- Returns the progress text at these clock times, in seconds.
+  -- Returns the progress texts shown at these clock times, in seconds.
   local function shown(seconds)
     local text, k = {}, 1
     local show, line = progress.of("gemm", function(s) text[#text + 1] = s end,

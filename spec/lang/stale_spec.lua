@@ -4,8 +4,8 @@
 local cute = require "cute"
 local core = require "cute.core"
 
--- Returns a kernel that writes the result of f: launch(...) returns the number
--- written, traced() how often it was traced.
+-- Returns two functions for a kernel that writes f's result: launch(...)
+-- returns the number written, traced() the number of traces.
 local function kernel_of(f)
   local traced, out = 0, cute.zeros({1}, cute.f32)
   local k = cute.kernel("k", function(o, ...)
@@ -20,7 +20,8 @@ local function kernel_of(f)
 end
 
 -- Carries out `steps`, {change, wanted[, traced]}: after each change a launch
--- gives the wanted number, and a second launch gives it without a trace.
+-- must give the wanted number, and a second launch must give it without a
+-- trace.
 local function follows(f, steps, ...)
   local k = kernel_of(f)
   for i, step in ipairs(steps) do

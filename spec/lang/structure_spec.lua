@@ -17,8 +17,9 @@ Box.__newindex = function() error "a field of a box is set" end
 -- Structures
 ---------------------------------------------------------------------------
 
--- Kinds of leaves: make(g) makes one on the host; weigh(x) is its number on the
--- host, see(x) in the kernel; kind: its typename and dtype there.
+-- Kinds of leaves: make(g) makes one on the host; weigh(x) returns a number for
+-- it on the host, see(x) the same number in the kernel; kind: its typename and
+-- dtype in the kernel.
 local LEAVES = {
   {make = function(g) return g:r(1000) end, kind = "i32"},
   {make = function(g) return (1 << 33) + g:r(1000) end, kind = "i64",
@@ -129,7 +130,8 @@ local function check_same(given, got, rows, twin)
   end
 end
 
--- The order of keys in messages, the same in every process.
+-- The order of key types in messages, so that messages are the same in every
+-- process.
 local RANK = {number = 1, string = 2, boolean = 3}
 local function before(a, b)
   local x, y = RANK[type(a)], RANK[type(b)]

@@ -586,7 +586,7 @@ describe("where a value may be used", function()
   it("is not an older pass of a loop", function()
     local text = message(function()
       local n = 0
-      -- holds a value that no trace sees
+      -- holds a value that the tracer cannot see
       local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
@@ -603,8 +603,8 @@ describe("where a value may be used", function()
 end)
 
 describe("the facts of cute.assume", function()
-  -- Tests which bounds of n itself remain after f(n), which assumes locally
-  -- that it is 0 to 3; n is 9.
+  -- Returns which bounds of n are still assumed after f(n). Within f, n is
+  -- assumed to be 0 to 3; its value is 9.
   local function behind(f)
     return run(2, function(out, n)
       f(n, out)
@@ -653,7 +653,8 @@ describe("bounds of a loop's variable", function()
 end)
 
 describe("a conversion between integers", function()
-  -- Bounds of the operand hold for the result only if it fits the type.
+  -- Bounds of the operand hold for the result only if they fit the result's
+  -- type.
   for from, cases in pairs {
     i32 = {{"i8", 100, 228, -28}, {"i16", 0, 40000, -25536}, {"u8", 0, 300, 44},
            {"u16", 0, 70000, 4464}, {"i8", -300, 0, -44}},

@@ -1,5 +1,5 @@
 -- Shapes of vectors: broadcasts, slices and reductions of random nested shapes,
--- against tables that are walked coordinate by coordinate.
+-- compared with loops over all coordinates of plain tables.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
@@ -198,7 +198,7 @@ describe("shapes of vectors", function()
       return run(cases, function(case, iota)
         local v = iota(case.s, 1)
         local x = v:reduce("add", 7, case.by, keep and {keep = true} or nil)
-        if keep then x = x + v * 0 end -- it is kept only with what it came from
+        if keep then x = x + v * 0 end -- broadcasts x to v's shape
         return vector(x)
       end)
     end

@@ -28,7 +28,7 @@ local function instructions(f)
 end
 ]]
 
--- Code that makes two calls of one configuration, f(1) and f(2).
+-- Code of cases that make two calls of one configuration, f(1) and f(2).
 local CASES = {
   ["mma.sync, rows that TMA does not take"] = [[
     local A, B, D = {}, new(nil, 40, 41), {}
@@ -411,11 +411,11 @@ describe("repeated calls", function()
       h:launch()
       g:update(f)
       g:launch()]])
-    -- the fake driver only prints kernels; finds the memset that zeroes the
-    -- counts of each graph
+    -- the fake driver prints only kernels, so the script looks for the memset
+    -- node that zeroes the counts of each graph
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- two graphs, and the stream after them
+    for i = 3, 5 do  -- launches of two graphs, and then the stream
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}

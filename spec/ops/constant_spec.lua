@@ -1,6 +1,7 @@
 -- ops.gemm {constant = "B"}: the kernel reads weights before the preceding
--- launch ends. Results have the same bits as without; other operands are waited
--- for; the simulator reports weights that a preceding launch writes.
+-- launch ends. Results have the same bits as without the option. The kernel
+-- waits before it reads other operands. The simulator reports weights that a
+-- preceding launch writes.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local ops = require "spec.ops"
@@ -18,7 +19,7 @@ local function text(t)
   return table.concat(list, " ")
 end
 
--- Returns these options with others added.
+-- Returns a copy of options o with others added.
 local function with(o, more)
   local all = {}
   for _, t in ipairs {o, more} do
@@ -27,7 +28,7 @@ local function with(o, more)
   return all
 end
 
--- {A, B, options, the kernel, whether B is read ahead}
+-- Returns cases {A, B, options, the kernel, whether B is read ahead}.
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
@@ -41,7 +42,7 @@ local function cases()
   add("gemm_skinny", true, A, B)
   A, B = of(5, 40, 72, "f16")                 -- less than one chunk of a warp
   add("gemm_skinny", true, A, B)
-  A, B = of(8, 64, 520)                       -- with a remainder
+  A, B = of(8, 64, 520)                       -- K is not a multiple of a run
   add("gemm_skinny", true, A, B, {epilogue = function(x, at)
     return x, at:row_reduce("amax", x)
   end})
@@ -204,7 +205,7 @@ describe("constant = \"B\"", function()
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
-      cute.ops.gemm(A, B, CONSTANT)  -- the waiting kernel was in between
+      cute.ops.gemm(A, B, CONSTANT)  -- a kernel that waits ran in between
       cute.ops.copy(W, B, {device = DEVICE})
       raises "the previous launch"
       cute.ops.copy(W, B, {device = DEVICE})
@@ -214,7 +215,7 @@ describe("constant = \"B\"", function()
     end
   end)
 
-  -- As measured on an H200 with 132 SMs.
+  -- Measured to be faster in these cases, on an H200 with 132 SMs.
   it("applies to blocks that begin where preceding ones end", function()
     local early_b = require "cute.ops.family.early_b"
     for _, c in ipairs {{64, 1, true}, {64, 3, true}, {128, 1, true},

@@ -14,7 +14,8 @@ local ops = cute.ops
 
 local function none() end
 
--- Returns numbers whose sums depend on the order of additions.
+-- Returns a tensor of normal numbers, whose sums depend on the order of
+-- additions.
 local function normal(shape, dtype, seed)
   if dtype.is_integer then
     return specops.tensor(specops.random(1), shape, dtype, seed, "k")
@@ -56,7 +57,8 @@ end
 -- Orders
 ---------------------------------------------------------------------------
 
--- Types, M, N, K, options; the minimum number of different orders.
+-- Problems: types, M, N, K, options, and the minimum number of different orders
+-- of addition.
 local PROBLEMS = {
   {"bf16", "bf16", 66, 72, 512, {}, 4}, {"f16", "f16", 24, 72, 264, {}, 3},
   {"f32", "f32", 33, 40, 300, {}, 3},
@@ -83,7 +85,8 @@ local function all_choices(c, device)
     local key = x.family .. x.order
     some[key] = (some[key] or 0) + 1
     if some[key] <= MOST then
-      -- a plan keeps its configuration and problem
+      -- a plan retains its configuration and problem, so each plan gets new
+      -- ones
       local p, again, call = gemm.offers(A, B, o)
       local chosen = again[i]
       out[#out + 1] = {chosen.order,
@@ -140,8 +143,8 @@ local function rows(t, first, count)
                           cute.make_layout(shape, stride))
 end
 
--- Copies the numbers elsewhere: rows `apart` elements longer, starting at
--- element `skip`; with `turned`, columns are contiguous.
+-- Copies t to memory with another layout: rows are `apart` elements longer and
+-- begin at element `skip`. With `turned`, columns are contiguous.
 local function copied(t, skip, apart, turned)
   local m, k = t.shape[1], t.shape[2]
   local along = (turned and m or k) + apart
@@ -160,7 +163,8 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Other positions for rows: {first, count, layout of A, layout of D}.
+-- The positions at which rows are computed: {first, count, layout of A, layout
+-- of D}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
   {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},
@@ -174,8 +178,8 @@ local PLACES = {
 }
 
 -- {name, types of A and B, N, K, f(part, all): options, including C, for those
--- rows of a tensor or for all; turned: the error for transposed rows, if they
--- cannot have these bits}
+-- rows of a tensor or for all; turned: the message for transposed rows, if
+-- their bits differ}
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)

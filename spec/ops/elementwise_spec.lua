@@ -323,7 +323,8 @@ local function turned(X, Y)
 end
 
 -- Returns a kernel that transposes matrices (B,A) with A contiguous and any
--- alignment of rows within 16 bytes; `many` of them, `apart` elements apart.
+-- alignment of rows within 16 bytes; there are `many` matrices, `apart`
+-- elements apart.
 local function shifted(dtype, B, A, tile, many, apart)
   local V = 128 // cute[dtype].bits
   return require "kernels.elementwise" {extents = {B, A, many or 1},
@@ -458,7 +459,7 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write", function()
-    -- alternating matrices, the others written meanwhile
+    -- X is every other matrix; Y, the matrices in between, is written meanwhile
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
@@ -474,7 +475,7 @@ describe("cute.ops.copy, convert, transpose", function()
     Y:fill(0)
     windows(X, Y, {64, 64})
     turned(X, Y)
-    -- and rows alternating with such rows, without a gap
+    -- rows of X and of Y alternate, without a gap
     all = filled({133, 269}, "bf16", 7)
     X = cute.make_tensor(all.iterator, cute.make_layout({133, 133}, {269, 1}))
     Y = cute.make_tensor(all.iterator + 136, X.layout)

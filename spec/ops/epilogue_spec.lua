@@ -660,7 +660,7 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- a value counts as used if it is a result or selects one
+    -- a value is used if it is a result, or is the condition that selects one
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -720,7 +720,8 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them", function()
-    -- rows at multiples of 16 bytes; other rows; another address; columns
+    -- C with rows at multiples of 16 bytes, with other rows, at another
+    -- address, and with contiguous columns
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -747,7 +748,7 @@ describe("matrices that an epilogue reads", function()
     assert.equal(5, maps(C, o))
     assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
     assert.equal(4, maps(C, {beta = 2}))
-    -- D^T, with C^T for C
+    -- the kernel computes D^T, and reads C^T
     local thin = matrix({8, K}, nil, 3)
     local c = matrix({M, 8}, nil, 4)
     assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",
@@ -803,7 +804,7 @@ describe("matrices that an epilogue reads", function()
 end)
 
 describe("the choice of an epilogue's form", function()
-  -- Returns the tile, and whether warpgroups alternate (pingpong).
+  -- Returns the chosen tile, and whether its warpgroups alternate (pingpong).
   local function chosen(m, n, k, o)
     local A, B = cute.empty({m, k}, cute.bf16), cute.empty({n, k}, cute.bf16)
     o.device = "sim:sm_90a"

@@ -1,5 +1,5 @@
--- The functions of epilogues against plain Lua: their error in f32, and that
--- other types and plain numbers have them too.
+-- The functions of epilogues against plain Lua: checks their error in f32, and
+-- that they accept other types and plain numbers.
 local cute = require "cute"
 local ops = cute.ops
 

@@ -36,7 +36,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- modes were prepended together: shorter lists have the last ones
+  -- batch modes were prepended to both operands: a shorter list has the last
+  -- ones
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -215,7 +216,7 @@ describe("ops.gemm", function()
                               true), e.text)
   end)
 
-  -- C in each accepted form, and what it broadcasts to.
+  -- Checks each accepted form of C, and how it broadcasts.
   local function check_C(device)
     local M, N, K = 33, 24, 64
     local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
@@ -252,7 +253,8 @@ describe("ops.gemm", function()
     check_C "gpu"
   end)
 
-  -- Checks that a call is one product of `rows` rows, and right.
+  -- Checks that a call runs as one product of `rows` rows, and that its result
+  -- is right.
   local function check_rows(rows, A, B, C, o, want)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local e = cute.ops.explain(A, B, C, o)
@@ -585,7 +587,7 @@ describe("ops.explain", function()
 
   it("multiplies in all tiles, with as many warps as elements ask for #long",
      function()
-    local want = {  -- threads, by tile
+    local want = {  -- threads of a block, by tile
       bf16 = {["128x256"] = 256, ["128x128"] = 256, ["128x64"] = 256,
               ["64x128"] = 256, ["64x64"] = 128, ["32x64"] = 128,
               ["16x128"] = 128, ["128x16"] = 128},
@@ -700,7 +702,8 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- 8 parts of a tile: a loop over them where products take long
+    -- a tile has 8 parts: the epilogue is a loop over them if products take
+    -- long
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -722,7 +725,7 @@ describe("the text of a kernel", function()
     assert.equal(128, (loads("arg4", function(acc, at)
       return acc + at:tile(R)
     end)))
-    -- reductions take whole tiles
+    -- an epilogue with reductions processes whole tiles at once
     assert.equal(16, (loads("arg4", function(acc, at)
       local y = acc + at:col(bias)
       return y, at:row_reduce("sum", y)
@@ -759,7 +762,7 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- also where f32's blocks are alone on their multiprocessors
+    -- also if only one block of f32 fits on a multiprocessor
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)
@@ -854,7 +857,7 @@ describe("ops.gemm rejects", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- an epilogue may read the same elements of `out` that it writes, not
+    -- an epilogue may read those elements of `out` that it writes, but no
     -- others
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})

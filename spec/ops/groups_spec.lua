@@ -1,5 +1,5 @@
--- Groups of rows in kernels/gemm_sm90 itself, against plain Lua: all kinds of
--- tiles and offsets.
+-- Groups of rows in kernels/gemm_sm90, called directly, against plain Lua: all
+-- kinds of tiles and offsets.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"
@@ -18,7 +18,7 @@ local function numbers(dtype, seed, ...)
 end
 
 -- Returns the kernel's operands for groups of these sizes: A, B, D, offsets,
--- and the first row of each group; masked: nil.
+-- and the first row of each group (nil for masked groups).
 local function operands(c)
   local E, at, first = #c.sizes, c.skip or 0, {}
   for e, n in ipairs(c.sizes) do first[e], at = at, at + n end

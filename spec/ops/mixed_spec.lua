@@ -22,7 +22,7 @@ local function with(list, ...)
                     {table.unpack(list)})
 end
 
--- Returns the batch modes, out of these, that an operand has.
+-- Returns a random selection of the batch modes, for one operand.
 local function part(pick, batch)
   local kind, out = pick {"all", "all", "none", "ones", "last"}, {}
   for i = kind == "none" and #batch + 1 or kind == "last" and #batch or 1,
@@ -67,7 +67,7 @@ local FOLD = {sum = {0, function(a, b) return a + b end},
   amax = {0, function(a, b) return math.max(a, math.abs(b)) end}}
 
 ---------------------------------------------------------------------------
--- Parts of a call: each sets options, and returns their meaning
+-- Parts of a call: each sets options, and returns their effect as Lua functions
 ---------------------------------------------------------------------------
 
 -- Returns 4-bit weights, and the scaled value of B's element (j, k).
@@ -263,7 +263,7 @@ local function compare(c, o, D, ...)
   local folds = {}
   for r = 1, #more do folds[r] = {} end
   local function check(name, i, j, have, want, dtype)
-    local exact = math.abs(want) < 1 << 24  -- in f32
+    local exact = math.abs(want) < 1 << 24  -- the sum is exact in f32
     if not wrong and exact and have ~= as(want, dtype) then
       wrong = ("%s(%s,%s) is %s, not %s"):format(name, i, j, have, want)
     end

@@ -25,7 +25,7 @@ end
 
 local function none() end
 
--- Returns its result.
+-- Returns the result of that candidate.
 local function run(A, B, C, o)
   local c, p, call = moved(A, B, C, o)
   return plans.new(p, c, call):run(call, none)
@@ -55,8 +55,8 @@ local TYPES = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
   {"f32", "f32", "f32", tf32 = true}, {"i8", "u8", "i32"},
   {"e4m3", "e5m2", "f32"}, {"bf16", "i8", "f32"}, {"f16", "e4m3", "f32"}}
 
--- Options of a product, a C, and the expected D as a function of its sums, by
--- kind.
+-- Kinds of products: each has options, a C, and a function from a sum to the
+-- expected element of D.
 local ENDINGS = {
   [0] = function(pick, shape, d)
     return {out = ops.tensor(pick, shape, d)}, nil, plain
@@ -247,7 +247,7 @@ describe("repacking matrices", function()
       local e = cute.ops.explain(c[1], c[1], o)
       for _, r in ipairs(e.refused) do assert.not_equal("moved", r[1]) end
     end
-    -- why gemm_sm90 does not apply then
+    -- the reason why gemm_sm90 does not apply to these operands
     local e = cute.ops.explain(rows({3, 5, 67}, "bf16", 1),
       rows({3, 48, 67}, "bf16", 2), {device = SIM, gated = true,
         epilogue = function(x, y) return x * y end})
@@ -336,7 +336,7 @@ describe("repacking matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- again, with changed operands and with others
+    -- repeats the call with changed contents and with other operands
     X:fill(1)
     B:fill(0.5)
     assert.equal(320, cute.ops.gemm(X, B, o)(19, 159))

@@ -15,8 +15,8 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Scales of `rows` rows and K elements: each returns the tensor, and the factor
--- of (i, k).
+-- Kinds of scales for `rows` rows and K elements. Each function returns the
+-- tensor, and the factor as a function of (i, k).
 local SCALES = {}
 function SCALES.none() return nil, function() return 1 end end
 function SCALES.number() return 0.5, function() return 0.5 end end
@@ -59,7 +59,7 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
-  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- one MMA each
+  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- a group is one MMA's K
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
   {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
   {"bf16", "i8", 17, 270, 192, "none", "blocks", 64},
@@ -134,7 +134,8 @@ describe("factors and mixed types", function()
   it("belong to each matrix of a batch, or to all", function()
     local L, M, N, K = 3, 20, 24, 256
     local A, B = matrix({L, M, K}, "e4m3"), matrix({L, N, K}, "e4m3", 2)
-    -- for n rows: extents, and element (l, i) of block g of K
+    -- Layouts of factors for n rows: the extents, and the coordinate of element
+    -- (l, i) for block g of K
     local FORMS = {
       rows = {function(n) return {L, n} end,
               function(t, l, i) return t(l, i) end},
@@ -181,8 +182,8 @@ describe("factors and mixed types", function()
       assert.is_truthy(why:find("with modes of the batch in front or without",
                                 1, true), why)
     end
-    -- each matrix of A has its own factors of B, so that the rows are not one
-    -- product
+    -- each matrix of A has its own factors for B, so the rows cannot be merged
+    -- into one product
     local all = matrix({N, K}, "e4m3", 2)
     local each = matrix({L, N}, "f32", 5)
     local D = gemm(A, all, {device = "sim:sm_90a", dtype = cute.f32,
@@ -372,7 +373,8 @@ describe("8-bit weights with many rows", function()
     end)
   end
 
-  -- Enough rows that a conversion is chosen, and results that are exact.
+  -- Checks products with so many rows that operands are converted first. Their
+  -- results are exact.
   local function check_many(device)
     local A, B = matrix({384, 512}, "bf16"), matrix({1024, 512}, "i8", 2)
     local s = matrix({1024, 4}, "bf16", 3)
@@ -415,7 +417,7 @@ describe("int4 weights", function()
     return t
   end
 
-  -- Returns (N,K/group), or (N), with N contiguous.
+  -- Returns a copy of factors, (N,K/group) or (N), with N contiguous.
   local function by_column(t, group)
     if group then return cute.make_tensor(t.iterator, cute.select(t.layout,
                                                                   {1, 0})) end

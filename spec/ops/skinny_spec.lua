@@ -1,5 +1,6 @@
 -- Products of few rows (kernels/gemm_skinny.lua) against sums in plain Lua:
--- random configurations, sizes and strides; the calls in which ops takes them.
+-- random configurations, sizes and strides; the calls for which ops chooses
+-- them.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
@@ -22,8 +23,8 @@ end
 
 local function same(_, _, _, sum) return sum end
 
--- Returns the product with configuration `o`, by the simulator of `device`; S:
--- factors of B.
+-- Returns the product that a kernel with configuration `o` computes on the
+-- simulated `device`. S: factors of B.
 local function product(o, A, B, D, device, make, S)
   local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
   local made = (make or gemm_skinny)(o)
@@ -51,7 +52,7 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  local rows = pick {o.m, 1, 19}  -- other counts than the kernel is made for
+  local rows = pick {o.m, 1, 19}  -- not only the intended number of rows
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
   local D = ops.tensor(pick, {rows, o.n}, pick {"f32", dtype})
@@ -168,7 +169,7 @@ describe("gemm_skinny", function()
       local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
       return of_a, of_b
     end
-    -- two runs of loads: before the loop and in it
+    -- loads occur twice in the text: before the loop and in it
     assert.same({4, 4}, {loads(8, 64, "b")})
     assert.same({8, 4}, {loads(9, 64, "b")})
     assert.same({4, 8}, {loads(8, 64, "a")})
@@ -353,7 +354,8 @@ describe("ops.gemm of few rows", function()
       return cute.make_tensor(cute.empty({1}, cute.bf16).iterator,
         cute.make_layout({rows, columns}, {columns, 1}))
     end
-    -- measured: 225 us, with tiles of 128 rows 281; 59 and 76
+    -- measured: 225 us instead of 281 with tiles of 128 rows, and 59 instead of
+    -- 76
     for _, s in ipairs {{16, 57344, 8192}, {16, 28672, 4096}} do
       local _, list = gemm.offers(like(s[1], s[3]), like(s[2], s[3]),
         {out = like(s[1], s[2] // 2), gated = true, device = "sim:sm_90a",

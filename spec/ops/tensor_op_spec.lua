@@ -31,7 +31,7 @@ function Maker:leaf(t)
   local i = self.pick(#self.types) + 1
   local s = seen(self.types[i])
   if s == t then return "x" .. i end
-  if is_float(s) and not is_float(t) then  -- no NaN, and in range of all
+  if is_float(s) and not is_float(t) then  -- avoids NaN and values out of range
     return ("cute.max(cute.min(x%d, 120), %d):to(cute.%s)"):format(i,
       is_unsigned(t) and 0 or -120, t)
   end
@@ -64,7 +64,8 @@ local FLOAT = {"+", "-", "*", "/", "//", "%", "neg", "min", "max", "abs",
 local INTEGER = {"+", "-", "*", "//", "%", "&", "|", "~", "<<", ">>", "neg",
                  "min", "max", "abs", "where", "to"}
 
--- Returns the text of an expression of type t; first: one that has methods.
+-- Returns the text of an expression of type t. Its first operand has methods
+-- (is no literal).
 function Maker:expr(t, depth)
   if depth == 0 then return self:leaf(t) end
   local op = self.pick(is_float(t) and FLOAT or INTEGER)
@@ -346,7 +347,7 @@ function Fold:value(op)
     if self.size >= most then return nil end
     return self.sum, self.size * eps
   end
-  -- depends on the order
+  -- whether the product overflows depends on the order
   if self.down < 1e-30 or self.up > 1e30 then return nil end
   return self.prod, math.abs(self.prod) * self.n * 2.0 ^ -22
 end
@@ -556,7 +557,7 @@ describe("calls", function()
     assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
     local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
     assert.equal(n, reduce(same, "sum"):to "host"(0))
-    -- as many positions
+    -- a result with as many positions
     local pairs_of = cute.make_tensor(X.iterator,
                                       cute.make_layout({n, 2}, {1, 0}))
     local P = reduce(pairs_of, "max", {by = "row"})

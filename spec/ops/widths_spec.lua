@@ -21,18 +21,19 @@ end
 describe("tiles of gemm_sm90", function()
   it("are as narrow as serves as many, in whole swizzle patterns", function()
     local set = widths(128, 4096, 129, 8192)
-    -- two of 72 or 128, one of 136
+    -- two tiles of 72 or 128 columns, or one of 136
     assert.is_true(set[72] and set[136] and set[128])
     for w in pairs(set) do assert.equal(0, w % 8) end
-    -- 289 columns: four tiles of 80, three of 104, two of 152
+    -- for 289 columns: four tiles of width 80, three of 104, or two of 152
     set = widths(128, 4096, 289, 8192)
     assert.is_true(set[80] and set[104] and set[152])
-    -- none narrower than half of the original width
+    -- no tile is narrower than half of the original width
     for w in pairs(widths(256, 4096, 64, 512)) do assert.is_true(w >= 96) end
   end)
 
   it("are as many as whole waves hold", function()
-    -- 112 rows of tiles: 132 blocks have one each, 264 two, 528 four of 128
+    -- 112 rows of tiles: 132 blocks have one tile per row, 264 two, 528 four
+    -- tiles of 128 columns
     assert.is_true(widths(128, 14336, 512, 4096)[128])
     local set = widths(128, 512, 14336, 4096)  -- 4 rows of tiles: 33, 66, 99
     assert.is_true(set[224] and set[152] and set[112])

@@ -15,7 +15,7 @@ local env = env_of {
 }
 env.tiled = cute.make_tiled_mma(env.mma)
 
--- Returns the answer to a first TAB after a text.
+-- Returns the answer to the first TAB that is pressed after a text.
 local function answer(text, globals, columns, rows)
   return menu.new():press(text, globals or env, columns or 80, rows or 23)
 end
@@ -260,12 +260,12 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- another text starts a new list; so does a press back
+    -- another text starts a new list; so does a TAB backwards
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- options are inserted with what follows them
+    -- options are inserted together with the text that follows them
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -286,7 +286,7 @@ yes   true
   end)
 end)
 
--- Completes in strings, with candidates that only the program has.
+-- Completes in strings, whose candidates only the program knows.
 local function in_program(text, ...)
   local out, err = support.run({"-", ...}, {stdin = [[
     local complete = require "cutelua.program.complete"
@@ -430,7 +430,7 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- the input takes two rows of 20, and the list ends two rows below
+    -- the input fills two rows of 20 columns, and the list ends two rows below
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},
       {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")

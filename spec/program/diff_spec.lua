@@ -4,7 +4,8 @@ local lines = require "cutelua.program.lines"
 local random = math.random
 local support = require "spec.support"
 
--- Returns the longest common subsequence, by the textbook's table.
+-- Returns the longest common subsequence, by the textbook's dynamic
+-- programming.
 local function common(a, b)
   local n = {}
   for i = 0, #a do n[i] = {[0] = 0} end

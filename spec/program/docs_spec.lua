@@ -177,7 +177,7 @@ describe("docs/ops.md", function()
   local page = support.read "docs/ops.md"
   local OPTIONS = require "cute.ops.gemm".OPTIONS
 
-  -- Returns the first column of the table after a line.
+  -- Returns the first column of the table that follows the line `head`.
   local function column(head)
     local rows = page:match(head .. "\n|[-|]+\n(.-)\n\n")
     return rows:gsub("[^\n]+", function(row) return row:match "^| (.-) | " end)
@@ -289,8 +289,8 @@ describe("docs/layouts.md", function()
   end)
 end)
 
--- Pages for users of other tools: tables with two columns, their names and
--- ours.
+-- Pages for users of other tools have tables with two columns: names of the
+-- other tool, and our names.
 describe("docs/from-*.md", function()
   local doc = require "cutelua.doc.names"
   local atoms = {}

@@ -1,5 +1,5 @@
--- The exercises of the workshop: answers of other forms than the solution are
--- accepted, and wrong ones get a message about the mistake.
+-- The exercises of the workshop: correct answers that differ from the
+-- solution's text are accepted, and wrong ones get a message about the mistake.
 local learn = require "cutelua.learn"
 
 -- Replaces parts of a text, each of which occurs once.

@@ -1,5 +1,5 @@
--- Files and text from outside: reading, writing, and the characters of them
--- that reach a terminal.
+-- Files and text that the program does not control: reading, writing, and which
+-- of their characters reach a terminal.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local support = require "spec.support"
@@ -11,7 +11,7 @@ local function sh(line)
 end
 
 describe("text from outside as printed", function()
-  -- Decodes by UTF-8's definition, byte by byte.
+  -- Decodes text by the definition of UTF-8, byte by byte.
   local function oracle(text, lines)
     local out, at = {}, 1
     while at <= #text do

@@ -59,8 +59,8 @@ local function talk(steps)
     XDG_CACHE_HOME = dir})
 end
 
--- A long compilation in NVRTC's front end, whose first run installs a handler
--- of its own.
+-- Starts a long compilation in NVRTC's front end. NVRTC's first run installs a
+-- signal handler of its own.
 local LONG = [[jit = require "cute.jit" function compile(n)
   local s = {}
   for i = 1, n do s[i] = ("__device__ int f%d(int x) { return x * %d; }\n")

@@ -11,7 +11,7 @@ local names = {}
 
 local UNDOCUMENTED = "no documentation says what it computes"
 
---- Names that are left out, and the replacement for each.
+--- Names that do not exist here, and the replacement for each.
 names.LEFT_OUT = {
   ["pipeline.compute_k_tile"] = UNDOCUMENTED,
   ["pipeline.PerStagePipelineState"] = UNDOCUMENTED,
@@ -83,7 +83,8 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
---- Patterns of atom families that have no row, each with its reason.
+--- Patterns of atom families that have no row in the tables, each with the
+-- reason.
 names.NO_ATOM = {
   {"::PREFETCH$", "prefetches: cute.prefetch of a load's atom"},
   {"^SM90_TMA_.*IM2COL", "TMA that unfolds images: "
@@ -135,8 +136,8 @@ function names.read_atoms(path)
   return list, ""
 end
 
---- Counts the atoms of a list that have a row, and the others by reason; ""
--- lists those without one.
+--- Counts the atoms of a list that have a row in the tables. Groups the others
+-- by reason, those without a reason under "".
 ---@param list string[]
 ---@return integer have
 ---@return table<string, string[]> missing

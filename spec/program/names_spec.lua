@@ -1,4 +1,4 @@
--- The list of the Python DSL's names, and which of them exist.
+-- Checks which names of the Python DSL exist here.
 local cute = require "cute"
 local names = require "spec.program.names"
 

@@ -1,4 +1,4 @@
--- Modes of equal order: a note, once per line, if they overlap.
+-- If modes of equal order overlap, the program prints a note, once per line.
 local support = require "spec.support"
 
 local function notes(text)

@@ -1,4 +1,4 @@
--- The documents as pages.
+-- Checks of the documents as web pages.
 local browser = require "spec.browser"
 local support = require "spec.support"
 

@@ -1,6 +1,6 @@
 local support = require "spec.support"
 
--- `run` for the many cases in which standard error must stay empty.
+-- Calls `run` and checks that standard error is empty.
 local function clean(words, opt)
   local out, err, code = support.run(words, opt)
   assert.equal("", err)
@@ -98,7 +98,7 @@ describe("cutelua", function()
     assert.equal(1, left)
     assert.equal("cutelua: module 'no.such.module' not found [lua]\n",
       err:match "^[^\n]*\n")
-    assert.is_nil(err:find("[cute.", 1, true))  -- no line of ours
+    assert.is_nil(err:find("[cute.", 1, true))  -- no position in our own files
   end)
 
   it("reports which part of a result is not a number", function()

@@ -8,7 +8,7 @@ local function shown(v, columns) return show.text(v, columns or 80) end
 
 local function first(text) return (text:match "^[^\n]*") end
 
--- Checks that every line fits the width, and that there are few lines.
+-- Checks that a text has no line wider than `columns` and not too many lines.
 local function fits(text, columns, rows)
   for _, line in ipairs(support.lines(text)) do
     assert.is_true(#line <= columns, line)
@@ -69,7 +69,7 @@ describe("show.text", function()
     local atom = cute.make_mma_atom "SM80_16x8x16_F32BF16BF16F32_TN"
     local text = shown(atom)
     local tv, list = atom.tv_layout_C, {}
-    for v = 0, 3 do  -- (m,n) of an offset in 16 x 8, column-major
+    for v = 0, 3 do  -- computes (m,n) from an offset in 16 x 8, column-major
       list[v + 1] = ("(%d,%d)"):format(tv(5, v) % 16, tv(5, v) // 16)
     end
     assert.equal("(1,2) (1,3) (9,2) (9,3)", table.concat(list, " "))

@@ -1,5 +1,5 @@
--- Runs each tool once through the program, as a user starts it: the sanitized
--- program of `make asan` covers here what no room of C does.
+-- Runs each tool once through the program, as a user starts it. With `make
+-- asan` this covers C code that no other spec runs in the sanitized program.
 local support = require "spec.support"
 
 -- Cases: the tool, its arguments, standard input, a text of its output, its

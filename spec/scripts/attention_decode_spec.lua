@@ -6,7 +6,8 @@ local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
 local support = require "spec.support"
 
--- Runs a problem in n parts. Returns the first faulty report, or the last one.
+-- Runs a problem with the keys split in n parts. Returns the first report with
+-- a fault, or the last report.
 local function run(make, p, n, lengths, seed)
   local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
   local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)

@@ -75,8 +75,8 @@ describe("attention", function()
   end)
 
   it("takes scores beyond the range of powers of 2", function()
-    -- Row s scores K's even keys 2 * score, odd keys score, and the last key,
-    -- which is in a later tile, 0.
+    -- Row s has the score 2 * score for even keys, score for odd keys, and 0
+    -- for the last key, which is in a later tile.
     local S, T, D = 20, 150, 32
     local function fill(t, f)
       for i = 0, t.shape[2] - 1 do
@@ -100,7 +100,7 @@ describe("attention", function()
         local O, L = tensor(S), cute.zeros({1, 1, S}, cute.f32)
         k.kernel(Q, K, V, O, L, 0.75):launch {grid = k.grid(S, 1, 1),
           block = k.block, device = "sim:sm_80"}
-        for i = 0, S - 1 do  -- the even keys, or the last one
+        for i = 0, S - 1 do  -- expects the even keys, or the last one
           for d = 0, D - 1 do
             local want = sign < 0 and 7 or 1 + d % 2 * 2
             assert.is_true(math.abs(O(0, i, 0, d) - want) <= 0.01 * want)

@@ -94,7 +94,7 @@ local CASES = {
   {N = 1, H = 6, W = 5, C = 8, K = 8, R = 6, S = 7, padding = 3},
   {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
   {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
-  -- several tiles of channels; rows that are not one mode
+  -- several tiles of channels; rows that cannot be coalesced into one mode
   {N = 2, H = 9, W = 7, C = 96, K = 40, R = 3, S = 2, padding = 1,
    stride = {2, 1}},
   {N = 1, H = 6, W = 5, C = 64, K = 16, R = 2, S = 2, padding = 1,
@@ -183,7 +183,7 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    assert.is_nil(loop:find(" 56u", 1, true))  -- no comparison either
+    assert.is_nil(loop:find(" 56u", 1, true))  -- no comparison with 56 either
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
   end)

@@ -1,6 +1,7 @@
 -- The copy ladder: every rung is right against plain Lua at whole, partial and
--- tiny sizes, without reports. The tables' figures hold, and removing any
--- barrier, wait or predicate is detected. Also the scripts' options.
+-- tiny sizes, without reports. The numbers in the tables are right, and
+-- removing any barrier, wait or predicate is detected. Also the scripts'
+-- options.
 local core = require "cute.core"
 local cute = require "cute"
 local lessonlib = require "cutelua.bench.lessonlib"
@@ -256,7 +257,8 @@ describe("the copy scripts", function()
         "^(%S+)\t130x72\tbf16\t%d+\t(%d+)\t%d+\t%d+\t(%d+)$")
       assert.truthy(name, lines[i])
       names[#names + 1] = name
-      -- B once and A once, 144 bytes a row; instructions were counted
+      -- B and A are accessed once each, 144 bytes a row; instructions were
+      -- counted
       assert.is_true(tonumber(sectors) >= 2 * 130 * 144 // 32, lines[i])
       assert.is_true(tonumber(n) > 50)
       assert.truthy(out:find(name .. " +%d+ blocks"), out)

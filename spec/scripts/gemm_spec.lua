@@ -192,8 +192,7 @@ describe("gemm_sm80's operands", function()
     assert.is_truthy(source:find("cp_async_cg16_zfill", 1, true))
   end)
 
-  -- Matrices whose K is (32,k): tiles of a K row, in which k has strides of its
-  -- own.
+  -- Matrices whose mode K is nested, (32,k), where k has a stride of its own.
   for what, c in pairs {
     ["the same for both"] = {{{2, 3, 2}, {192, 64, 32}},
                              {{2, 3, 2}, {192, 64, 32}}},
@@ -290,7 +289,7 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- rows past the last are not read, but have an address
+            -- rows after the last are not read, but their address is computed
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)

@@ -6,7 +6,7 @@ local support = require "spec.support"
 
 local NAN = 0 / 0
 
--- y = a x; `wrong(i, y)` may replace the value.
+-- Returns a lesson of y = a x. `wrong(i, y)` may replace a value.
 local function scale(wrong)
   return cute.kernel("scale", function(x, y, a)
     local i = cute.arch.block_idx() * 32 + cute.arch.thread_idx()
@@ -69,7 +69,7 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- a zero among large numbers may be off by the rounding of those
+    -- a zero that is a sum of large numbers may have their rounding error
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)

@@ -52,7 +52,7 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- rows of whole tiles; the cluster has one tile more
+    -- M is whole tiles, but the cluster extends one tile further
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -83,8 +83,8 @@ describe("gemm_sm90 on the simulator", function()
 end)
 
 describe("gemm_sm90 on the simulator", function()
-  -- Configurations, and types and layouts of one or two matrices that are read
-  -- like D.
+  -- Configurations with sources: types and layouts of one or two matrices that
+  -- are read like D.
   local SOURCES = {
     {{tile = {128, 64, 64}}, "bf16 n"},
     {{tile = {128, 128, 64}, schedule = "pingpong", stages = 3, epi = {64, 32}},
@@ -414,8 +414,9 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("has blocks side by side that read few rows", function()
-    -- tiles of 64x64: 2 along one mode and 6 along the other are 8 rows of
-    -- tiles, 1 and 12 are 13; of more the runs are of 4, beside 3 others
+    -- tiles of 64x64: 12 neighbouring blocks read 8 rows of tiles in runs of 2
+    -- (2 + 6), but 13 in runs of 1 (1 + 12); for more tiles, runs are of 4 (4 +
+    -- 3)
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},

@@ -15,8 +15,8 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- Returns a rung of a script's text, with changed texts of the modules that it
--- loads.
+-- Returns the rung of a script with the given text, with changed texts of the
+-- modules that it loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
   -- reloaded with the changed modules
@@ -105,7 +105,7 @@ describe("the GEMM ladder", function()
     end
     local count = 0
     for _ in pairs(rung.kernel.programs) do count = count + 1 end
-    assert.equal(3, count)  -- whole tiles; 16-byte rows; any
+    assert.equal(3, count)  -- whole tiles, 16-byte rows, any rows
   end)
 
   it("has no predicate, and no conflict, if tiles fit", function()
@@ -208,8 +208,8 @@ local function title(name, f)
     f[3] and "is " .. f[3] or "left out")
 end
 
--- Checks that the simulator reports a fault, or the trace, for registers in
--- flight.
+-- Checks that the simulator reports a fault, or that tracing raises an error
+-- about registers in flight.
 local function assert_told(rung, size)
   for seed = 1, 2 do
     local ok, r = pcall(run, rung, size, nil, nil, seed)

@@ -8,7 +8,7 @@ local support = require "spec.support"
 
 local DEVICE = "sim:sm_90a"
 
--- name, further problems: {size, dtype, options}
+-- The lessons: name, and further problems {size, dtype, options}.
 local LESSONS = {
   {"layernorm", {{3, 77}, "f32"}}, {"softmax_backward", {{3, 77}, "f16"}},
   {"argmax", {{5, 33}, "f32", {smallest = true}}},

@@ -1,5 +1,5 @@
 -- Kernels of the library with options they do not support: the error names the
--- option or operand and the script's line. Limits themselves give right
+-- option or operand and the script's line. Options at the limits give right
 -- results.
 local cute = require "cute"
 local support = require "spec.support"

@@ -63,8 +63,8 @@ local SQUARES = {
   of = function(a, b) return a + b end, init = 0,
   map = function(x) return x * x end, plain = function(x) return x * x end}
 
--- Ways for backward kernels: sums over rows need them all in registers, or
--- staged.
+-- Ways to spread rows in backward kernels, which need all elements of a row in
+-- registers or staged.
 local BACKWARD = {
   {{resident = 2}, {{9, 1000}, {7, 6}, {5, 1024}}},
   {{staged = true, values = 8, threads = 64, resident = 2},
@@ -72,7 +72,7 @@ local BACKWARD = {
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},  -- sums in Part
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
-  -- rows that blocks share
+  -- rows that several blocks share
   {{blocks = 2, threads = 64, stages = 2, resident = 4}, {{9, 1000}, {2, 16}}},
   {{blocks = 3, threads = 64, resident = 7}, {{11, 3080}}},
   {{blocks = 8, threads = 64, stages = 4, resident = 1}, {{6, 4096}}},
@@ -359,7 +359,8 @@ describe("kernels along rows report", function()
   local SHARED = {backward = true, weight = true, blocks = 2, threads = 64,
                   stages = 3, resident = 4}
 
-  -- title, module, file, text, its replacement, options, size, kinds
+  -- Faults: title, module, file, text, its replacement, options, size, kinds of
+  -- reports.
   local CASES = {
     {"softmax", "softmax", "rows", "cute.arch.sync_threads()", "",
      {threads = 64}, {4, 512}, RACE},

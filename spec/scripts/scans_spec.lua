@@ -104,7 +104,8 @@ end
 
 local STATES = 8
 
--- o.without: names of operands that are nil.
+-- Returns a lesson of the selective scan. o.without: names of operands that are
+-- nil.
 function scans.mamba(o, maker)
   maker = maker or require "kernels.selective_scan"
   local no = o.without or {}
@@ -226,7 +227,8 @@ describe("running sums", function()
     check("scan", {one_pass = true, op = "max", fill = {-9999, 9999},
                    block = 64, values = 4}, {{1, 9000}}, {"i32"}, "sim",
           {threads = 2})
-    -- One state serves kernels of different tiles, and any number of blocks.
+    -- One `state` can be used by kernels with different tiles and any number of
+    -- blocks.
     local state = cute.zeros({3000}, cute.u64)
     local x = cute.full({9000}, 1, cute.i32)
     for round = 1, 4 do
@@ -412,7 +414,8 @@ describe("scans and selections report", function()
   local FLIGHT = {["async-in-flight"] = true, uninitialised = true}
   local SYNC = "cute.arch.sync_threads()"
 
-  -- title, file, text, which occurrence, its replacement, options, size, dtype
+  -- Faults: title, file, text, which occurrence, its replacement, options,
+  -- size, dtype.
   local CASES = {
     {"scan", "scan", SYNC, 1, "", {block = 64}, {2, 900}, "f32", RACE},
     {"scan", "scan", "1 - turn", 1, "turn", {block = 64, values = 4},

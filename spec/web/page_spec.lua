@@ -471,7 +471,7 @@ end)
 
 local LINKS = {
   {"#s=abc", "This link holds no script: it was cut"},
-  {"#s=a%%bc", "it has other characters than a link is made of"},
+  {"#s=a%%bc", "it has characters that a link cannot have"},
   {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
   {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},
   {"#lesson=nothing", "the lesson nothing, which there is not"},
@@ -488,7 +488,7 @@ local SCRIPTS = {
   {"local x = 1\nlocal y = = 2", "unexpected symbol near '='", 2},
   {"print('abc", "unfinished string", 1},
   {"x =", "unexpected symbol near <eof>", 1},
-  {"\27Lua\0\1", "this is compiled Lua: the workshop runs text"},
+  {"\27Lua\0\1", "this is compiled Lua: the workshop runs source text"},
   {X .. "cute.draw(cute.make_layout{32768, 32768})",
    "32768 x 32768 = 1073741824 cells are too many", 3},
   {X .. "x = cute.zeros({1 << 31}, cute.f32)",
@@ -507,7 +507,7 @@ local SCRIPTS = {
   {kernel "x[cute.arch.thread_idx()] = 1",
    "write outside global tensor 'x': element 8 of 8", 4},
   {kernel("x[0] = 1", '{grid = 1, block = 1, device = "gpu"}'),
-   "the workshop has the simulator alone: a page cannot reach a GPU", 3},
+   "the workshop has only the simulator: a page cannot reach a GPU", 3},
   {kernel("error {1}"), "error object is a table value", 4},
   {'require "nothere"', "module 'nothere' not found", 1},
   {"error({1, 2})", "error object is a table value", 1},

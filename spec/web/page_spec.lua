@@ -544,7 +544,7 @@ local FILES = {
   {"huge.npy", "npy(F32('(4294967296, 4294967296)'), 24)",
    "has a shape too large to count"},
   {"cut.npy", "npy(F32('(2, 3)').slice(0, 20), 0)", "has a broken header"},
-  {"text.npy", "'hello'", "text.npy is no .npy file"},
+  {"text.npy", "'hello'", "text.npy is not a .npy file"},
   {"empty.npy", "''", "empty.npy is empty"},
   {"k.png", "new Uint8Array([137, 80, 78, 71])",
    ".npy files and .lua scripts are taken"},

@@ -163,8 +163,8 @@ end
 --- Ends the script unless a problem fits into the `free` bytes of `where`.
 function harness.check_memory(job, p, bytes, free, where)
   if bytes <= free then return end
-  stop(job, ("%s %s: its operands need %.2f GB, but only but only %.2f GB of "
-    .. "%s memory are free "
+  stop(job, ("%s %s: its operands need %.2f GB, but only %.2f GB of %s memory "
+    .. "are free "
     .. "[out-of-memory]"):format(harness.size(p), p.dtype, bytes * 1e-9,
     free * 1e-9, where))
 end

@@ -112,8 +112,8 @@ local function check_size(job, size, free, where, copies)
   end
   local bytes = need(job.rung, size, copies)
   if bytes > free then
-    stop(job, ("%d x %d x %d needs %s of memory, but only but only %s are free "
-      .. "on %s [out-of-memory]"):format(size[1], size[2], size[3],
+    stop(job, ("%d x %d x %d needs %s of memory, but only %s are free on %s "
+      .. "[out-of-memory]"):format(size[1], size[2], size[3],
       gigabytes(bytes), gigabytes(free), where))
   end
 end

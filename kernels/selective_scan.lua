@@ -332,7 +332,7 @@ return function(o)
     "selective_scan", "the lanes must be 1, 2 or 4 and divide the %d states; "
     .. "%d do not", s.states, lanes)
   rules.need(s.time >= STEPS * lanes, "selective_scan",
-    "tiles of %d steps for %d lanes; at least %d steps steps are "
+    "tiles of %d steps for %d lanes; at least %d steps are "
       .. "needed", s.time, lanes,
     STEPS * lanes)
   rules.need(s.channels * lanes >= math.max(s.time, WARP)

@@ -132,7 +132,7 @@ describe("NamedBarrier", function()
       cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 32}:wait()
     end)
     raises("no separate wait", cute.pipeline.wait)
-    raises("no whole warps", cute.pipeline.NamedBarrier,
+    raises("a multiple of 32", cute.pipeline.NamedBarrier,
            {barrier_id = 1, num_threads = 40})
   end)
 

@@ -73,7 +73,7 @@ describe("testing", function()
     assert.is_true(us >= 0)
     assert.equal("us", what)
     raises("no device 'row'", testing.benchmark, print, {device = "row"})
-    raises("benchmark: iterations = 0: an integer from 1 on is needed "
+    raises("benchmark: iterations = 0; an integer of at least 1 is needed "
       .. "[bad-argument]", testing.benchmark, print, {iterations = 0})
     raises("warmup_iterations = -1", testing.benchmark, print,
            {warmup_iterations = -1})

@@ -367,10 +367,10 @@ describe("draw", function()
   local function said(x, opts) return function() cute.draw(x, opts) end end
 
   it("rejects what is too large, with a clear message", function()
-    raises({"draw: 1000 x 1000 = 1000000 cells are too many, at most 32768 are "
-      .. "drawn [limit]", "(1000,1000):(1,1000)", "slice it, or draw a tile of "
-      .. "it, or say limit = N, up to 1048576"}, said "(1000,1000)")
-    raises("draw: 2 x 2 x 16 = 64 cells are too many, at most 63 are drawn",
+    raises({"draw: 1000 x 1000 = 1000000 cells are too many; the limit is "
+      .. "32768 [limit]", "(1000,1000):(1,1000)", "slice it, or draw a tile of "
+      .. "it, or pass limit = N, up to 1048576"}, said "(1000,1000)")
+    raises("draw: 2 x 2 x 16 = 64 cells are too many; the limit is 63",
            said("(2,2,(2,8))", {limit = 63}))
     assert.is_string(cute.draw("(2,2,(2,8))", {limit = 64, as = "text"}))
     raises("4611686018427387904 cells are too many",
@@ -389,13 +389,13 @@ describe("draw", function()
            said("8:1", {by = "ofset"}))
     raises("labels = \"thread\": this has coord offset",
            said("8:1", {labels = "thread"}))
-    raises("say dtype = cute.f16", said("8:1", {by = "bank"}))
-    raises("its name ends in .svg .tex .html or .txt", said("8:1",
+    raises("pass dtype = cute.f16", said("8:1", {by = "bank"}))
+    raises("the name must end in .svg .tex .html", said("8:1",
                                                             {file = "x.bmp"}))
     raises("width = 0", said("8:1", {width = 0}))
-    raises("tile = \"x\": {M, N}, or a layout of it, is needed",
+    raises("tile = \"x\"; {M, N}, or a layout of it, is needed",
            said("(4,2)", {tile = "x"}))
-    raises("tile = -9223372036854775808: {M, N}, or a layout of it, is needed",
+    raises("tile = -9223372036854775808; {M, N}, or a layout of it, is needed",
            said("(0,2):(2,1)", {tile = math.mininteger}))
     raises("thread 1, value 0 are element 2 of a tile of 1 x 2 = 2",
            said("(2,2):(2,1)", {tile = {1, 2}}))

@@ -118,10 +118,10 @@ visits["a layout, and layouts in its place"] = {
     end
     assert.equal("expected ',' at position 5", f.bad)
     assert.same(offsets(L(TEXTS[#TEXTS])), f.kept)
-    assert.equal("16777216 cells are too many, at most 32768 are drawn",
+    assert.equal("16777216 cells are too many; the limit is 32768",
                  f.large)
     assert.is_truthy(f.deep:find("rank 1 or 2", 1, true))
-    assert.is_truthy(f.nests:find("do not nest alike", 1, true))
+    assert.is_truthy(f.nests:find("have different nesting", 1, true))
     assert.is_truthy(f.basis:find("strides of coordinates", 1, true))
     assert.equal("0 2 4 6 1 3 5 7", f.shape)
     assert.equal("0 2 4 6 8", f.vector)

@@ -9,16 +9,16 @@ local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
   .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
 local BAD = {
   {"#s=eNqLNowFAAHTAOo", "it has no text."},
-  {"#s=eNqrVipJrShRAgAKegKF", "what it holds is no JSON."},
-  {"#s=eNqLVipJrShRAgAKegKF", "it was cut, or changed on its way."},
+  {"#s=eNqrVipJrShRAgAKegKF", "its content is not JSON."},
+  {"#s=eNqLVipJrShRAgAKegKF", "it was cut off or changed."},
   {"#s=eNqrVipJrShRslJQqlDSUVAqzy9KKQbyog1jawFyWQga",
-   "its arguments are no list of words."},
+   "its arguments are not a list of words."},
   {OBJECT:sub(1, -2), "it was cut."},
-  {OBJECT:sub(1, -3), "it was cut, or changed on its way."},
-  {OBJECT:sub(1, 9), "it was cut, or changed on its way."},
+  {OBJECT:sub(1, -3), "it was cut off or changed."},
+  {OBJECT:sub(1, 9), "it was cut off or changed."},
   {OBJECT:sub(1, 8), "it was cut."},
-  {"#s=a", "it was cut."}, {"#s=", "it was cut, or changed on its way."},
-  {OBJECT .. "!", "it has other characters than a link is made of."},
+  {"#s=a", "it was cut."}, {"#s=", "it was cut off or changed."},
+  {OBJECT .. "!", "it has characters that a link cannot have."},
 }
 
 -- Waits for other threads of the browser, whose virtual time stops while

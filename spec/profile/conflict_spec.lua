@@ -221,7 +221,7 @@ describe("conflicts", function()
     refused("line = 11; possible are 10 12", {line = 11})
     refused("by = \"thread\": this has none lane pass offset bank",
             {by = "thread"})
-    refused("cells are too many, at most 100 are drawn", {limit = 100})
+    refused("cells are too many; the limit is 100", {limit = 100})
     local plain = columns(cute.f32, ROWS):launch {grid = 1, block = 32,
                                                   device = "sim"}
     local ok, why = pcall(cute.draw, plain)

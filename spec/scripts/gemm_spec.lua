@@ -326,8 +326,8 @@ describe("cute.tiles", function()
         :trace {block = gemm.block}
     end)
     assert.is_false(ok)
-    assert.is_truthy(tostring(err):find("a tile of 64 x 128 elements cannot "
-      .. "be shared out to 192 threads", 1, true), err)
+    assert.is_truthy(tostring(err):find("a tile of 64 x 128 elements cannot be "
+      .. "divided among 192 threads", 1, true), err)
   end)
 
   -- Two groups of warps, each with its own tile and stages.

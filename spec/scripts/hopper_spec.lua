@@ -625,7 +625,7 @@ describe("the Hopper scripts", function()
       ["--k x"] = "--k: a whole number expected, got 'x'",
       ["--k 1.5"] = "--k: a whole number expected, got '1.5'",
       ["--m 99999999999"] =
-        "--m 99999999999: an extent is at most 2147483647",
+        "--m 99999999999; the limit of an extent is 2147483647",
       ["--m 2000000000 --n 2000000000 --k 64"] =
         "2000000000 x 2000000000 x 64 needs ",
       ["--layout xx"] = "--layout: one of tn, nt, nn, tt expected, got 'xx'",
@@ -633,7 +633,7 @@ describe("the Hopper scripts", function()
         "--dtype: one of bf16, f16, e4m3, tf32, i8 expected, got 'f64'",
       ["--dtype"] = "--dtype needs a value",
       ["--dtype i8 --alpha 0.5"] =
-        "--alpha and --beta are whole numbers for sums of integers",
+        "--alpha and --beta must be integers for integer products",
       ["--alpha nan"] = "--alpha: a finite number expected, got 'nan'",
       ["--rounds -1"] =
         "--rounds: a whole number of at least 0 expected, got '-1'",

@@ -390,7 +390,7 @@ describe("the selective scan", function()
     local selective_scan = require "kernels.selective_scan"
     refused("the lanes must be 1, 2 or 4 and divide the 6 states; 4 do not",
             selective_scan, {dtype = cute.f32, states = 6})
-    refused("tiles of 8 steps for 4 lanes; at least 16 steps steps are needed",
+    refused("tiles of 8 steps for 4 lanes; at least 16 steps are needed",
             selective_scan, {dtype = cute.f32, states = 8, time = 8})
   end)
 end)

@@ -286,8 +286,8 @@ describe("an address", function()
       .. "needed [bad-argument]", traced(function(p)
         cute.make_ptr("f32", p[0], {assumed_align = 3})
       end))
-    support.raises("an integer address needs memory space gmem, not \"smem\"",
-      traced(function(p) cute.make_ptr("f32", p[0], "smem") end))
+    support.raises("address needs memory space gmem, not \"smem\"", traced(
+      function(p) cute.make_ptr("f32", p[0], "smem") end))
     support.raises("elements of e2m1 have no address of their own", traced(
       function(p) cute.make_ptr("e2m1", p[0]) end))
     support.raises("no option 'align'", traced(function(p)

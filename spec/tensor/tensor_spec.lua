@@ -741,8 +741,8 @@ describe("print_layout", function()
     local draw = require "cutelua.draw.print"
     local wide = cute.make_layout({100000, 100000})
     local function too_many(cells, name, f, ...)
-      raises({name .. ": " .. cells .. " cells are too many, at most 1048576 "
-        .. "are drawn [limit]"}, f, ...)
+      raises({name .. ": " .. cells .. " cells are too many; the limit is "
+        .. "1048576 [limit]"}, f, ...)
     end
     too_many("100000 x 100000", "print_layout", draw.layout_text, wide)
     too_many("1048577 x 1", "print_layout", draw.layout_text,

@@ -152,11 +152,11 @@ describe("cutelua tune", function()
   it("reports what is wrong with an epilogue", function()
     for _, case in ipairs {
         {"nothing", "'nothing' is neither a file nor one of C, bias, "},
-        {file("a.lua", "return 3"), "a.lua gives 3; a function is needed"},
+        {file("a.lua", "return 3"), "a.lua returns 3; a function is needed"},
         {file("b.lua", "return function("), "b.lua:1: "},
         {file("c.lua", "error 'no'"), "c.lua:1: no"},
         {file("d.lua", "return function() end"),
-         "gives nil for a product; a function is needed"},
+         "returns nil for a product; a function is needed"},
         {file("e.lua", "return function() return function() end end"),
          "e.lua:1 returns nothing"}} do
       local out, err, code = tune(dir, {"1,2,3", "--epilogue", case[1]})
@@ -195,7 +195,8 @@ describe("cutelua tune", function()
     local out = support.run({"-e", ("require 'cutelua.tune.worker'.main(%q)")
       :format(path)}, {stdin = ("compile\t%s\tsm_90a\t132\tx\n"):format(
       problem)})
-    assert.matches("fail\tx\tthe epilogue 'x' is not what it was", out, 1, true)
+    assert.matches("fail\tx\tthe epilogue 'x' has changed since the run "
+      .. "started", out, 1, true)
   end)
 
   it("resumes where it was killed", function()
@@ -258,7 +259,7 @@ describe("cutelua tune", function()
       support.write(path .. ".tsv", text)
       local _, err, code = run()
       assert.equal(1, code)
-      assert.matches("h200.tsv is no journal of cutelua tune", err, 1, true)
+      assert.matches("h200.tsv is not a journal of cutelua tune", err, 1, true)
       assert.equal(text, support.read(path .. ".tsv"))
     end
   end)
@@ -274,7 +275,7 @@ describe("cutelua tune", function()
     assert.matches(": 1 product measured\n$", out)
     out, err, code = tune(dir, {"64,64,64", "--types", "f64:bf16"})
     assert.same({"", 1}, {err, code})
-    assert.matches("measured: no kernel multiplies these types\n", out, 1, true)
+    assert.matches("measured: no kernel supports these types\n", out, 1, true)
   end)
 end)
 
@@ -304,7 +305,7 @@ describe("cutelua tune", function()
     o:spoil()
     core.param_memory = memory
     for i = 0, 255 do o.D[{i // 16, i % 16}] = byte end
-    assert.matches("wrong: D(0,0) is 85 and not 255", o:wrong(), 1, true)
+    assert.matches("wrong: D(0,0) is 85, not 255", o:wrong(), 1, true)
     o = operands.of("i8 i8 i8 tn row 40 48 4096", nil, "host")
     local set, inside = o.sets[1], 0
     set.options.device = "sim:sm_90a"
@@ -355,12 +356,12 @@ describe("cutelua tune", function()
     os.execute("mkdir -p " .. dir .. "/cutelua/tuned")
     local path = dir .. "/cutelua/tuned/h200.lua"
     for _, case in ipairs {
-        {"return {format = 1, card", "is not used: ", "It is left as it is"},
+        {"return {format = 1, card", "is not used: ", "The file is unchanged"},
         {"return {format = 9}", "is not used: its format is 9, not 1",
          "move it away"},
         {tuned.text {card = "NVIDIA H100", arch = "sm_90a", sms = 132,
-                     gemm = {}}, "is of NVIDIA H100 (sm_90a), this is NVIDIA "
-          .. "H200", "--out"}} do
+                     gemm = {}}, "on NVIDIA H100 (sm_90a), but this GPU is "
+          .. "NVIDIA H200", "--out"}} do
       support.write(path, case[1])
       local out, err, code = tune(dir, {"64,1024,512", "--most", "3"})
       assert.equal(1, code)
@@ -391,10 +392,11 @@ describe("cutelua tune", function()
         {{}, "--shapes is needed: M,N,K or a file"},
         {{"12"}, "--shapes: '12' is neither M,N,K nor a file"},
         {{"/"}, "--shapes: '/' is neither M,N,K nor a file"},
-        {{"0,1,2"}, "--shapes: '0' is no extent"},
-        {{"1,99999999999999999999,2"}, "'99999999999999999999' is no extent"},
-        {{"1,2,3", "--types", "bf17"}, "there is no type 'bf17'"},
-        {{"1,2,3", "--types", "f16:f16:f16:f16"}, "has over three"},
+        {{"0,1,2"}, "--shapes: '0' is not an extent"},
+        {{"1,99999999999999999999,2"},
+         "'99999999999999999999' is not an extent"},
+        {{"1,2,3", "--types", "bf17"}, "no type 'bf17'"},
+        {{"1,2,3", "--types", "f16:f16:f16:f16"}, "has more than three"},
         {{"1,2,3", "--layout", "xy"}, "one of tn, nt, nn, tt expected"},
         {{"1,2,3", "--lok", "3"}, "unknown option '--lok'"},
         {{"1,2,3", "--out", "/nowhere/x.lua"}, "cannot write /nowhere"}} do
@@ -407,11 +409,11 @@ describe("cutelua tune", function()
     local shapes = file("shapes", "# M N K\n\n")
     local _, err, code = tune(dir, {"--shapes", shapes})
     assert.equal(2, code)
-    assert.matches("shapes: there is no M,N,K in it", err, 1, true)
+    assert.matches("shapes: the file has no M,N,K", err, 1, true)
     shapes = file("shapes", "# M N K\n64, 64,64\n7 8\n")
     _, err, code = tune(dir, {"--shapes", shapes})
     assert.equal(2, code)
-    assert.matches("shapes:3: '7 8' is no M,N,K", err, 1, true)
+    assert.matches("shapes:3: '7 8' is not M,N,K", err, 1, true)
     local many = ("1/"):rep(1 << 12) .. "1"
     shapes = file("shapes", ("%s,%s,%s"):format(many, many, many))
     _, err, code = tune(dir, {"--shapes", shapes})
@@ -419,7 +421,7 @@ describe("cutelua tune", function()
     assert.matches("shapes:1: over 65536 products", err, 1, true)
     _, err, code = support.run({"tune", "conv"})
     assert.equal(2, code)
-    assert.matches("tune conv: there is 'cutelua tune gemm'", err, 1, true)
+    assert.matches("tune conv: write 'cutelua tune gemm'", err, 1, true)
     local out = support.run {"tune", "gemm", "--help"}
     assert.matches("^usage: cutelua tune gemm", out)
     for line in out:gmatch "[^\n]*" do assert.is_true(#line <= 80, line) end
@@ -431,7 +433,8 @@ describe("cutelua tune", function()
         .. ".main({'gemm', '64,64,64'}, 'spec.tune.child'))"}, {env = {
           XDG_DATA_HOME = "relative", HOME = home}})
       assert.equal(1, code)
-      assert.matches("no home for tables: name one with --out", err, 1, true)
+      assert.matches("no folder for tables was found: name a file with "
+        .. "--out", err, 1, true)
     end
   end)
 
@@ -439,7 +442,7 @@ describe("cutelua tune", function()
     local _, err, code = support.run({"tune", "gemm", "64,64,64"}, {
       env = {CUTELUA_NO_CUDA = "1", XDG_DATA_HOME = dir}})
     assert.equal(1, code)
-    assert.matches("^cutelua tune: no card to measure on: ", err)
+    assert.matches("^cutelua tune: no GPU to measure on: ", err)
   end)
 
   it("shows its progress on a terminal", function()

@@ -183,7 +183,7 @@ describe("the workshop under node", function()
       run("print(#arg) --", {pad = 8 << 20}),
       run("print(#arg) --", {pad = (64 << 20) + 1})}
     assert.equal("0\n", all[2].out)
-    assert.equal("a script of 67108865 bytes: at most 64 MiB are read",
+    assert.equal("a script of 67108865 bytes; the limit is 64 MiB",
                  all[3].answer.error.message)
   end)
 

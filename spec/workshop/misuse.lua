@@ -41,8 +41,8 @@ misuse.list = {
   run("goto x", {says = "no visible label 'x' for <goto> at line 1",
                  line = 1}),
   run("print(", {says = "unexpected symbol near <eof>", line = 1}),
-  run("\27Lua", {says = "this is compiled Lua: the workshop runs text"}),
-  ask("run", {says = "a script's text is needed"}),
+  run("\27Lua", {says = "this is compiled Lua: the workshop runs source text"}),
+  ask("run", {says = "the script's text is missing"}),
   run("", {code = 0, out = ""}),
   run("#!/usr/bin/env cutelua\nprint(arg[0], #arg, ...)", {
     words = {"a", "b"}, name = "../a\0b/c.lua", out = "c.lua\t2\ta\tb\n"}),
@@ -108,10 +108,10 @@ misuse.list = {
   -- pictures and kernels
   run(CUTE .. "cute.draw(cute.make_layout({100000, 10000}))", {line = 2,
     kind = "limit", says = "cute.draw: 100000 x 10000 = 1000000000 cells are "
-      .. "too many, at most 32768 are drawn"}),
+      .. "too many; the limit is 32768"}),
   run(CUTE .. "for _ = 1, 65 do cute.draw(cute.make_layout {2}) end", {
     line = 2, kind = "limit",
-    says = "cute.draw: a run shows 64 pictures, this is one more"}),
+    says = "cute.draw: a run can show at most 64 pictures"}),
   run(kernel [[local s = cute.make_smem_tensor(cute.f32, cute.make_layout {
     1 << 31})
   s[0] = x[0] ]], {kind = "smem-budget", says = SMEM:format(1 << 33)}),
@@ -125,10 +125,10 @@ misuse.list = {
   run(kernel "x[8] = 1", {kind = "bad-argument", line = 3,
     says = "coordinate 8 of the tensor is outside of the 8 elements"}),
   run(kernel("x[0] = 1", ', device = "gpu"'), {kind = "no-gpu", line = 5,
-    says = "kernel k: the workshop has the simulator alone: a page cannot "
-      .. "reach a GPU"}),
-  run(CUTE .. 'print(cute.device "gpu")', {out = "nil\tthe workshop has the "
-    .. "simulator alone: a page cannot reach a GPU [no-gpu]\n"}),
+    says = "kernel k: the workshop has only the simulator: a page cannot reach "
+      .. "a GPU"}),
+  run(CUTE .. 'print(cute.device "gpu")', {out = "nil\tthe workshop has only "
+    .. "the simulator: a page cannot reach a GPU [no-gpu]\n"}),
 
   -- the prompt and other requests
   ask("prompt", {text = "x +", unfinished = true}),

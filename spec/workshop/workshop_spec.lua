@@ -134,9 +134,9 @@ describe("the workshop", function()
     local first, own = answers[1].out:match "^([%d ]+)\n([%d ]+)\n$"
     assert.not_equal(first, own)
     assert.equal(own .. "\n" .. own .. "\n", answers[2].out)
-    assert.equal("seed = -1: an integer from 0 on is needed",
+    assert.equal("seed = -1; an integer of at least 0 is needed",
                  answers[3].error.message)
-    assert.equal('seed = "x": an integer from 0 on is needed',
+    assert.equal('seed = "x"; an integer of at least 0 is needed',
                  answers[4].error.message)
   end)
 

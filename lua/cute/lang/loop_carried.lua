@@ -87,8 +87,8 @@ local function choice_error(slot, what, from, to)
   if what:find "loop" then
     how, advice = "change in a traced loop", "unroll the loop with Lua's for"
   end
-  local by = which:find "tensor" and "between between coordinates or elements "
-    .. "of one tensor"
+  local by = which:find "tensor" and "between coordinates or elements of one "
+    .. "tensor"
     or "with Lua's if, by a condition known while tracing"
   core.fail("loop-type-changed", ("which %s %s %s cannot %s\n  %s, or select "
     .. "%s"):format(which, name, verb, how, advice, by))

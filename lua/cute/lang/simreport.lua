@@ -124,7 +124,7 @@ local SPECIAL = {
     .. "the two lines, or use an mbarrier with scope = \"cluster\" for both "
     .. "sides (PipelineTmaAsync {scope = \"cluster\"})"},
   {"warp-race", "not waited for", "let one lane start it, cute.when(tid:eq(0), "
-    .. "...), or wait between the two copies copies"},
+    .. "...), or wait between the two copies"},
   {"async-in-flight", "no group", "call cp_async_commit_group() after the "
     .. "copy, then cp_async_wait_group(n); or let it arrive at an mbarrier "
     .. "(PipelineAsync {cp_async = true})"},

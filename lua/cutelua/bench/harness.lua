@@ -164,7 +164,8 @@ end
 --- Ends the script unless a problem fits into the `free` bytes of `where`.
 function harness.check_memory(job, p, bytes, free, where)
   if bytes <= free then return end
-  stop(job, ("%s %s: its operands need %.2f GB, %.2f GB of %s memory are free "
+  stop(job, ("%s %s: its operands need %.2f GB, but only %.2f GB of %s memory "
+    .. "are free "
     .. "[out-of-memory]"):format(harness.size(p), p.dtype, bytes * 1e-9,
     free * 1e-9, where))
 end
@@ -562,7 +563,7 @@ local function sizes_of(job, default)
   for i, d in ipairs(dims) do
     local x = opt[d[1]]
     if array and x and x ~= array.shape[i] then
-      stop(job, ("%s: its matrix is (%d,%d), and --%s is %d "
+      stop(job, ("%s: its matrix is (%d,%d), but --%s is %d "
         .. "[shape-mismatch]"):format(core.visible(opt.a), array.shape[1],
         array.shape[2], d[1], x))
     end

@@ -106,13 +106,13 @@ local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 local function check_size(job, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
     if size[i] > 0x7fffffff then
-      stop(job, ("--%s %d: an extent is at most %d"):format(name, size[i],
+      stop(job, ("--%s %d; the limit of an extent is %d"):format(name, size[i],
         0x7fffffff))
     end
   end
   local bytes = need(job.rung, size, copies)
   if bytes > free then
-    stop(job, ("%d x %d x %d needs %s of memory, %s are free on %s "
+    stop(job, ("%d x %d x %d needs %s of memory, but only %s are free on %s "
       .. "[out-of-memory]"):format(size[1], size[2], size[3],
       gigabytes(bytes), gigabytes(free), where))
   end
@@ -670,15 +670,15 @@ local function check_options(job)
   local opt, rung = job.opt, job.rung
   opt.layout = opt.layout or rung.layout
   if not has(rung.layouts, opt.layout) then
-    stop(job, ("--layout %s: this kernel takes %s only"):format(opt.layout,
+    stop(job, ("--layout %s; this kernel supports only %s"):format(opt.layout,
       table.concat(rung.layouts, ", ")))
   end
   if not rung.sums and (opt.alpha ~= 1 or opt.beta ~= 0) then
-    stop(job, "this kernel takes no --alpha and no --beta")
+    stop(job, "this kernel does not support --alpha and --beta")
   end
   if rung.sums == "i32" and not (math.tointeger(opt.alpha)
       and math.tointeger(opt.beta)) then
-    stop(job, "--alpha and --beta are whole numbers for sums of integers")
+    stop(job, "--alpha and --beta must be integers for integer products")
   end
 end
 

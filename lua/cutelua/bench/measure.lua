@@ -15,8 +15,8 @@ local function check_launchable(what, i, x)
   local ok = type(x) == "function"
     or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
   if not ok then
-    core.fail("bad-argument", ("%s: entry %d is %s: a function or an object "
-      .. "with launch is needed"):format(what, i, core.show(x)))
+    core.fail("bad-argument", ("%s: entry %d is %s; a function or an object "
+      .. "with a launch method is needed"):format(what, i, core.show(x)))
   end
 end
 
@@ -87,7 +87,7 @@ end
 function gpu.stats(list)
   for i = 1, math.max(#list, 1) do
     if type(list[i]) ~= "number" then
-      core.fail("bad-argument", ("stats: a list of numbers is needed, its "
+      core.fail("bad-argument", ("stats: a list of numbers is needed, but "
         .. "entry %d is %s"):format(i, core.show(list[i])))
     end
   end

@@ -31,8 +31,8 @@ local function counts(opts)
   local function count(name, default, least)
     local n = opts[name] or default
     if math.type(n) ~= "integer" or n < least then
-      core.fail("bad-argument", ("benchmark: %s = %s: an integer from %d on is "
-        .. "needed"):format(name, core.show(n), least))
+      core.fail("bad-argument", ("benchmark: %s = %s; an integer of at least "
+        .. "%d is needed"):format(name, core.show(n), least))
     end
     return n
   end
@@ -99,7 +99,7 @@ function testing.get_workspace_count(one_workspace_bytes, warmup_iterations,
     l2_bytes = info.l2
   end
   if one_workspace_bytes < 1 then
-    core.fail("bad-argument", ("a workspace of %d bytes")
+    core.fail("bad-argument", ("workspace_bytes = %d; 0 or more is needed")
       :format(one_workspace_bytes))
   end
   return math.min(l2_bytes * 3 // one_workspace_bytes + 1,
@@ -118,7 +118,7 @@ local function combinations(params)
   local list = {{}}
   for _, name in ipairs(names) do
     if type(params[name]) ~= "table" then
-      core.fail("bad-argument", ("params.%s = %s: a list of values is needed")
+      core.fail("bad-argument", ("params.%s = %s; a list of values is needed")
         :format(tostring(name), core.show(params[name])))
     end
     local longer = {}

@@ -181,7 +181,8 @@ function Session:reverse() return backward(self, self:goals()) end
 ---@param n integer 1 is the first
 function Session:go(n)
   if math.type(n) ~= "integer" or n < 1 then
-    core.fail("bad-argument", ("step %s: 1 is the first"):format(tostring(n)))
+    core.fail("bad-argument", ("step %s; steps count from "
+      .. "1"):format(tostring(n)))
   end
   local goal = {["until"] = n, faults = false}
   if n > self.at.step and not self:is_over() then self:run(goal)
@@ -234,8 +235,8 @@ function Session:breakpoint(line, where)
     for n in pairs(known) do
       if n >= line and (not near or n < near) then near = n end
     end
-    core.fail("bad-argument", ("no instruction comes of %s:%d%s"):format(
-      source.short(file), line, near and (", the next that has some is %d")
+    core.fail("bad-argument", ("%s:%d has no instruction%s"):format(
+      source.short(file), line, near and (", the next line with one is %d")
       :format(near) or ""))
   end
   return new_break(self, {file = file, line = line, cta = where.cta,

@@ -41,7 +41,7 @@ local function count(text)
   if text == "" then return 1 end
   local n = math.tointeger(tonumber(text))
   if not n or n < 1 then
-    core.fail("bad-argument", ("'%s': a count of at least 1 is expected")
+    core.fail("bad-argument", ("'%s'; a count of at least 1 is needed")
       :format(text))
   end
   return n

@@ -28,15 +28,15 @@ local function find(session, what)
   local name, rest = what:match "^%s*([%a_][%w_]*)(.-)%s*$"
   local seen = session:names()
   if not name then
-    core.fail("bad-argument", ("'%s': a name, a field or an element is "
-      .. "expected: k, smem.A, sA(3,5)"):format(what))
+    core.fail("bad-argument", ("'%s'; a name, a field or an element is needed: "
+      .. "k, smem.A, sA(3,5)"):format(what))
   end
   local value = seen[name]
   if value == nil then
     local names = {}
     for n in pairs(seen) do names[#names + 1] = n end
     local near = require "cute.lang.signature".nearest(name, names)
-    core.fail("unknown-name", ("no local '%s' is seen here%s"):format(name,
+    core.fail("unknown-name", ("no local '%s' is visible here%s"):format(name,
       near and " (did you mean " .. near .. "?)" or ""))
   end
   while rest ~= "" do
@@ -50,11 +50,11 @@ local function find(session, what)
   if rest == "" then return value, name end
   local c = coordinate(rest)
   if not c then
-    core.fail("bad-argument", ("'%s': a coordinate of integers is expected, "
-      .. "such as (3,5) or ((0,1),2)"):format(rest))
+    core.fail("bad-argument", ("'%s'; a coordinate of integers is needed, such "
+      .. "as (3,5) or ((0,1),2)"):format(rest))
   end
   if core.typename(value) ~= "tensor" then
-    core.fail("bad-argument", ("'%s' is no tensor: it has no element %s")
+    core.fail("bad-argument", ("'%s' is not a tensor: it has no element %s")
       :format(name, rest))
   end
   return value, name, c, rest
@@ -67,7 +67,7 @@ end
 
 local function check_running(session)
   if session:is_over() then
-    core.fail("bad-argument", "the run is over: go back to look at it")
+    core.fail("bad-argument", "the run is over: step back to inspect values")
   end
 end
 
@@ -78,7 +78,7 @@ function show.element(session, what)
   check_running(session)
   local value, _, c = find(session, what)
   if not c then
-    core.fail("bad-argument", ("'%s': an element is expected, such as sA(3,5)")
+    core.fail("bad-argument", ("'%s'; an element is needed, such as sA(3,5)")
       :format(what))
   end
   local mem, element = session.stop:element(value, c, eye(session))

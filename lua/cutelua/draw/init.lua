@@ -36,7 +36,8 @@ local function check_options(opts)
   end
   local width = opts.width
   if width ~= nil and (math.type(width) ~= "integer" or width < 1) then
-    core.fail("bad-argument", ("draw: width = %s: 1 or more columns"):format(
+    core.fail("bad-argument", ("draw: width = %s; 1 or more columns are "
+      .. "needed"):format(
       core.show(width)))
   end
 end
@@ -51,8 +52,8 @@ local function form_of(opts)
   local ending = opts.file:match "%.(%w+)$"
   local form = ending and ENDS[ending:lower()]
   if not form then
-    core.fail("bad-argument", ("draw: file = %q: its name ends in .svg .tex "
-      .. ".html or .txt, or `as` says the form"):format(opts.file))
+    core.fail("bad-argument", ("draw: file = %q: the name must end in .svg "
+      .. ".tex .html or .txt, or `as` must name the format"):format(opts.file))
   end
   return form
 end

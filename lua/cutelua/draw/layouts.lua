@@ -154,7 +154,7 @@ local function bits_of(opts, tensor)
   if dtype == nil then return nil end
   if type(dtype) == "string" then dtype = core.find_dtype(dtype) end
   if core.typename(dtype) ~= "dtype" then
-    core.fail("bad-argument", ("draw: dtype = %s: an element type is needed")
+    core.fail("bad-argument", ("draw: dtype = %s; an element type is needed")
       :format(core.show(opts.dtype)))
   end
   return dtype.bits
@@ -184,7 +184,7 @@ local function offset_panels(x, layout, opts, tensor)
   check_static(x, layout)
   local rank = core.rank(layout)
   if rank < 1 then
-    core.fail("shape-mismatch", "a layout of rank 1 or more is drawn, got "
+    core.fail("shape-mismatch", "draw needs a layout of rank 1 or more, got "
       .. tostring(x))
   end
   local rows, columns, panels = extents(layout, opts.column)
@@ -193,8 +193,8 @@ local function offset_panels(x, layout, opts, tensor)
     picture.limit(opts))
   local list, bits = {}, bits_of(opts, tensor)
   if opts.by == "bank" and not bits then
-    core.fail("bad-argument", "draw: by = \"bank\": how wide an element is has "
-      .. "to be known: say dtype = cute.f16, or draw a tensor")
+    core.fail("bad-argument", "draw: by = \"bank\": the width of an element is "
+      .. "unknown: pass dtype = cute.f16, or draw a tensor")
   end
   for i, c in ipairs(slices(layout)) do
     list[i] = picture.grid {rows = rows, columns = columns, name = #c > 0
@@ -364,8 +364,8 @@ end
 local function holder_panel(x, tv, fields, opts)
   check_static(x, tv)
   if core.rank(tv) ~= 2 then
-    core.fail("shape-mismatch", "draw: a layout of rank 2, (thread, value), is "
-      .. "drawn in a tile, got " .. tostring(tv))
+    core.fail("shape-mismatch", "draw: with tile, a layout of rank 2, (thread, "
+      .. "value), is needed, got " .. tostring(tv))
   end
   local M, N = fields.M, fields.N
   local threads, values = core.size(tv, 0), core.size(tv, 1)
@@ -428,8 +428,8 @@ local function tile_of(tile)
   end)
   if not ok or math.type(M) ~= "integer" or math.type(N) ~= "integer"
       or M < 1 or N < 1 then
-    core.fail("bad-argument", ("draw: tile = %s: {M, N}, or a layout of it, "
-      .. "is needed"):format(core.show(tile)))
+    core.fail("bad-argument", ("draw: tile = %s; {M, N}, or a layout of it, is "
+      .. "needed"):format(core.show(tile)))
   end
   return M, N
 end

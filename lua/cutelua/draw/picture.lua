@@ -45,11 +45,11 @@ function picture.check_cells(what, x, extents, limit)
   local cells = product(extents, limit or MOST)
   if cells then return cells end
   local shown = product(extents, math.maxinteger)
-  core.fail("limit", ("%s: %s%s cells are too many, at most %d are drawn"
-    .. "\n  %s\n  slice it, or draw a tile of it%s"):format(what,
+  core.fail("limit", ("%s: %s%s cells are too many; the limit is %d\n  %s\n  "
+    .. "slice it, or draw a tile of it%s"):format(what,
     table.concat(extents, " x "), #extents > 1 and shown and limit
     and (" = %d"):format(shown) or "", limit or MOST, tostring(x),
-    limit and limit < MOST and (", or say limit = N, up to %d"):format(MOST)
+    limit and limit < MOST and (", or pass limit = N, up to %d"):format(MOST)
     or ""))
 end
 

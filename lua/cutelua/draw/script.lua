@@ -71,11 +71,11 @@ var cuteAlgebra = (function () {
         if (Array.isArray(s) !== Array.isArray(d)
             || Array.isArray(s) && s.length !== d.length) {
           at = start;
-          fail("shape and stride do not nest alike");
+          fail("shape and stride have different nesting");
         }
         if (Array.isArray(s)) return s.forEach(function (x, i) {
           add(x, d[i]); });
-        if (s < 1) { at = start; fail("an extent is no positive integer"); }
+        if (s < 1) { at = start; fail("an extent is not a positive integer"); }
         flat.shapes.push(s);
         flat.strides.push(d);
       }
@@ -389,8 +389,8 @@ var cutePicture = function (root, data) {
     }
   }
   function checkCells(n) {
-    if (n > data.limit) throw new Error(n + " cells are too many, at most "
-      + data.limit + " are drawn");
+    if (n > data.limit) throw new Error(n + " cells are too many; the limit is "
+      + data.limit);
   }
   // The offset of each coordinate.
   function offsets(l) {

@@ -54,7 +54,7 @@ async function cuteUnlink(fragment) {
   function fail(why) {
     throw new Error("This link holds no script: " + why + "."); }
   var packed = /^#s=([\w-]*)$/.exec(fragment);
-  if (!packed) fail("it has other characters than a link is made of");
+  if (!packed) fail("it has characters that a link cannot have");
   var bytes;
   try {
     bytes = Uint8Array.from(atob(packed[1].replace(/-/g, "+")
@@ -66,26 +66,27 @@ async function cuteUnlink(fragment) {
   for (;;) {
     var part;
     try { part = await reader.read(); } catch (e) {
-      fail("it was cut, or changed on its way"); }
+      fail("it was cut off or changed"); }
     if (part.done) break;
     size += part.value.length;
     if (size > MOST) {
       reader.cancel().catch(function () {});
-      fail("unpacked it is larger than 4 MB");
+      fail("it is larger than 4 MB when unpacked");
     }
     parts.push(part.value);
   }
   var script;
   try { script = JSON.parse(await new Blob(parts).text()); } catch (e) {
-    fail("what it holds is no JSON"); }
+    fail("its content is not JSON"); }
   if (!script || typeof script.text != "string") fail("it has no text");
   var words = script.words === undefined ? [] : script.words;
   if (!Array.isArray(words) || words.some(function (w) {
-    return typeof w != "string"; })) fail("its arguments are no list of words");
+    return typeof w != "string"; }))
+    fail("its arguments are not a list of words");
   if (script.name !== undefined && typeof script.name != "string")
-    fail("its name is no text");
+    fail("its name is not a string");
   if (script.seed !== undefined && !Number.isSafeInteger(script.seed))
-    fail("its seed is no integer");
+    fail("its seed is not an integer");
   return {name: script.name || "script.lua", text: script.text, words: words,
     seed: script.seed};
 }

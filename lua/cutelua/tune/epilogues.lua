@@ -40,7 +40,7 @@ function epilogues.load(word)
   local ok, make = pcall(f)
   if not ok then return nil, tostring(make) end
   if type(make) ~= "function" then
-    return nil, ("%s gives %s; a function is needed"):format(word,
+    return nil, ("%s returns %s; a function is needed"):format(word,
                                                             core.show(make))
   end
   return word:match "([^/]*)$":gsub("%.lua$", ""):gsub("[^%w_]", "_"), make
@@ -70,8 +70,8 @@ function epilogues.made(make, d, new)
   local C = make == NAMED.C and more.C or nil
   more = type(more) == "table" and more or {}
   if not C and type(f) ~= "function" then
-    core.fail("bad-argument", ("the epilogue's file gives %s for a product; a "
-      .. "function is needed"):format(core.show(f)))
+    core.fail("bad-argument", ("the epilogue's file returns %s for a product; "
+      .. "a function is needed"):format(core.show(f)))
   end
   return {epilogue = f, gated = more.gated or nil}, C
 end

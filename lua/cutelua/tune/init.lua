@@ -75,8 +75,8 @@ local function extents(word, where)
   for text in (word .. "/"):gmatch "(.-)/" do
     local n = text:find "^%d+$" and math.tointeger(tonumber(text))
     if not n or n < 1 or n > LARGEST then
-      refuse("%s: '%s' is no extent: whole numbers from 1 to 2^31-1, several "
-        .. "with slashes", where, core.visible(text))
+      refuse("%s: '%s' is not an extent; integers from 1 to 2^31-1, separated "
+        .. "by slashes, are needed", where, core.visible(text))
     end
     list[#list + 1] = n
   end
@@ -87,7 +87,7 @@ local function add_line(sizes, line, where)
   local words = {}
   for word in line:gmatch "[^%s,]+" do words[#words + 1] = word end
   if #words ~= 3 then
-    refuse("%s: '%s' is no M,N,K", where, core.visible(line))
+    refuse("%s: '%s' is not M,N,K", where, core.visible(line))
   end
   local ms, ns, ks = extents(words[1], where), extents(words[2], where),
     extents(words[3], where)
@@ -118,7 +118,7 @@ local function add_shapes(sizes, word)
     line = line:gsub("#.*", ""):match "^%s*(.-)%s*$"
     if line ~= "" then add_line(sizes, line, ("%s:%d"):format(word, n)) end
   end
-  if #sizes == before then refuse("%s: there is no M,N,K in it", word) end
+  if #sizes == before then refuse("%s: the file has no M,N,K", word) end
 end
 
 local TYPES = {bf16 = "bf16", f16 = "f16", tf32 = "f32", f32 = "f32",
@@ -130,12 +130,12 @@ local function types_of(text)
   local list = {}
   for name in (text .. ":"):gmatch "(.-):" do
     if not TYPES[name] then
-      refuse("--types: there is no type '%s' of products: bf16 f16 tf32 f32 "
-        .. "f64 e4m3 e5m2 i8 u8 i32", core.visible(name))
+      refuse("--types: no type '%s' of products; possible are bf16 f16 tf32 "
+        .. "f32 f64 e4m3 e5m2 i8 u8 i32", core.visible(name))
     end
     list[#list + 1] = name
   end
-  if #list > 3 then refuse("--types: '%s' has over three", text) end
+  if #list > 3 then refuse("--types: '%s' has more than three types", text) end
   local a = list[1]
   return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
 end
@@ -186,7 +186,7 @@ local function command(words, worker)
     return 0
   end
   if opt.args[1] ~= "gemm" then
-    refuse("tune%s: there is 'cutelua tune gemm'; --help says more",
+    refuse("tune%s: write 'cutelua tune gemm'; --help says more",
            opt.args[1] and " " .. core.visible(opt.args[1]) or "")
   end
   opt.problems = problems_of(opt)

@@ -306,7 +306,7 @@ function Operands:wrong()
     local want, off = expected(self, s.want)
     local d = math.abs(got - want)
     if d ~= d or d > off then
-      return ("wrong: D(%d,%d) is %g and not %g"):format(s[1], s[2], got, want)
+      return ("wrong: D(%d,%d) is %g, not %g"):format(s[1], s[2], got, want)
     end
   end
 end

@@ -44,7 +44,7 @@ function records.read(path)
   if not head and HEAD:sub(1, #text) == text:sub(1, #HEAD) then
     return nil, nil, text
   elseif not head or head:sub(1, #HEAD) ~= HEAD then
-    return nil, ("%s is no journal of cutelua tune"):format(path)
+    return nil, ("%s is not a journal of cutelua tune"):format(path)
   end
   local self = setmetatable({path = path, known = {}, head = head:sub(#HEAD
     + 2), torn = text:sub(-1) ~= "\n"}, Records)
@@ -66,11 +66,11 @@ function records.open(path, head)
   local first = ("%s\t%s\n"):format(HEAD, head)
   begun = begun or ""
   if begun ~= first:sub(1, #begun) then
-    why = ("%s is no journal of cutelua tune"):format(path)
+    why = ("%s is not a journal of cutelua tune"):format(path)
   end
   if why then return nil, why end
   if self and self.head ~= head then
-    return nil, ("%s is of %s, this is %s"):format(path,
+    return nil, ("%s was recorded on %s, but this GPU is %s"):format(path,
       self.head:gsub("\t", ", "), (head:gsub("\t", ", ")))
   end
   local f, wrong = io.open(path, "ab")

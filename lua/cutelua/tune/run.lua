@@ -65,15 +65,15 @@ local function card_of(c, seconds)
   while not answers[1] do
     if sys.poll({c.process}, 1) then
       answers = c:answers()
-      if not answers then stop("no card to measure on: " .. c:close()) end
+      if not answers then stop("no GPU to measure on: " .. c:close()) end
     elseif os.time() > c.deadline then
       c:kill()
-      stop "no card to measure on: it does not answer"
+      stop "no GPU to measure on: it does not answer"
     end
   end
   c:rest()
   local what, name, arch, sms = table.unpack(answers[1])
-  if what ~= "card" then stop("no card to measure on: " .. arch) end
+  if what ~= "card" then stop("no GPU to measure on: " .. arch) end
   return {name = name, arch = arch, sms = math.tointeger(tonumber(sms))}
 end
 
@@ -115,7 +115,7 @@ local function names_of(problem, card, job)
     return {}, (tostring(list):gsub("%s*%[[%l-]+%]$", "")
       :gsub("^[^\n]-:%d+: ", ""))
   elseif not list[1] then
-    return {}, "no kernel multiplies these types"
+    return {}, "no kernel supports these types"
   end
   local names, seen = {}, {}
   for _, c in ipairs(list) do
@@ -234,12 +234,13 @@ end
 function Run:old_table()
   local t, wrong = tuned.read(self.table)
   if wrong then
-    stop(wrong .. "\n  It is left as it is: move it away, or name another with "
-      .. "--out")
+    stop(wrong .. "\n  The file is unchanged: move it away, or name another "
+      .. "one with --out")
   end
   local card = self.card
   if t and (t.card ~= card.name or t.arch ~= card.arch) then
-    stop(("%s is of %s (%s), this is %s: name another with --out"):format(
+    stop(("%s was measured on %s (%s), but this GPU is %s: name another file "
+      .. "with --out"):format(
       self.table, t.card, t.arch, card.name))
   end
   return t or {format = tuned.FORMAT, card = card.name, arch = card.arch,
@@ -366,7 +367,8 @@ function Run:open()
   self.table = self.job.out
   if not self.table then
     local folder = tuned.folder()
-    if not folder then stop "no home for tables: name one with --out" end
+    if not folder then stop("no folder for tables was found: name a file with "
+      .. "--out") end
     local made, wrong = sys.mkdirs(folder)
     if not made then stop("cannot make " .. wrong) end
     self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))

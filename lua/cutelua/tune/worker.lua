@@ -59,7 +59,7 @@ end
 -- Returns the plan of a problem's candidate by name.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
-  if not offers[name] then error("there is no such choice", 0) end
+  if not offers[name] then error("this configuration does not exist", 0) end
   return plans.new(offers.p, offers[name], offers.call), offers.call
 end
 
@@ -67,7 +67,8 @@ end
 local function check_class(problem)
   local class = problem:match "^(.-) %d+ %d+ %d+$"
   if make and operands.class(problem, make, named) ~= class then
-    error(("the epilogue '%s' is not what it was"):format(named), 0)
+    error(("the epilogue '%s' has changed since the run "
+      .. "started"):format(named), 0)
   end
 end
 

@@ -133,7 +133,7 @@ local LESSONS = {lesson = true, block = true, exercise = true}
 
 local function answer(request)
   if type(request) ~= "table" then
-    core.fail("bad-argument", "a request is an object with `ask`")
+    core.fail("bad-argument", "a request must be an object with a field `ask`")
   end
   local ask = asks[request.ask]
   if not ask and LESSONS[request.ask] then

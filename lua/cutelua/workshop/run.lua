@@ -20,7 +20,7 @@ local run = {}
 local MOST_PICTURES = 64
 local LONGEST_NAME = 40   -- Lua truncates longer chunk names
 local LARGEST = 64 << 20  -- bytes of a script
-local NO_GPU = "the workshop has the simulator alone: a page cannot reach a GPU"
+local NO_GPU = "the workshop has only the simulator: a page cannot reach a GPU"
 
 --- The page of the last run; nil: nothing ran.
 run.page = nil
@@ -36,7 +36,7 @@ local prompt  -- of the last run
 local function screen(answer)
   return function(picture)
     if #answer.pictures == MOST_PICTURES then
-      core.fail("limit", ("a run shows %d pictures, this is one more")
+      core.fail("limit", ("a run can show at most %d pictures")
         :format(MOST_PICTURES))
     end
     local data = html.data(picture)
@@ -137,18 +137,19 @@ end
 
 local function check_text(text)
   if type(text) ~= "string" then
-    core.fail("bad-argument", "a script's text is needed")
+    core.fail("bad-argument", "the script's text is missing")
   elseif text:sub(1, 1) == "\27" then
-    core.fail("bad-argument", "this is compiled Lua: the workshop runs text")
+    core.fail("bad-argument", "this is compiled Lua: the workshop runs source "
+      .. "text")
   elseif #text > LARGEST then
-    core.fail("limit", ("a script of %d bytes: at most 64 MiB are read")
+    core.fail("limit", ("a script of %d bytes; the limit is 64 MiB")
       :format(#text))
   end
 end
 
 local function check_seed(seed)
   if seed ~= nil and (math.type(seed) ~= "integer" or seed < 0) then
-    core.fail("bad-argument", ("seed = %s: an integer from 0 on is needed")
+    core.fail("bad-argument", ("seed = %s; an integer of at least 0 is needed")
       :format(core.show(seed)))
   end
 end

@@ -130,8 +130,10 @@ function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
 ---@param hi? boolean
 function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 
---- Carries: the carry flag of the last _cc operation, or of the last addc, subc
+---------------------------------------------------------------------------
+-- Carries: the carry flag of the last _cc operation, or of the last addc, subc
 -- or madc that continued it, is an ordinary traced value. It is stored here.
+---------------------------------------------------------------------------
 
 local carry  -- the current flag: {value=, borrow=}
 

@@ -20,7 +20,9 @@ local core = require "cute.core"
 
 local memory = {}
 
---- Hints of accesses; their fields are defined in core/ir/kinds.h
+---------------------------------------------------------------------------
+-- Hints of accesses; their fields are defined in core/ir/kinds.h
+---------------------------------------------------------------------------
 
 local FIELDS = core.hints()
 local ALLOWED = {

@@ -13,7 +13,7 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 -- Bits
 ---------------------------------------------------------------------------
 
---- Returns the number of bits that are set, as an i32.
+--- Returns the number of bits set (an i32).
 ---@param value any a 32- or 64-bit integer
 function bits.popc(value) return intrin("popc", value) end
 

@@ -68,7 +68,7 @@ local function values(t, like)
 end
 
 --- Computes y = alpha * x + beta * y in the common type of all, rounded to y's
--- type. y is not read if beta is 0.
+-- type. If beta is 0, y is not read.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value
@@ -97,8 +97,9 @@ function algorithm.axpby(alpha, x, beta, y, pred)
   end
 end
 
---- Applies op to elements. transform(t, op): t[i] = op(t[i]); transform(a, out,
--- op): out[i] = op(a[i]); transform(a, b, out, op): out[i] = op(a[i], b[i]).
+--- Applies op to each element of tensors. transform(t, op): t[i] = op(t[i]);
+-- transform(a, out, op): out[i] = op(a[i]); transform(a, b, out, op): out[i] =
+-- op(a[i], b[i]).
 ---@param a cute.Tensor
 ---@param ... cute.Tensor|function
 function algorithm.transform(a, ...)

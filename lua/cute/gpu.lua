@@ -1,5 +1,5 @@
---- The GPU: whether there is one, and what it is. The workshop adds how fast a
--- launch is.
+--- The GPU: whether there is one, and its properties. The package cutelua adds
+-- the measurement of launches.
 --
 -- Buffers, kernels and cuBLAS products are methods of the device object:
 --
@@ -10,10 +10,10 @@
 --     run:launch()
 --     dev:sync()
 --
--- What is asked for (a GPU, a buffer, a product, a time) is nil, message where
--- there is none; what is done (launch, launch_n, copies, memset, sync, record)
--- raises where the driver refuses, naming the kernels that may be at fault.
--- @module cute.gpu
+-- Functions that request something (a GPU, a buffer, a product, a time) return
+-- nil and a message if it does not exist. Functions that do something (launch,
+-- launch_n, copies, memset, sync, record) raise an error if the driver refuses;
+-- the message names the kernels that may be at fault. @module cute.gpu
 
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -46,8 +46,8 @@ function gpu.available(ordinal)
   return true
 end
 
---- Returns name, arch ("sm_90a"), sms, memory, smem, l2, cuda (the driver's
--- version).
+--- Returns a table of the GPU's properties: name, arch ("sm_90a"), sms, memory,
+-- smem, l2, cuda (the driver's version).
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason
@@ -55,9 +55,10 @@ function gpu.info(ordinal)
   return ask(ordinal, "info")
 end
 
---- Returns memory statistics in bytes: used (tensors and buffers), peak, pool
--- (allocated from the driver: used and kept for reuse), free and total (the
--- driver's). hits and misses count blocks from the pool and from the driver.
+--- Returns memory statistics in bytes: used (by tensors and buffers); peak;
+-- pool (allocated from the driver, whether used or kept for reuse); free and
+-- total (as the driver reports). hits counts allocations served by the pool,
+-- misses those served by the driver.
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason
@@ -74,7 +75,7 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
-local clusters = {}  -- of each GPU, by size: the driver's answers
+local clusters = {}  -- the driver's answers for each GPU, by cluster size
 
 local function ask_clusters(dev, size)
   local info = dev:info()
@@ -91,8 +92,8 @@ local function ask_clusters(dev, size)
   return run:max_active_clusters()
 end
 
---- Returns the number of clusters that a GPU runs at once, with one block on
--- each multiprocessor. The driver's answer is cached.
+--- Returns the number of clusters that a GPU runs at once if each
+-- multiprocessor has one block. The driver's answer is cached.
 ---@param size integer blocks in a cluster
 ---@param ordinal integer|nil
 ---@return integer|nil
@@ -115,13 +116,15 @@ end
 --- Prepares a product by cuBLAS's default algorithm: D[m,n] = A[m,k] B[n,k],
 -- with f32 accumulators.
 --
--- layout: "tn" (the default), "nt", "nn" or "tt", in BLAS notation: A (M,K) has
--- K contiguous with t and M with n, B (N,K) has K contiguous with n and N with
--- t. D has N contiguous, or M with m_major = true. The types are those of the
--- buffers: floats of 16 to 64 bits, or i8 with D of i32 (exact). tf32 = true
--- allows f32 operands to be rounded. 8-bit floats need cublasLt. batches = 3 is
--- a batch of products (cublasGemmStridedBatchedEx) with matrices step_A, step_B
--- and step_D elements apart: 0 shares one matrix; absent, they are dense.
+-- layout: "tn" (the default), "nt", "nn" or "tt", in BLAS notation. The first
+-- letter is A's: in A (M,K), K is contiguous for t and M for n. The second is
+-- B's: in B (N,K), K is contiguous for n and N for t. D has N contiguous, or M
+-- with m_major = true. The types are those of the buffers: floats of 16 to 64
+-- bits, or i8 with D of i32 (exact). tf32 = true allows f32 operands to be
+-- rounded. 8-bit floats need cublasLt. batches = 3 requests a batch of three
+-- products (cublasGemmStridedBatchedEx). Their matrices are step_A, step_B and
+-- step_D elements apart: 0 shares one matrix; an absent step means dense
+-- matrices.
 ---@param t table m, n, k, A, B, D, layout, m_major, tf32, batches, ordinal; for
 -- floats alpha = 1, beta = 0: D = alpha A B^T + beta D
 ---@return table|nil product with :launch([stream]) and :launch_n(n [, stream])
@@ -130,15 +133,15 @@ function gpu.cublas(t)
   return ask(t.ordinal, "cublas", t)
 end
 
---- Prepares products by cublasLt: a list, one for each algorithm that its
--- heuristics propose, most promising first.
+--- Prepares products by cublasLt. Returns a list with one product for each
+-- algorithm that its heuristics propose, the most promising first.
 --
 -- It also takes e4m3 and e5m2 (not e5m2 with e5m2), in "tn" with extents that
 -- are multiples of 16. scale_A and scale_B are buffers of one f32 that scale A
--- and B. Accumulators are f32 unless fast_accum = true leaves them to the
--- tensor cores, which keep fewer bits. bias, of D's type, is added to each
--- column of a D with N contiguous; then epilogue = "relu" or "gelu"
--- (cublasLt's, by tanh) is applied.
+-- and B. Accumulators are f32. With fast_accum = true the tensor cores
+-- accumulate, which keep fewer bits. bias, of D's type, is added to each column
+-- of a D with N contiguous; then epilogue = "relu" or "gelu" (the tanh
+-- approximation of cublasLt) is applied.
 ---@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false, bias,
 -- epilogue, algos = 32, workspace = 64 MiB
 ---@return table[]|nil products nil if it has no algorithm
@@ -147,9 +150,9 @@ function gpu.cublaslt(t)
   return ask(t.ordinal, "cublaslt", t)
 end
 
---- Returns the first proposal of cublasLt's heuristics, which cublasGemmEx
--- uses: {algorithm =, tile =, split = parts of K, reduction =, workspace =
--- bytes}, numbered as in cublasLt.
+--- Returns the algorithm that cublasLt's heuristics propose first, which
+-- cublasGemmEx uses: {algorithm =, tile =, split = parts of K, reduction =,
+-- workspace = bytes}, with cublasLt's numbers.
 ---@param t table as for gpu.cublaslt, but A, B and D are types; workspace = 32
 -- MiB, as in cublasGemmEx
 ---@return table|nil
@@ -158,7 +161,7 @@ function gpu.cublaslt_first(t)
   return ask(t.ordinal, "cublaslt_first", t)
 end
 
--- The options of all products by cuBLAS.
+-- Names of the options of all cuBLAS products.
 local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
   layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
   workspace}]]

@@ -1,9 +1,10 @@
---- cute.utils, tile schedulers for several problems in one launch, with extents
--- that the kernel reads: grouped GEMMs.
+--- cute.utils, tile schedulers for grouped GEMMs: several problems in one
+-- launch, whose extents the kernel reads from memory.
 --
--- Groups with extents of their own: (G,4) i32 numbers, M, N, K and L = 1 of
--- each. Tile positions of all groups are numbered consecutively. A cluster
--- takes every C-th position and finds its group and tile:
+-- The first kind of scheduler handles groups with different extents, a tensor
+-- (G,4) of i32 that holds M, N, K and L = 1 of each group. Tile positions of
+-- all groups are numbered consecutively. A cluster takes every C-th position
+-- and finds its group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -15,9 +16,9 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- Groups that are consecutive along one mode, with the offset of each:
--- contiguous_group_search. The host does not know the number of tiles, so
--- StaticPersistentRuntimeTileScheduler has no end.
+-- contiguous_group_search handles groups that are consecutive along one mode
+-- and given by the offset of each. The host does not know the number of tiles,
+-- so StaticPersistentRuntimeTileScheduler has no end.
 --
 -- A search continues where the previous one ended, and each thread searches for
 -- itself: positions must be requested in rising order.
@@ -32,7 +33,7 @@ local function trace() return require "cute.lang.trace" end
 
 local function ceil_div(a, b) return (a + (b - 1)) // b end
 
--- Checks n integers of 1 or more.
+-- Checks that t has n integers of 1 or more.
 local function extents(what, t, n)
   for i = 1, n do
     if math.type(t[i]) ~= "integer" or t[i] < 1 then
@@ -50,10 +51,10 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Returns every grid-th position of a plane. Its extent in clusters is known
--- along the inner mode, along which positions are consecutive; the other mode
--- has no end. There is always a next position: the kernel detects when there is
--- no work.
+--- Makes a scheduler of every grid-th position of a plane. The plane's extent
+-- in clusters is known along the inner mode, in which positions are
+-- consecutive; along the other mode it has no end. There is always a next
+-- position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -103,9 +104,9 @@ end
 local State = {}
 State.__index = State
 
---- Makes the state of a search: the number of groups counted, and the numbers
--- of positions before the last of them and up to its end. A device loop carries
--- it.
+--- Makes the state of a search: the number of groups counted so far, the number
+-- of positions before the last of these groups, and the number up to its end. A
+-- device loop carries the state.
 ---@param start_group_idx integer|cute.Value
 ---@param tile_count_prev_group integer|cute.Value
 ---@param tile_count_searched integer|cute.Value
@@ -125,8 +126,8 @@ end
 local Result = {}
 Result.__index = Result
 
---- Makes a result: the group, its tile, the group's extents, and its number of
--- tiles along K.
+--- Makes the result of a search: the group, its tile, the group's extents, and
+-- its number of tiles along K.
 ---@param group_idx any
 ---@param cta_tile_idx_m any
 ---@param cta_tile_idx_n any
@@ -157,7 +158,7 @@ end
 local Helper = {}
 Helper.__index = Helper
 
---- Makes an object that finds the groups of positions.
+--- Makes an object that finds the group to which a position belongs.
 ---@param group_count integer|cute.Value
 ---@param tile_sched_params table from PersistentTileSchedulerParams: the shape
 -- of clusters, and the order of a group's positions
@@ -177,8 +178,8 @@ local function clusters_of(h, shapes, group)
          ceil_div(shapes[{group, 1}], h.tile[2])
 end
 
--- Counts groups until position i is among them; returns the index of the last
--- one.
+-- Counts groups until position i is in the last of them; returns the index of
+-- that group.
 local function search(h, i, shapes)
   local s = h.state
   for group in trace().range(s.start_group_idx, h.group_count) do
@@ -191,7 +192,7 @@ local function search(h, i, shapes)
   return s.start_group_idx - 1
 end
 
---- Returns the tile of cta_tile_coord = {m, n, i}: that of CTA (m,n) of the
+--- Returns the tile at cta_tile_coord = {m, n, i}: the tile of CTA (m,n) of the
 -- cluster at position i. The result is meaningless after the last group's
 -- positions.
 ---@param cta_tile_coord any[]
@@ -214,8 +215,8 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
     ceil_div(k, self.tile[3]))
 end
 
---- Returns the number of tiles along K of the group at position
--- cta_tile_coord[3], and the group, for threads that do not need the tile.
+--- Finds the group at position cta_tile_coord[3]. Returns its number of tiles
+-- along K, and the group. It is for threads that do not need the tile.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx
@@ -228,8 +229,8 @@ local Group = {}
 Group.__index = Group
 
 --- Makes a StaticPersistentTileScheduler of this block's tiles in all groups.
--- params: the cluster's shape along M and N, and along L the number of clusters
--- of all groups together.
+-- params holds the cluster's shape along M and N and, as its L, the number of
+-- clusters of all groups together.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -283,11 +284,12 @@ end
 local Contiguous = {}
 Contiguous.__index = Contiguous
 
---- Returns the state before all groups. Fields about the last counted group:
--- cur_group_idx (from 1; one more than the count after all groups), its begin
--- and end along the mode (cur_offset, cur_boundary), and the number of
--- positions before it and up to its end (last_tile_count, cur_tile_count).
--- cur_start: the begin of the searched position along the mode.
+--- Returns the search state before the first group. Its fields describe the
+-- group counted last: cur_group_idx (from 1; one more than the number of groups
+-- after the last group), its begin and end along the mode (cur_offset,
+-- cur_boundary), the number of positions before it (last_tile_count) and up to
+-- its end (cur_tile_count). cur_start is the begin of the searched position
+-- along the mode.
 function grouped.create_initial_contiguous_group_search_state()
   return setmetatable({cur_group_idx = 0, cur_offset = 0, cur_boundary = 0,
                        last_tile_count = 0, cur_tile_count = 0, cur_start = 0},
@@ -295,7 +297,8 @@ function grouped.create_initial_contiguous_group_search_state()
 end
 
 --- Finds the group of position linear_idx along the mode that the groups share,
--- and updates the state. There is none if cur_group_idx > group_count.
+-- and updates the state. If cur_group_idx > group_count afterwards, no group
+-- has this position.
 ---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value
@@ -330,16 +333,17 @@ end
 
 local ContiguousWork = {}
 
--- Computes is_valid_tile on access, as WorkTileInfo does.
+-- Computes the field is_valid_tile when it is read, like WorkTileInfo.
 function ContiguousWork.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   return core.lt(work.group_idx, work.group_count)
 end
 
---- Reads a tile that one warp found and passed to others through shared memory,
--- in four numbers: cta_coord_m, the tile along M; coord_n, its begin along N;
--- group_idx, from 0; distance_to_boundary, the rest of the group from there.
--- is_valid_tile reports whether there is such a group.
+--- Reads a tile that one warp found and passed to other warps in shared memory,
+-- as four numbers: cta_coord_m, the tile along M; coord_n, where the tile
+-- begins along N; group_idx, from 0; distance_to_boundary, the length from
+-- there to the group's end. is_valid_tile reports whether there is such a
+-- group.
 ---@param group_count integer|cute.Value
 ---@param sTile_info table four numbers of i32
 ---@return table

@@ -35,8 +35,8 @@ end
 --- Returns the smallest tile of a canonical layout: see cute.nvgpu.warpgroup.
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
---- Returns the kind of a layout's atom, with the widest swizzle that the
--- contiguous extent fills, for make_smem_layout_atom.
+--- Returns the kind of a layout's atom (for make_smem_layout_atom), with the
+-- widest swizzle that the contiguous extent fills.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param major_mode_size integer elements of the contiguous mode
@@ -99,7 +99,7 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
--- Returns the instruction for n columns.
+-- Returns the MMA instruction with n columns.
 local function mma_op(a, b, acc, n, source, a_major, b_major)
   if a.bits == 16 then
     if a ~= b then
@@ -141,8 +141,8 @@ function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
 end
 
 --- Returns the atom that stores accumulators to shared memory: stmatrix for
--- 16-bit results (transposed if the first mode is contiguous), else single
--- elements.
+-- 16-bit results (transposed if the first mode is contiguous), or stores of
+-- single elements for other types.
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
 ---@param elem_ty_acc? cute.DType
@@ -161,7 +161,8 @@ function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   return core.make_copy_atom("UniversalCopy", elem_ty_d)
 end
 
---- Returns the tile in which a GEMM writes its result, unless one is given.
+--- Returns the tile in which a GEMM writes its result: the one given, or a
+-- default.
 ---@param tile_shape_mnk integer[]
 ---@param element_type cute.DType
 ---@param is_cooperative? boolean two warpgroups share a tile

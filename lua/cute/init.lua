@@ -16,7 +16,7 @@ for name, v in pairs(core) do
   end
 end
 
--- Functions of these modules are cute's own: their signatures
+-- Modules whose functions are fields of cute itself, with their signatures
 -- (cute.lang.signature).
 local PARTS = {
   ["cute.lang.branch"] = [[
@@ -89,7 +89,7 @@ local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
                  nvgpu = "cute.nvgpu", testing = "cute.testing",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}
--- The names of cute.math, which are the Python DSL's.
+-- The names of cute.math; they are also the Python DSL's names.
 local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   ceil clamp copysign cos cosh div erf erfc exp exp2 expm1 floor fma fmod
   fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
@@ -107,7 +107,8 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
--- Names for the strings that reductions and pointers take.
+-- The Python DSL's enumerations for strings that reductions and pointers
+-- accept.
 cute.ReductionOp = {ADD = "add", MUL = "mul", MAX = "max", MIN = "min",
                     AND = "and", OR = "or"}
 cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",
@@ -121,7 +122,7 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
   end
-  if name == "runtime" then  -- the parts of the DSL's that apply here
+  if name == "runtime" then  -- the fields of the DSL's runtime that exist here
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,
       make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")

@@ -80,7 +80,7 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    elseif props then  -- of a device function: not of a kernel
+    elseif props then  -- properties of a device function, not of a kernel
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then
       now.stack = tonumber(line:match "(%d+) bytes stack frame")
@@ -143,8 +143,9 @@ local function warnings(log)
   return list
 end
 
--- Adds the line of the first MMA: ptxas names no line for MMAs of a warpgroup
--- that it serializes (C7510 to C7519) or that lack registers (C7602).
+-- Adds the line of the first MMA to a warning about a warpgroup's MMAs. ptxas
+-- names no line for MMAs that it serializes (C7510 to C7519) or that lack
+-- registers (C7602).
 local function with_wgmma_lines(source, log)
   local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
   if not log:find(WGMMA) then return log end
@@ -181,8 +182,8 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
---- Returns the source line of each line of PTX text with line information,
--- false for lines without. Inlined code has its caller's line.
+--- Returns the source line of each line of PTX text with line information, or
+-- false for lines without one. For inlined code it is the line of the call.
 ---@param text string
 ---@return (integer|false)[]
 function jit.ptx_lines(text)
@@ -202,8 +203,8 @@ function jit.ptx_lines(text)
   return at
 end
 
--- Compiles again with line information if ptxas names lines of the PTX, which
--- users never see, and names the source lines in its log.
+-- Replaces PTX lines in the log, which users never see, by source lines. If
+-- ptxas names PTX lines, compiles again with line information.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log or not log:find(PTX) then return log end
@@ -231,10 +232,11 @@ end
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
 
--- Replaces characters that a terminal must not get.
+-- Replaces characters that must not be written to a terminal.
 local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
 
--- Reports the script lines that produce most of the text of a slow compile.
+-- Reports the script lines that produced most of the generated code, for a slow
+-- compile.
 local function tell_lines(name, seconds, lines)
   local count, order = {}, {}
   for _, at in ipairs(lines or {}) do
@@ -253,7 +255,7 @@ local function tell_lines(name, seconds, lines)
     table.concat(parts, ", ")) or ""))
 end
 
---- Compiles CUDA C for one exact architecture.
+--- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
 ---@param opts table       arch = "sm_90a"; name = kernel name; lines = source
 -- line -> "script.lua:31"; options = more NVRTC options; cache = false bypasses

@@ -1,6 +1,6 @@
 --- Functions on numbers, traced scalars and vectors that are not in
--- core/bind/mathlib.c: arithmetic by name, classes of floats, powers, and a
--- divisor for repeated use.
+-- core/bind/mathlib.c: named arithmetic operations, classes of floats, powers,
+-- and divisors for repeated use.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -43,7 +43,8 @@ local function each(f, ...)
   return out:load()
 end
 
--- Reports whether the computation is in f32, as far as types are known.
+-- Reports whether the computation is in f32, as far as the types of the
+-- arguments tell.
 local function is_f32(args)
   local found = false
   for _, x in ipairs(args) do
@@ -88,8 +89,8 @@ math_.add = rounded("add", function(x, y) return x + y end, 2)
 ---@param opts? {rounding: string, ftz: boolean}
 math_.mul = rounded("mul", function(x, y) return x * y end, 2)
 
---- Computes x / y, a float, with the options of add; fastmath = true: by
--- div.full.
+--- Computes x / y as a float. It has the options of add; fastmath = true uses
+-- the approximate div.full.
 ---@param opts? {rounding: string, ftz: boolean, fastmath: boolean}
 math_.div = rounded("div", function(x, y) return x / y end, 2)
 
@@ -99,8 +100,8 @@ function math_.sub(x, y) return x - y end
 --- Returns the negative of x.
 function math_.neg(x) return -x end
 
---- Returns the remainder of the division toward zero, with the sign of x. (x %
--- y is Lua's, with the sign of y.)
+--- Returns the remainder of the division that rounds toward zero; it has the
+-- sign of x. (x % y has the sign of y, as in Lua.)
 function math_.rem(x, y)
   local float = core.typename(x) == "number" and math.type(x) == "float"
   if traced(x) then float = x.dtype.is_float end
@@ -173,8 +174,8 @@ local function power(x, n)
   return result
 end
 
---- Raises a float to an integer power: by squaring if n is known at trace time,
--- else by pow.
+--- Raises a float to an integer power. If n is known at trace time it is
+-- computed by squaring, otherwise by pow.
 function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
@@ -184,7 +185,7 @@ function math_.fpowi(x, n)
   return n < 0 and 1.0 / r or r
 end
 
--- Computes powers with negative exponents by the rules of integer division.
+-- Computes x^n for negative n by the rules of integer division.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
   local minus = core.where(odd, -1, 1)
@@ -215,8 +216,8 @@ end
 local Divisor = {}
 Divisor.__index = Divisor
 
--- Returns the quotient of a nonnegative dividend: the upper half of a product
--- with the multiplier, corrected by two shifts (exact for 32 bits).
+-- Returns the quotient of a nonnegative dividend: the upper half of its product
+-- with the multiplier, corrected by two shifts. It is exact for 32 bits.
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor can only be the divisor, not the "

@@ -1,9 +1,9 @@
 --- NumPy .npy files, versions 1 to 3, little endian.
 --
--- An array is {dtype = "f32", shape = {M, K}, fortran = false, bytes = ...}:
--- `bytes` are the elements in file order, C order (last index fastest) or, with
--- `fortran`, first index fastest. Nothing is converted. `npy.read` returns nil
--- and one sentence for an unusable file.
+-- An array is {dtype = "f32", shape = {M, K}, fortran = false, bytes = ...}.
+-- `bytes` are the elements in file order: in C order the last index varies
+-- fastest, with `fortran` the first. Nothing is converted. `npy.read` returns
+-- nil and one sentence if it cannot use a file.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local sign = require "cute.lang.signature"
@@ -15,15 +15,16 @@ local MAX_HEADER = 1 << 20  -- bytes
 local MAX_RANK = 64         -- NumPy's limit
 local PIECE = 1 << 24       -- bytes read at a time from input of unknown size
 
--- NumPy's descr without its byte order, our name, bytes of an element.
+-- For each NumPy type description (descr) without its byte order: our name of
+-- the type, and the bytes of an element.
 local TYPES = {
   {"b1", "boolean", 1}, {"i1", "i8", 1}, {"u1", "u8", 1},
   {"i2", "i16", 2}, {"u2", "u16", 2}, {"i4", "i32", 4}, {"u4", "u32", 4},
   {"i8", "i64", 8}, {"u8", "u64", 8}, {"f2", "f16", 2}, {"f4", "f32", 4},
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
--- Types that NumPy does not have, as ml_dtypes 0.6.0 writes them: the reader
--- must know the meaning of the bytes.
+-- Types that NumPy does not have, with the descr that ml_dtypes 0.6.0 writes
+-- for them. The reader must know which type the bytes represent.
 local BY_READER = {
   {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
 }
@@ -40,8 +41,8 @@ end
 
 -- ---- the header: a Python dict in a line of text ----
 
--- Returns the value at `at` and its end: a string as {text}, True and False as
--- booleans, a tuple or list as its text.
+-- Parses the value at position `at`. Returns a string as {text}, True and False
+-- as booleans, a tuple or list as its text; and the position after it.
 local function parse_value(text, at)
   local _, to, _, inside = text:find("^(['\"])([^'\"\\]*)%1", at)
   if to then return {inside}, to end
@@ -70,8 +71,9 @@ local function parse_dict(text)
   return dict
 end
 
--- Returns the type that the reader expects for elements `descr`: the first of
--- `names` that is stored so. Returns nil, reason if there is none.
+-- Returns the type that the reader expects for elements of type `descr`: the
+-- first of `names` that is stored like this. Returns nil and a reason if there
+-- is none.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]
@@ -108,8 +110,8 @@ local function expected(dtype)
   return type(dtype) == "table" and dtype or {dtype}
 end
 
--- Returns the extents of a tuple's text: "()", "(3,)", "(2, 3)"; nil for
--- anything else.
+-- Parses the text of a tuple, "()", "(3,)" or "(2, 3)", to a list of extents.
+-- Returns nil for any other text.
 local function parse_shape(text)
   local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
@@ -123,7 +125,8 @@ local function parse_shape(text)
   return shape
 end
 
--- Returns the number of elements; nil if it, or a stride, exceeds 63 bits.
+-- Returns the number of elements, or nil if it or a stride does not fit in 63
+-- bits.
 local function count(shape)
   local n, empty = 1, false
   for _, extent in ipairs(shape) do
@@ -134,7 +137,8 @@ local function count(shape)
   return empty and 0 or n
 end
 
--- Returns the range of the header's text in the first bytes: start, length.
+-- Returns where the header's text is in the first bytes of a file: its start
+-- and its length.
 local function header_range(bytes)
   if bytes:sub(1, 6) ~= MAGIC then
     return nil, "is not a .npy file (it does not start with \\x93NUMPY)"
@@ -266,8 +270,9 @@ local function check_wanted(array, opt)
   return true
 end
 
--- Reads n bytes from f, or as many as there are; nil, reason on failure. If the
--- input's size is known, allocates once; a pipe's claim is not trusted.
+-- Reads n bytes from f, or fewer at the end of the file. Returns nil and a
+-- reason on failure. If the size of the input is known, memory is allocated
+-- once. A pipe has no known size, so its header's claim is not trusted.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do
@@ -285,8 +290,8 @@ local function read_bytes(f, n, sized)
   return bytes
 end
 
--- Returns the first bytes of f, including the whole header; nil, reason on
--- failure.
+-- Returns the first bytes of f, which contain the whole header, or nil and a
+-- reason.
 local function read_header(f)
   local head, why = read_bytes(f, 12)
   if not head then return nil, why end
@@ -307,7 +312,7 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  local early = head:sub(from)  -- elements read after a short header
+  local early = head:sub(from)  -- elements that were read with a short header
   local here = f:seek()
   local size = here and f:seek "end"
   local sized = size and size > 0  -- a device may report 0
@@ -398,8 +403,9 @@ function npy.tensor(array)
   return cute.make_tensor(buffer, layout), buffer
 end
 
---- Returns the array of a host buffer with elements in C (or Fortran) order. A
--- type that NumPy does not have, such as bf16, becomes f32.
+--- Makes an array of a host buffer whose elements are in C or Fortran order. If
+-- NumPy does not have the type, such as bf16, the elements are converted to
+-- f32.
 ---@param buffer userdata
 ---@param shape integer[]
 ---@param fortran boolean?

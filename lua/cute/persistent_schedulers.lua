@@ -7,11 +7,7 @@
 --     local tiles = cute.utils.StaticPersistentTileScheduler(params)
 --     cute.loop(function() return tiles:is_valid() end, function()
 --       local m, n, l = table.unpack(tiles:get_current_work().tile_idx)
--- tiles for 4 clusters are two and a half waves: half of the clusters would
--- wait for the end of the third. So all waves of whole tiles except one are
--- distributed as tiles, here one wave. The other 6 tiles are 6 k_tiles steps
--- along K. Each cluster executes a quarter of them, a tile and a half, before
--- its whole tile:
+--       ...
 --       tiles:advance_to_next_work()
 --     end)
 --
@@ -40,8 +36,8 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
--- As an argument of a kernel: numbers of tiles and clusters belong to the
--- launch, the rest to the program.
+-- When parameters are passed to a kernel, the numbers of tiles and clusters
+-- belong to the launch, the other fields to the program.
 local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
@@ -102,7 +98,8 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
   return setmetatable(p, Params)
 end
 
--- Makes sure that parameters passed as an argument have at least one cluster.
+-- Ensures that parameters which were passed as an argument have at least one
+-- cluster.
 local function of_kernel(params)
   for _, n in ipairs(params.clusters) do at_least_one(n) end
   return params
@@ -113,7 +110,8 @@ function Params:total_clusters()
   return self.clusters[1] * self.clusters[2] * self.clusters[3]
 end
 
---- Returns the grid of a launch with at most that many clusters at once.
+--- Returns the grid of a launch in which at most that many clusters run at
+-- once.
 ---@param max_active_clusters integer
 ---@return integer[] {cluster's M, cluster's N, clusters}
 function Params:get_grid_shape(max_active_clusters)
@@ -124,13 +122,15 @@ function Params:get_grid_shape(max_active_clusters)
           math.min(self:total_clusters(), max_active_clusters)}
 end
 
--- Returns {m, n} of cluster position `i` of a batch.
+-- Returns the coordinates {m, n} of a cluster from its position `i` in the
+-- order of a batch.
 local function in_order(p, i)
   if p.order then
     local word = p.order[i]
     return word & 0xffff, (word >> 16) & 0xffff
   end
-  -- `fast` has groups of swizzle_size, traversed along `slow`
+  -- `fast` is the mode with groups of swizzle_size; `slow` is the mode along
+  -- which a group is traversed
   local fast, slow = p.clusters[1], p.clusters[2]
   if p.raster_along_m then fast, slow = slow, fast end
   local size = p.swizzle_size
@@ -153,14 +153,15 @@ end
 
 local Work = {}
 
--- Computes is_valid_tile on access: an unused comparison would be reported.
+-- Computes the field is_valid_tile when it is read, because an unused
+-- comparison would be reported.
 function Work.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   local valid = rawget(work, "valid")
   return type(valid) == "function" and valid() or valid
 end
 
---- Makes a tile {m, n, l} with its validity: a boolean, or a function that
+--- Makes a tile {m, n, l}. Its validity is a boolean, or a function that
 -- returns one.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
@@ -170,16 +171,17 @@ end
 
 local Static = {}
 
--- Computes the number of executed tiles on access, so that loops carry less.
+-- Computes the number of executed tiles when it is read. Loops then have fewer
+-- variables.
 function Static.__index(tiles, name)
   if name ~= "num_tiles_executed" then return Static[name] end
   return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
     // tiles.num_persistent_clusters
 end
 
---- Makes a scheduler of this block's tiles: every grid-th cluster position.
--- block_idx and grid_dim, three numbers each, are those of the launch when
--- absent.
+--- Makes a scheduler of this block's tiles, which are at every grid-th cluster
+-- position. block_idx and grid_dim, three numbers each, are those of the launch
+-- when absent.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -199,8 +201,8 @@ function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
--- Returns the tile of this block at position `i`: tile_idx = {m, n, l},
--- is_valid_tile.
+-- Returns the tile of this block if its cluster is at position `i`: tile_idx =
+-- {m, n, l}, is_valid_tile.
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
@@ -237,14 +239,16 @@ end
 local Dynamic, Giver, Taker = {}, {}, {}
 Dynamic.__index = Dynamic
 
---- Makes a scheduler that gives tiles to idle clusters. A cluster's first tile
--- is that of its index; the others are drawn from a counter in global memory.
--- This balances tiles that take different times, and blocks that begin late.
+--- Makes a scheduler that gives tiles to clusters as they become idle. A
+-- cluster's first tile has the number of the cluster. The numbers of its other
+-- tiles are drawn from a counter in global memory. This balances tiles that
+-- take different times, and blocks that begin late.
 --
--- One thread of each block, which loads the tiles, has the producer(). That of
--- a cluster's first block draws numbers, one tile ahead, and sends them to the
--- blocks' shared memory. The other threads, `consumer_group` in each block,
--- have consumer()s. Both are used like a StaticPersistentTileScheduler:
+-- In each block, the one thread that loads the tiles uses producer(). In a
+-- cluster's first block this thread draws numbers, one tile ahead, and sends
+-- them to the shared memory of all blocks. The other threads, `consumer_group`
+-- in each block, use consumer(). Both objects are used like a
+-- StaticPersistentTileScheduler:
 --
 --     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
 --       counter = counter, consumer_group = Group(Agent.Warp, 8)})
@@ -271,8 +275,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- arrivals: the threads that read a number, i.e. consumers, and producers
-  -- that did not draw it
+  -- number of arrivals: all threads that read a number, which are consumers,
+  -- and producers that did not draw it
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -287,8 +291,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   return self
 end
 
--- Makes an iterator at the cluster's own tile, with its ring at the first
--- stage.
+-- Makes an iterator that begins at the cluster's own tile and at the first
+-- stage of the ring.
 local function walker(tiles, class, user)
   return setmetatable({tiles = tiles, params = tiles.params,
     cta_id_in_cluster = tiles.cta_id_in_cluster,
@@ -298,8 +302,8 @@ end
 
 local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
 
--- Draws the next number. Each cluster draws one number more than it has tiles,
--- so the last draw of all is known.
+-- Draws the next number. Each cluster draws one number more than it has tiles.
+-- The counter therefore shows which draw is the last of all.
 local function draw(tiles)
   local counter, clusters = tiles.counter, tiles.num_persistent_clusters
   local drawn = arch.atomic_add(counter.iterator, 1)
@@ -322,7 +326,7 @@ end
 --- Makes the iterator of a consumer.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits for a number that was sent and returns it.
+-- Waits until a number arrives and returns it.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -335,7 +339,8 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends a number to all blocks of the cluster; a single block just stores it.
+-- Sends a number to all blocks of the cluster. If there is only one block,
+-- stores it.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)
@@ -366,8 +371,8 @@ function Giver:advance_to_next_work()
   self.state:advance()
 end
 
---- Waits until all blocks have read the sent numbers, before shared memory is
--- released.
+--- Waits until all blocks have read the numbers that were sent, before shared
+-- memory is released.
 function Giver:tail()
   local tiles = self.tiles
   if tiles.blocks == 1 then return end
@@ -413,24 +418,31 @@ end
 local StreamK = {}
 StreamK.__index = StreamK
 
---- Makes a scheduler of tiles and parts of tiles, such that all clusters end at
--- about the same time.
+--- Makes a scheduler of tiles and parts of tiles. All clusters end at about the
+-- same time.
+--
+-- For example, 10 tiles for 4 clusters are two and a half waves: half of the
+-- clusters would wait for the end of the third wave. All waves of whole tiles
+-- except one are distributed as tiles; here this is one wave. The other 6 tiles
+-- are 6 k_tiles steps along K. Each cluster executes a quarter of these steps,
+-- a tile and a half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
 --     range   |     0     |     1     |     2     |     3     |
 --
--- Clusters at different steps read different parts of A and B, which L2 must
--- hold. With `equal` = n, two waves are whole. Each remaining tile, here 2, is
--- split into equal parts, as many as there are clusters for, n at most:
+-- Clusters at different steps read different parts of A and B, and L2 must hold
+-- all of them. With `equal` = n, two waves consist of whole tiles. Each
+-- remaining tile, here 2, is split into equal parts: as many as there are
+-- clusters for, but at most n.
 --
 --     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
 --
--- The cluster with a tile's first step finishes the tile; clusters with other
--- steps of it store partial sums for that cluster. Partial sums are stored
--- before any wait. The range after a tile's first one belongs to a cluster that
--- began earlier. So the finishing cluster does not wait for long, and always
--- ends.
+-- The cluster that has a tile's first step finishes the tile. Clusters with
+-- other steps of the tile store partial sums for it, before they wait for
+-- anything. The range after a tile's first range belongs to a cluster that
+-- began earlier. The finishing cluster therefore does not wait for long, and
+-- always ends.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -488,7 +500,8 @@ function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
   return self
 end
 
---- Returns the first step of a range, counted over all split tiles.
+--- Returns the number of a range's first step, counted over all tiles that are
+-- split.
 function StreamK:first_step(range)
   local k = self.k_tiles
   if self.parts then
@@ -507,8 +520,8 @@ function StreamK:first_step(range)
 end
 
 -- Reports whether the current position is in this cluster's range. With equal
--- parts, a cluster that finishes a tile does so last, when the other parts are
--- ready.
+-- parts, a cluster that finishes a tile executes its part of it last, when the
+-- other parts are ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end
@@ -524,7 +537,7 @@ function StreamK:is_valid()
 end
 
 --- Returns the work at the current position: tile_idx = {m, n, l}; k_first and
--- k_count: the tiles along K; range: this cluster's.
+-- k_count, its tiles along K; and range, the number of this cluster's range.
 function StreamK:get_current_work()
   local k, divided = self.k_tiles, in_range(self)
   local tile = self.at // k
@@ -562,10 +575,11 @@ end
 
 local function sgn(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
--- Calls visit(x, y) along a curve through a rectangle of any extents, from (x,
--- y) along (ax, ay) with width (bx, by); consecutive points are neighbours. It
--- splits into halves and quarters like Hilbert's curve and leaves odd extents
--- to the last part: J. Cerveny's generalised Hilbert curve (2018).
+-- Calls visit(x, y) for the points of a rectangle of any extents, along a curve
+-- on which consecutive points are neighbours. The curve begins at (x, y); (ax,
+-- ay) is its direction and (bx, by) the width. It splits the rectangle into
+-- halves and quarters like Hilbert's curve and leaves odd extents to the last
+-- part: J. Cerveny's generalised Hilbert curve (2018).
 local function walk(x, y, ax, ay, bx, by, visit)
   local w, h = math.abs(ax + ay), math.abs(bx + by)
   local dax, day, dbx, dby = sgn(ax), sgn(ay), sgn(bx), sgn(by)
@@ -593,9 +607,9 @@ local function walk(x, y, ax, ay, bx, by, visit)
        -bx2, -by2, -(ax - ax2), -(ay - ay2), visit)
 end
 
---- Returns the positions of an m by n grid of clusters along a generalised
--- Hilbert curve, on which consecutive positions are neighbours: a host tensor
--- of i32 for the order of PersistentTileSchedulerParams.
+--- Returns the positions of clusters in an m by n grid along a generalised
+-- Hilbert curve, on which consecutive positions are neighbours. The result is a
+-- host tensor of i32 for the option order of PersistentTileSchedulerParams.
 ---@param m integer
 ---@param n integer
 ---@return table tensor (m * n) of i32, m + n * 65536

@@ -1,4 +1,4 @@
---- Pointers (iterators), and objects made like others.
+--- Makes pointers (iterators), and objects that resemble others.
 local core = require "cute.core"
 
 local pointer = {}
@@ -49,8 +49,8 @@ function pointer.make_ptr(dtype, value, memspace, opts)
   return pointer.recast_ptr(it, dtype)
 end
 
---- Returns the pointer with elements of another type, with another swizzle
--- instead of its own, or both, in either order.
+--- Returns the pointer with another element type, or with another swizzle
+-- instead of its own, or both. The two arguments may be in either order.
 ---@param ptr table iterator
 ---@param dtype? cute.DType
 ---@param swizzle? table from make_swizzle
@@ -79,13 +79,14 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- Makes a vector with the shape of x (and its type, unless given). Its
--- elements are 0: values of a kernel are never undefined.
+--- Makes a vector with the shape of x, and with its type unless another is
+-- given. Its elements are 0, because values of a kernel are never undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end
 
---- Returns an atom by its name: of an MMA, or of a copy of elements of `dtype`.
+--- Returns the atom with this name: of an MMA, or of a copy of elements of type
+-- `dtype`.
 ---@param name string
 ---@param dtype? cute.DType
 function pointer.make_atom(name, dtype)

@@ -8,7 +8,8 @@ local core = require "cute.core"
 
 local smem = {}
 
--- B, M, S of Sw<B,M,S> on bytes, the span in bits and the rows of an atom.
+-- For each kind: B, M, S of Sw<B,M,S> on bytes, the span in bits, and the rows
+-- of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -22,12 +23,13 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- Returns the swizzle of a kind as stored: on bytes.
+--- Returns the swizzle of a kind in the form that is stored, which works on
+-- bytes.
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))
 end
 
---- Returns the atom, with its swizzle on element offsets.
+--- Returns the atom of a kind. Its swizzle works on element offsets.
 ---@param major "K"|"MN"
 ---@param kind "INTER"|"SW32"|"SW64"|"SW128"|"SW128_32B"
 ---@param bits integer width of an element
@@ -54,7 +56,8 @@ function smem.widest(bits)
     .. "multiple of 128"):format(bits))
 end
 
--- The major modes of matrices with a contiguous second mode, and first mode.
+-- The major mode for matrices whose second mode ("row") or first mode ("col")
+-- is contiguous.
 local MAJOR = {row = "K", col = "MN"}
 
 --- Returns the major mode of a layout "row" or "col", or of a LayoutEnum.

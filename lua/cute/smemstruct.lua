@@ -36,7 +36,7 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration, which may also be given by name.
+-- Returns entry i of a declaration. It may also be given under its name.
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -49,7 +49,7 @@ end
 
 local ENTRIES = {count = true, align = true, true, true, true, true}
 
-local MOST = 1 << 40  -- bytes of a field, and of its alignment
+local MOST = 1 << 40  -- most bytes of a field and of its alignment
 
 -- Converts one declaration {name, type, count, align} to a field.
 local function field(what, d)
@@ -128,8 +128,8 @@ end
 function structs.struct(fields) return build("struct", fields, false) end
 
 sign.with(structs.struct, {
-  -- The Python DSL's notation for a field: {"sA", Align(MemRange(f16, 64),
-  -- 128)}.
+  -- The Python DSL's notation for the type of a field: {"sA",
+  -- Align(MemRange(f16, 64), 128)}.
   MemRange = sign.guard("cute.struct.MemRange(dtype: dtype|string|struct, "
     .. "count: integer)", function(dtype, count) return {dtype, count} end),
   Align = sign.guard("cute.struct.Align(field: dtype|string|struct|table, "
@@ -143,10 +143,10 @@ sign.with(structs.struct, {
 ---@param fields table[]
 function structs.union(fields) return build("union", fields, true) end
 
---- Returns its size in bytes, including padding at the end.
+--- Returns the structure's size in bytes, including padding at its end.
 function Struct:size_in_bytes() return self.size end
 
---- Returns its alignment in bytes.
+--- Returns the structure's alignment in bytes.
 function Struct:align_in_bytes() return self.align end
 
 --- Returns the offset of a field in bytes.
@@ -169,8 +169,9 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table of the fields: one(field) for an element type; some(field, k)
--- for the kth of a structure, in a list if there are several.
+-- Returns a table with a value for each field: one(field) for a field with an
+-- element type; some(field, k) for the kth structure of a field, as a list if
+-- there are several.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do
@@ -185,8 +186,8 @@ local function each_field(self, one, some)
   return out
 end
 
---- Returns the fields as pointers (structures as tables of them) into bytes (an
--- iterator of u8).
+--- Returns pointers to the fields of a structure that begins at `bytes` (an
+-- iterator of u8). A field that is a structure gives a table of pointers.
 ---@param bytes table
 ---@return table
 function Struct:at(bytes)
@@ -198,9 +199,10 @@ function Struct:at(bytes)
   end)
 end
 
---- Allocates one in the shared memory of the kernel being traced; returns its
--- fields as pointers, like `at`. Each field is a separate allocation, so that
--- reports name it and count its elements; a union's fields share one.
+--- Allocates a structure in the shared memory of the kernel being traced.
+-- Returns pointers to its fields, like `at`. Each field is a separate
+-- allocation; reports therefore name it and count its elements. The fields of a
+-- union share one allocation.
 ---@param align? integer minimum alignment in bytes
 ---@return table
 function Struct:allocate(align)

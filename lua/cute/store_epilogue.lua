@@ -1,9 +1,10 @@
 --- Stores the accumulators of a tile by TMA, part by part through a ring of
 -- buffers in shared memory, as the epilogues of Hopper's GEMMs do.
 --
--- A part is EN columns of the rows that all threads of the MMA hold. It is
--- converted, stored by stmatrix if its type has 16 bits, and copied by one
--- thread while the next part goes to another buffer.
+-- A part consists of EN columns, with as many rows as the tile of the MMA. It
+-- is converted and written to shared memory, by stmatrix if its type has 16
+-- bits. One thread then copies it to global memory while the next part is
+-- written to another buffer.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "cute.hopper"
@@ -14,8 +15,8 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- Returns the atom that stores EN columns: that of utils.get_smem_store_op, or
--- half of it if it has too many columns.
+-- Returns the atom that stores EN columns: the atom of utils.get_smem_store_op,
+-- or half of it if it has too many columns.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -27,8 +28,8 @@ local function store_atom(dtype, major, columns)
     or "SM90_U32x2_STSM_N", dtype)
 end
 
---- Makes an object that stores accumulators to a tensor: store(acc, at, f) and,
--- after all tiles, tail().
+--- Makes an object that stores accumulators to a tensor. Call store(acc, at, f)
+-- for each tile, and tail() after all tiles.
 --
 -- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
 -- made with (utils.make_smem_layout_epi); EM is the rows of the MMA. `coords`
@@ -76,8 +77,8 @@ function epilogue.new(o)
       or cute.arch.sync_threads}, Epilogue)
 end
 
--- Fills the part with values first to first + n of a fragment, through f, in
--- its type.
+-- Fills the part with n values of a fragment, beginning with number `first`. f
+-- converts them, and they are rounded to the part's type.
 local function fill(self, acc, first, f)
   local part = self.part
   local sums = cute.make_rmem_tensor(part.shape, acc.element_type)

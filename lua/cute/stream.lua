@@ -11,8 +11,8 @@
 --     end)
 --     step:launch()
 --
--- In the simulator each command executes at once. A graph replays its recording
--- there, and rejects the same operations as on a GPU.
+-- In the simulator each command executes at once. There, a graph replays its
+-- recording, and rejects the same operations as on a GPU.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Checks a wait: in the simulator it returns at once, but a graph must not
--- contain it.
+-- Checks a wait. In the simulator a wait returns at once, but a graph must not
+-- contain one.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -55,7 +55,7 @@ end
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
---- Records the progress of a stream: the current one, or the given one.
+--- Records the progress of the current stream, or of the given one.
 function Event:record(of)
   open(self, "event")
   if of then open(of, "stream") end
@@ -93,7 +93,7 @@ function Event:elapsed(to)
   return (recorded(to) - recorded(self)) * 1e3
 end
 
---- Returns it to the driver.
+--- Returns the event to the driver.
 function Event:close() self.closed = true end
 
 local Stream = {simulated = true, device = "sim"}
@@ -130,7 +130,7 @@ function Stream:record(event)
   return event
 end
 
---- Returns it to the driver when all its work is complete.
+--- Returns the stream to the driver when all its work is complete.
 function Stream:close() self.closed = true end
 
 sign.class("event", Event, [[
@@ -145,8 +145,8 @@ sign.class("stream", Stream, [[
 ---------------------------------------------------------------------------
 
 --- Makes a stream, which runs its work in order and concurrently with other
--- streams. It has sync() (waits for all work), wait(event or stream),
--- record([event]), which returns the event, done() (is all work complete?),
+-- streams. Its methods are sync() (waits for all work), wait(event or stream),
+-- record([event]), which returns the event, done() (is all work complete?) and
 -- close().
 ---@param device? any the GPU, if there is one, when absent
 function stream.stream(device)
@@ -155,9 +155,9 @@ function stream.stream(device)
   return must(d.dev:stream())
 end
 
---- Makes an event: record([stream]) records the progress of a stream; sync()
--- waits until the stream has reached it; done() asks; elapsed(event) returns
--- the time between two in milliseconds.
+--- Makes an event. record([stream]) records the progress of a stream. sync()
+-- waits until the stream has reached the event; done() reports whether it has.
+-- elapsed(event) returns the time between two events in milliseconds.
 ---@param device? any
 function stream.event(device)
   local d = device_of(device)
@@ -170,8 +170,8 @@ local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
 
---- Calls f(...) with this stream as the current one, for work that names no
--- stream.
+--- Calls f(...) with this stream as the current one, which work uses that names
+-- no stream.
 ---@param s any a stream
 ---@param f function
 ---@return any ... results of f
@@ -214,7 +214,8 @@ function Graph.__tostring(g)
   return ("graph of the simulator, %d nodes"):format(g.nodes)
 end
 
--- Records the launches and copies of f: a list of functions with arguments.
+-- Records the launches and copies of f. Returns a list of functions with their
+-- arguments.
 local function record(f)
   core.outside()
   if core.recording() then
@@ -250,15 +251,15 @@ function Graph:launch_n(n, on)
   return true
 end
 
---- Replaces the recording by that of another function; cheap if only numbers
--- and tensors differ.
+--- Replaces the recording by that of another function. This is cheap if only
+-- numbers and tensors differ.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
   self.nodes = #self.list
   return self
 end
 
---- Releases it and the memory that it holds.
+--- Releases the graph and the memory that it keeps.
 function Graph:close() self.list, self.closed = {}, true end
 
 sign.class("graph", Graph, [[

@@ -1,4 +1,4 @@
---- Symbolic arguments: compile a kernel without data.
+--- Symbolic arguments, with which a kernel is compiled without data.
 --
 --     local X = cute.symbolic {dtype = cute.bf16, shape = {"m", "k%8"},
 --                              align = 16}
@@ -12,7 +12,7 @@ local core = require "cute.core"
 
 local symbolic = {}
 
-local DEEPEST = 32  -- nesting, as for tuples
+local DEEPEST = 32  -- nesting depth, as for tuples
 local ids, named = 0, {}
 
 local function new_symbol(width, divisibility)
@@ -28,8 +28,8 @@ local function check_divisibility(d)
   return d or 1
 end
 
---- Makes an integer whose value each launch provides, of 32 or 64 bits: an
--- extent, a stride, or an argument.
+--- Makes a symbolic integer of 32 or 64 bits, whose value each launch provides.
+-- It can be an extent, a stride, or an argument.
 ---@param width? integer|table 32 (the default) or 64
 ---@param opts? {divisibility: integer} a known divisor
 function symbolic.sym_int(width, opts)
@@ -58,7 +58,8 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- Converts an extent or stride to {n = integer} or {div =, id =, wide =}.
+-- Converts an extent or stride to {n = integer} or, for a symbol, to {div =, id
+-- =, wide =}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
@@ -108,7 +109,7 @@ local function collect(what, x)
   return list
 end
 
--- Returns nested tables like x, with a number for each leaf.
+-- Returns nested tables like x, with each leaf replaced by a number.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -127,7 +128,7 @@ local function times(a, b)
           wide = a.wide or b.wide}
 end
 
--- Returns compact strides, with the leaves of the lowest order fastest.
+-- Returns compact strides. Leaves with the lowest order vary fastest.
 local function compact(shape, order)
   local at, stride, step = {}, {}, {n = 1, div = 1}
   for i = 1, #shape do at[i] = i end
@@ -172,7 +173,7 @@ local function check_align(dtype, align)
   return align
 end
 
--- Wraps a number in a tuple, which tensors have.
+-- Wraps a number in a tuple, because tensors have tuples.
 local function tuple(x) return type(x) == "table" and x or {x} end
 
 -- Makes a tensor from d: dtype, shape, stride or order, align, wide
@@ -222,9 +223,9 @@ function symbolic.make_fake_tensor(dtype, shape, stride, opts)
                align = opts.assumed_align}
 end
 
---- Makes a compact tensor without data, in the order of `stride_order` (mode 0
--- fastest when absent). Its strides have 32 bits unless use_32bit_stride =
--- false.
+--- Makes a compact tensor without data. `stride_order` is the order of its
+-- modes (mode 0 varies fastest when absent). Its strides have 32 bits unless
+-- use_32bit_stride = false.
 ---@param dtype cute.DType|string
 ---@param shape any
 ---@param opts? table {stride_order: integer[], assumed_align: integer,
@@ -242,9 +243,9 @@ function symbolic.make_fake_compact_tensor(dtype, shape, opts)
                wide = opts.use_32bit_stride == false}
 end
 
---- Makes a tensor without data: {dtype =, shape =, stride =, align =}. Without
--- a stride it is compact with its last mode fastest, like cute.zeros; without
--- align (bytes) it has the alignment of its elements.
+--- Makes a tensor without data: {dtype =, shape =, stride =, align =}. If
+-- stride is absent, it is compact and its last mode varies fastest, like
+-- cute.zeros. If align (bytes) is absent, it is aligned like an element.
 ---@param d {dtype: cute.DType|string, shape: any, stride: any, align: integer}
 function symbolic.symbolic(d)
   local order, n = {}, #flat(d.shape, {}, 0)

@@ -1,18 +1,18 @@
---- What multiprocessors (SMs) hold: one table for all who ask what a kernel
--- will meet on a card that is not there.
+--- Resources of multiprocessors (SMs): one table for all modules that predict
+-- how a kernel runs on a GPU that is not present.
 --
 -- Limits are those of NVIDIA's own occupancy calculation (cuda_occupancy.h,
--- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications;
--- what a block may have of shared memory, and which instructions there are, is
--- core/ir/target.h's.
+-- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications.
+-- core/ir/target.h says how much shared memory a block can have, and which
+-- instructions exist.
 local core = require "cute.core"
 
 local targets = {}
 
 local KIB, MIB = 1 << 10, 1 << 20
 
--- sm, threads, blocks, KiB of shared memory of an SM, and its barriers, which
--- are no limit before sm_90.
+-- Limits of an SM by its number sm: threads, blocks, KiB of shared memory, and
+-- barriers, whose number is no limit before sm_90.
 local LIMITS = {}
 for _, row in ipairs {
   {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
@@ -29,10 +29,11 @@ for _, row in ipairs {
     thread_registers = 255, block_threads = 1024, quarters = 4}
 end
 
---- What an SM of an architecture holds: threads, blocks, shared (bytes),
--- barriers (nil: no limit), registers; reserved: bytes of shared memory that
--- each block takes besides; shared_unit, register_unit (of a warp): in what
--- they are dealt out; thread_registers, block_threads: the most of one.
+--- Returns the limits of an SM: threads, blocks, shared (bytes), barriers (nil:
+-- no limit), registers. reserved: bytes of shared memory that each block takes
+-- in addition. shared_unit, register_unit: allocation units of shared memory,
+-- and of registers for a warp. thread_registers, block_threads: the most
+-- registers of a thread and threads of a block.
 ---@param sm integer 80, 90, ...
 ---@return table
 function targets.limits(sm)
@@ -41,18 +42,19 @@ function targets.limits(sm)
       .. "unknown"):format(tostring(sm)))
 end
 
---- Multiprocessors of the machine that the simulator is.
+--- Returns the number of multiprocessors of the GPU that the simulator models.
 ---@param sm integer
 ---@return integer
 function targets.sms(sm) return sm < 90 and 108 or 132 end
 
--- SMs of an H100 and an H200 that can share a cluster: a cluster's blocks lie
--- in one group, each group has room for whole clusters. The last four take
--- clusters of 1 and 2 alone. The rule gives all 41 numbers that the driver
--- gave, for 1, 2 and 8 blocks to an SM.
+-- Groups of SMs of an H100 and an H200. All blocks of a cluster run in one
+-- group, and each group has room for whole clusters. The last four groups run
+-- clusters of 1 or 2 blocks only. This rule gives all 41 numbers that the
+-- driver gave, for 1, 2 and 8 blocks per SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
---- Clusters that run at once, on a card that is not there.
+--- Returns the number of clusters that run at once, on a GPU that is not
+-- present.
 ---@param sms integer multiprocessors; fewer than the card's are a limit of
 -- those that take part
 ---@param size integer blocks of a cluster
@@ -69,15 +71,15 @@ function targets.clusters(sms, size, blocks)
   return math.min(most, all)
 end
 
---- The card that the simulator stands for.
+--- The GPU that the simulator models.
 targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 
 local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 
---- How many blocks an SM holds at once, and what of it each limit would allow:
--- {blocks =, by = {"registers", ...}, limits = {registers =, shared =,
--- threads =, blocks =, barriers =}}. by: the limits that are reached; blocks of
--- 0: not even one fits.
+--- Returns how many blocks an SM holds at once, and how many each limit would
+-- allow: {blocks =, by = {"registers", ...}, limits = {registers =, shared =,
+-- threads =, blocks =, barriers =}}. by: the limits that are reached. blocks =
+-- 0 means that not even one block fits.
 ---@param sm integer
 ---@param block table {threads: integer, registers: integer?, shared: integer?,
 -- barriers: integer?} registers: of a thread, nil where they are not known;
@@ -114,8 +116,8 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
---- Rejects a cooperative launch of more blocks than run at once on the machine
--- that the simulator is, by all but registers.
+--- Rejects a cooperative launch that has more blocks than the GPU that the
+-- simulator models can run at once. All limits except registers are considered.
 ---@param p table prepared
 ---@param grid integer[]
 function targets.check_resident(p, grid)

@@ -19,8 +19,8 @@ local BYTES = 128
 
 local function when(...) require "cute.lang.branch".when(...) end
 
---- The memory where maps are changed: in place in global memory, or in shared
--- memory before they are copied to global memory.
+--- The memory in which maps are changed. GMEM: in place in global memory. SMEM:
+-- in shared memory, from which they are copied to global memory.
 tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
 
 local Manager = {}
@@ -55,7 +55,7 @@ function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
     core.make_layout(BYTES * 8 // ptr.element_type.bits))
 end
 
---- Copies an atom's map to a pointer, by one warp.
+--- Copies an atom's map to the memory at a pointer. One warp does it.
 ---@param copy_atom table
 ---@param dst_ptr table in global memory, or for mode SMEM in shared memory
 ---@param warp_id integer
@@ -66,7 +66,7 @@ function Manager:init_tensormap_from_atom(copy_atom, dst_ptr, warp_id)
   return self
 end
 
---- Releases new maps in global memory.
+--- Makes new maps in global memory visible to the threads that use them.
 function Manager:fence_tensormap_initialization()
   if not self.in_smem then cpasync.fence_tma_desc_release() end
 end
@@ -78,7 +78,8 @@ function Manager:fence_tensormap_update(tensormap_ptr)
   return self
 end
 
---- Changes each map to describe a tensor, by one warp, and releases it.
+--- Changes each map so that it describes a tensor, and releases it. One warp
+-- does it.
 ---@param tensor_gmem table[] tensors
 ---@param tma_copy_atom table[] the maps' atoms
 ---@param tensormap_gmem_ptr table[] pointers to the maps

@@ -1,12 +1,12 @@
---- cute.testing: assertions of a kernel and conversion of tensors. The workshop
--- adds timing and the choice of the fastest configuration.
+--- cute.testing: assertions in a kernel, and conversion of tensors. The package
+-- cutelua adds timing and the choice of the fastest configuration.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local testing = {}
 
---- Stops the kernel if the condition is false: the simulator reports the line
--- and the text, a GPU traps. On the host it is Lua's assert.
+--- Stops the kernel if the condition is false. The simulator then reports the
+-- line and the text; a GPU traps. On the host it is Lua's assert.
 ---@param cond any
 ---@param text? string
 function testing.assert_(cond, text)
@@ -39,10 +39,10 @@ function testing.convert(src, dst)
   return dst
 end
 
---- Copies a tensor to the host, with a gap after each row of its fastest mode:
--- 16 bytes or more, up to a multiple of 16 bytes. The simulator allows no
--- kernel to access the gap. Without it, an access beyond a row would reach the
--- next row unnoticed. The shape must consist of integers.
+--- Copies a tensor to the host, with a gap after each row of its fastest mode.
+-- A gap has 16 bytes or more and ends at a multiple of 16 bytes. On the
+-- simulator a kernel must not access the gaps. Without them, an access beyond a
+-- row would reach the next row unnoticed. The shape must consist of integers.
 ---@param t table
 ---@return table
 function testing.padded(t)

@@ -7,12 +7,13 @@
 --     A.load(k_tile, stage)       -- global to shared memory, zeros outside
 --     A.fetch(stage, k_block)     -- shared memory to A.frag(_, _, k_block)
 --
--- An operand is (M,K) or (N,K); modes can be nested, or go through a function
--- (tiles.matrix). At trace time its layout decides three things. First, the
--- order of shared memory (K or M contiguous, as in global memory). Second, the
--- widest copy that rows and extents allow: 16 bytes and cp.async at best,
--- single elements through registers at worst. Third, whether tiles can cross an
--- edge: no predicates remain if the extents are multiples of the tile.
+-- An operand is (M,K) or (N,K). Its modes can be nested, or its addresses can
+-- be given by a function (tiles.matrix). At trace time its layout decides three
+-- things. First, the order of elements in shared memory (K or M contiguous, as
+-- in global memory). Second, the widest copy that rows and extents allow: 16
+-- bytes and cp.async at best, single elements through registers at worst.
+-- Third, whether tiles can extend beyond the operand. If the extents are
+-- multiples of the tile, no predicates are needed.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local cute = require "cute"
@@ -36,7 +37,8 @@ local function divisor(x)
   return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
 end
 
---- Reports whether `by` divides an extent, as far as known at trace time.
+--- Reports whether `by` divides an extent, as far as this is known at trace
+-- time.
 function tiles.divides(by, extent)
   return divisor(extent) % positive(by) == 0
 end
@@ -48,7 +50,8 @@ function tiles.count(extent, tile)
   return cute.ceil_div(extent, tile)
 end
 
--- Bounds a block's position by n, so that offsets need only 32 bits.
+-- Tells the compiler that a block's position is less than n. Offsets then need
+-- only 32 bits.
 local function within(at, n)
   if math.type(n) and n > 0 and not math.type(at) then
     core.assume(at, 0, n - 1, 1)
@@ -66,9 +69,9 @@ local function zeros(shape)
   return out
 end
 
---- Returns the same tensor as a matrix of two integer modes. Nested modes, such
--- as those of an im2col view, ((Q,P,N),(C,S,R)), become one mode each; the
--- layout then goes through the nested one. A third mode is unchanged.
+--- Returns the same tensor as a matrix of two integer modes. Each nested mode,
+-- such as those of an im2col view ((Q,P,N),(C,S,R)), becomes one mode, whose
+-- coordinates the layout maps to the nested ones. A third mode is unchanged.
 function tiles.matrix(t)
   local shape = t.shape
   if type(shape[1]) ~= "table" and type(shape[2]) ~= "table" then return t end
@@ -77,8 +80,8 @@ function tiles.matrix(t)
     zeros(whole), cute.make_identity_layout(whole)))
 end
 
--- Returns an operand (M,(BK,k)), with K in tiles, as (M,BK,k); others
--- unchanged.
+-- Returns an operand (M,(BK,k)), whose K is divided into tiles, as (M,BK,k).
+-- Other operands are unchanged.
 local function in_tiles(t, BK)
   local K, stride = t.shape[2], is_plain(t) and t.stride
   if not stride or type(K) ~= "table" or #K ~= 2 or K[1] ~= BK then
@@ -88,8 +91,8 @@ local function in_tiles(t, BK)
     {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
 end
 
--- Returns the position after k in a shape, first coordinate fastest; the last
--- coordinate is unbounded.
+-- Returns the position after k in a shape. The first coordinate varies fastest;
+-- the last one has no bound.
 local function after(k, shape)
   if type(shape) ~= "table" then return k + 1 end
   local out, up = {}, 1
@@ -101,9 +104,9 @@ local function after(k, shape)
   return out
 end
 
---- Returns an iteration over the K tiles of two operands: the first tile,
--- next(k), and has(k), which is false after the last. Tiles are numbers, or
--- coordinates if both operands have the same.
+--- Returns functions that iterate over the K tiles of two operands: the first
+-- tile, next(k), and has(k), which is false after the last tile. Tiles are
+-- numbers, or coordinates if both operands have the same ones.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -119,16 +122,16 @@ function tiles.walk(A, B)
     end}
 end
 
---- Returns one matrix of a batch (M,K,L); a tensor without third mode, or with
--- one of extent 1, is the same for all.
+--- Returns matrix l of a batch (M,K,L). If the tensor has no third mode, or one
+-- of extent 1, it is the same matrix for all l.
 function tiles.batch(t, l)
   if cute.rank(t) < 3 then return t end
   if is_one(t.shape[3]) then l = 0 end
   return t(_, _, l)
 end
 
--- Returns the contiguous mode: 1 (K) or 0 (M, N). If none is, elements are
--- copied one by one, along K.
+-- Returns the contiguous mode: 1 (K) or 0 (M or N). If no mode is contiguous,
+-- elements are copied one by one, along K.
 local function leading(t)
   if not is_plain(t) then
     return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
@@ -142,8 +145,8 @@ local function leading(t)
   return 1
 end
 
---- Returns the length of aligned contiguous runs of elements: the widest
--- access, at most 128 bits.
+--- Returns the length of the aligned contiguous runs of elements, which is the
+-- widest possible access, at most 128 bits.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
   local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
@@ -173,8 +176,8 @@ local function log2(n)
   return i
 end
 
---- Returns the layout of a (rows, k, stages) tile. Its contiguous runs are
--- swizzled in pieces of 16 bytes, so that the pieces at the same position of 8
+--- Returns the shared-memory layout of a (rows, k, stages) tile. Its contiguous
+-- runs are swizzled in pieces of 16 bytes: the pieces at the same position of 8
 -- neighbouring runs are in different banks.
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
 ---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
@@ -195,8 +198,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
     {tile[1], tile[2], stages})
 end
 
--- Returns contiguous, unswizzled rows. If they are written transposed, 16 bytes
--- of padding after each row of K avoid bank conflicts.
+-- Returns a layout of contiguous rows without swizzle. If rows are written
+-- transposed, 16 bytes of padding after each row of K avoid bank conflicts.
 local function plain_layout(bits, tile, stages, turned)
   local run = tile[1] + (turned and 128 // bits or 0)
   return cute.make_layout({tile[1], tile[2], stages}, {1, run, run * tile[2]})
@@ -206,8 +209,8 @@ end
 -- Global to shared memory
 ---------------------------------------------------------------------------
 
--- Makes a tiled copy of `threads` over (rows, k), `width` elements at a time
--- along the contiguous mode.
+-- Makes a tiled copy of (rows, k) by `threads` threads. Each thread moves
+-- `width` elements at a time along the contiguous mode.
 local function tiled_copy(atom, tile, threads, lead, width, most)
   local along = math.min(tile[lead + 1] // width, threads, most or threads)
   local across = math.min(threads // along, tile[2 - lead])
@@ -235,18 +238,19 @@ local function copy_atom(dtype, width, async, cached)
                              dtype, bits)
 end
 
--- Returns the tiles at a position of t: (BM,BK,k).
+-- Returns the tiles of t whose row index is `at`: (BM,BK,k).
 local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
--- Elements that a thread has in flight in registers. AT_ONCE hides the latency
--- of memory. FEW applies where the latency occurs only once or each element has
--- a condition, LEAVE to stores. Compilers take half a millisecond for each
--- element, so a loop goes over parts of a tile.
+-- Numbers of elements that a thread loads to registers at the same time.
+-- AT_ONCE hides the latency of memory. FEW applies if the latency occurs only
+-- once or each element has a condition. LEAVE applies to stores. Compilers take
+-- half a millisecond for each element, so a loop goes over parts of a tile.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
--- Returns part i of n of a thread's (CPY,M,K,..), along the larger of M and K.
+-- Returns part i of n of a thread's partition (CPY,M,K,..). It is divided along
+-- the larger of M and K.
 local function part_of(x, i, n)
   if n == 1 then return x end
   local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2
@@ -257,8 +261,8 @@ local function part_of(x, i, n)
     table.unpack(at))
 end
 
--- Calls f(i, n) for each part of the pieces that a thread moves, with at most
--- `most` pieces at a time: partitions (CPY,M,K,..).
+-- Calls f(i, n) for each part of the partitions (CPY,M,K,..) that a thread
+-- moves. A part has at most `most` pieces.
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -283,11 +287,11 @@ local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Returns a function of a tile's K index. It returns conditions for the pieces
--- of a tile of t that are inside t, with their layout (M,K), in which equal
--- conditions along a mode occur once; and one condition common to all pieces.
--- Results are nil where always true. part: selects the relevant part of
--- partitions (CPY,M,K,k).
+-- Returns a function of a tile's K index, which returns two results, each nil
+-- if always true. The first holds conditions that pieces of a tile of t are
+-- inside t, with their layout (M,K); conditions that are equal along a mode
+-- occur once. The second is one condition common to all pieces. part: selects
+-- the relevant part of partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -338,15 +342,15 @@ local function predicates(list, layout, common)
   return p
 end
 
--- Calls f(predicate tensor) under the condition common to all pieces.
+-- Calls f(predicate tensor) if the condition common to all pieces is true.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
   if common ~= nil then cute.when(common, run, otherwise) else run() end
 end
 
---- Finds the pieces of a tile of t that are inside t: returns a function of the
--- tile's K index that returns a predicate tensor for cute.copy, or nil if all
--- are inside.
+--- Finds the pieces of a tile of t that are inside t. Returns a function of the
+-- tile's K index. It returns a predicate tensor for cute.copy, or nil if all
+-- pieces are inside.
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
@@ -358,8 +362,9 @@ function tiles.inside(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
 end
 
---- Copies a tile in shared memory, (BM,BN), to its position in t, (M,N), with
--- contiguous rows: as wide as the rows allow, and only elements inside t.
+--- Copies a tile (BM,BN) from shared memory to its position in t, (M,N), whose
+-- rows are contiguous. Accesses are as wide as the rows allow; only elements
+-- inside t are written.
 ---@param s any
 ---@param t any
 ---@param tile integer[]
@@ -390,9 +395,9 @@ end
 -- Shared memory to fragments
 ---------------------------------------------------------------------------
 
--- Returns the ldmatrix atom, if possible. ldmatrix moves 8x8 matrices of 16
--- bits: elements at most 4 bytes wide when K is contiguous, and only 16-bit
--- ones when it transposes.
+-- Returns the ldmatrix atom if it can be used, else nil. ldmatrix moves 8x8
+-- matrices of 16 bits: elements of at most 4 bytes if K is contiguous, and only
+-- 16-bit elements if it transposes.
 local function fetch_atom(dtype, lead, arch)
   local matrices = core.has(arch, "ldmatrix")
   if matrices and lead == 1 and dtype.bits <= 32 then
@@ -407,8 +412,9 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Decides the path of an operand to shared memory: its contiguous mode, that of
--- shared memory, the width of a copy, with cp.async or not, in halves or not.
+-- Decides how an operand is copied to shared memory: its contiguous mode in
+-- global and in shared memory, the width of a copy, whether cp.async is used,
+-- and whether load and store are separate.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
@@ -419,7 +425,7 @@ local function passage(t, o)
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
   w.turned = w.s_lead ~= w.lead
-  -- at least one piece for each thread, if the tile is large enough
+  -- at least one piece for each thread if the tile is large enough
   w.width = core.gcd(tiles.vector(t, w.lead),
     math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
   w.halves = w.turned and o.halves and w.width > 1
@@ -428,8 +434,9 @@ local function passage(t, o)
   return w
 end
 
--- Makes the copy of t's tiles to shared memory s: load(k_tile, stage). If it
--- goes through registers, also its halves take(k_tile) and put(stage).
+-- Makes the copy of t's tiles to shared memory s: load(k_tile, stage). If the
+-- copy goes through registers, also makes its two halves take(k_tile) and
+-- put(stage).
 local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
@@ -449,7 +456,8 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Copies part i of n to new registers (CPY,M,K), or to those in `held`.
+  -- Copies part i of n to registers (CPY,M,K): to new ones, or to those in
+  -- `held`.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
@@ -481,8 +489,8 @@ local function way_in(t, s, o, w)
 end
 
 --- Loads tile k_tile of operands into a stage. Operands that go through
--- registers are loaded together, one part of each at a time; fewer elements if
--- `first`.
+-- registers are loaded together, one part of each at a time. If `first` is set,
+-- parts are smaller.
 ---@param operands table[]
 ---@param first? boolean
 function tiles.load(operands, k_tile, stage, first)
@@ -508,12 +516,13 @@ function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
---- Makes an operand's tiles: smem (rows,k,PIPE), frag (MMA,M,K), k_tiles,
--- k_blocks (steps of fetch along K), moves (of a thread for a tile),
--- load(k_tile, stage) and fetch(stage, k_block). block(k_block) returns the
--- fetched part: frag(_, _, k_block) if a fetch serves one MMA. Without
--- cp.async, load is take(k_tile), to registers, and put(stage). If K is (BK,k),
--- a tile can be given by its coordinates in k, whose shape is k_shape.
+--- Makes an operand's tiles. Fields: smem (rows,k,PIPE); frag (MMA,M,K);
+-- k_tiles; k_blocks, the steps of fetch along K; moves, the number of moves of
+-- a thread for a tile. Methods: load(k_tile, stage) and fetch(stage, k_block);
+-- block(k_block) returns the fetched part, which is frag(_, _, k_block) if a
+-- fetch serves one MMA. Without cp.async, load consists of take(k_tile), to
+-- registers, and put(stage). If K is (BK,k), a tile can be given by its
+-- coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
@@ -562,7 +571,7 @@ function tiles.operand(t, o)
     s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
   local raw = as and cute.make_fragment_like(frag, dtype) or frag
   local to = thr:retile(raw)                                  -- (CPY,M,K)
-  local k = cute.size(frag, 2) // slots  -- MMAs of a block
+  local k = cute.size(frag, 2) // slots  -- MMAs along K of a block
   local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   A.smem, A.frag, A.k_blocks, A.k_leads = s, frag, k_blocks, s_lead == 1
   function A.fetch(stage, k_block)
@@ -584,8 +593,9 @@ end
 -- Global memory to fragments
 ---------------------------------------------------------------------------
 
---- Loads tile k_tile of a partition (MMA,M,K,k) of a matrix t into a fragment
--- (MMA,M,K), as wide as both allow, with zeros outside t.
+--- Loads tile k_tile of a matrix t into a fragment (MMA,M,K), from this
+-- thread's partition (MMA,M,K,k). Accesses are as wide as both allow; elements
+-- outside t are 0.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
@@ -615,8 +625,8 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
--- Returns predicates of the accumulators that are inside C, for groups of
--- `width` neighbours of the first mode; nil if all are.
+-- Returns predicates that accumulators are inside C, one for each group of
+-- `width` neighbours of the first mode, or nil if all are inside.
 local function inside_result(C, width)
   if not C.crd then return nil end
   local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
@@ -632,9 +642,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns the number of neighbours along N in one thread that one access can
--- move, for t's part (MMA,M,N): by the partition (`pair`), and by t's rows, too
--- (`width`).
+-- Returns how many neighbours along N in one thread one access can move, for
+-- t's part (MMA,M,N). `pair` considers only the partition, `width` also the
+-- rows of t.
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -643,7 +653,7 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies the elements inside C between a fragment and memory.
+-- Copies elements between a fragment and memory, if they are inside C.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -657,16 +667,17 @@ local function guarded(C, src, dst)
   end
 end
 
--- Returns a vector as a matrix with equal rows; a matrix unchanged.
+-- Returns a vector as a matrix whose rows are equal; returns a matrix
+-- unchanged.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
   return cute.make_tensor(t.iterator, cute.make_layout(
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
--- Loads x, with one value for many rows or columns, at the positions of C's
--- accumulators, (MMA,M,N): each value is loaded once. Returns nil if x is not
--- of this kind.
+-- Loads x at the positions of C's accumulators, (MMA,M,N), if one value of x
+-- belongs to many rows or columns. Each value is loaded once. Returns nil if x
+-- is not like that.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -692,10 +703,12 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
---- Makes this thread's part of C and its accumulators: acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C (alpha and beta nil: acc);
--- put(r) writes a fragment;
--- load(t[, dtype]) returns the values of another matrix (M,N), or a vector (N),
+--- Makes this thread's part of C and its accumulators acc (MMA,M,N).
+-- store(alpha, beta) writes C = alpha acc + beta C, or acc if both are nil.
+-- put(r) writes a fragment. load(t[, dtype]) returns the values of another
+-- matrix (M,N), or of a vector (N), at the accumulators' positions: a vector
+-- (MMA,M,N) of their type or of dtype, with 0 outside. save(t, v) writes such a
+-- vector to t.
 --   at the accumulators' positions: a vector (MMA,M,N) of their type, or of
 --   dtype; 0 outside;
 -- save(t, v) writes such a vector.
@@ -712,7 +725,7 @@ function tiles.result(t, mma, tile, at, thread)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
-  -- if an extent of 1 has stride 0, `part` gives no order
+  -- if an extent of 1 has stride 0, `part` defines no order
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -751,8 +764,8 @@ function tiles.result(t, mma, tile, at, thread)
   return C
 end
 
---- Returns the accumulators of tiles.result, scaled, in C's type: (MMA,M,N), in
--- the order of `like`, by default C's part.
+--- Returns the scaled accumulators of tiles.result in C's type: (MMA,M,N), in
+-- the order of `like`, or of C's part if like is absent.
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
     core.fail("bad-argument", "scaled: the result of tiles.result is needed, "
@@ -776,8 +789,8 @@ function tiles.scaled(C, alpha, beta, like)
   return out
 end
 
---- Applies f to the accumulators of tiles.result, a vector (MMA,M,N), and to C
--- itself (its load, crd); returns the result in C's type.
+--- Applies f to the accumulators of tiles.result, a vector (MMA,M,N); f also
+-- gets C itself (its load and crd). Returns the result in C's type.
 ---@param like? any as for tiles.scaled
 function tiles.applied(C, f, like)
   local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
@@ -802,9 +815,9 @@ end
 --     leave:store(acc, {m, n}, function(sums) return cute.max(sums, 0) end)
 --     leave:tail()
 --
--- EM is the rows of the MMA; the atom was made with the layout of a buffer.
--- major = "m": the layout is contiguous along M; barrier: synchronizes the
--- MMA's threads, all of the block when absent; thread: this thread's index
+-- EM is the number of rows of the MMA. The atom was made with the layout of a
+-- buffer. major = "m": the layout is contiguous along M; barrier: synchronizes
+-- the MMA's threads, all of the block when absent; thread: this thread's index
 -- among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
@@ -816,9 +829,9 @@ end
 -- Tile order
 ---------------------------------------------------------------------------
 
---- Maps a block index to a tile (m, n): columns of `group` tiles of M, so that
--- concurrent blocks share tiles of A and B in L2. Group 1 follows the rows of
--- C.
+--- Maps a block index to a tile (m, n). Blocks follow columns of `group` tiles
+-- of M, so concurrent blocks share tiles of A and B in L2. With group 1 they
+-- follow the rows of C.
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then

@@ -3,8 +3,8 @@ local core = require "cute.core"
 
 local tuple = {}
 
--- Returns the function among the first two arguments, then the other: in the
--- Python DSL some functions take it first and others last.
+-- Returns the two arguments with the function first. In the Python DSL some
+-- functions take it first and others last.
 local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
@@ -39,8 +39,8 @@ local function leaves(f, depth, t, ...)
   return core.tuple(result)
 end
 
---- Applies f to every leaf and keeps the nesting. The leaves of further tuples
--- of the same nesting are passed, too.
+--- Applies f to every leaf of a tuple and keeps the nesting. f also gets the
+-- leaves of further tuples with the same nesting.
 ---@param f fun(...): any
 ---@param t any integer or tuple
 ---@return any
@@ -61,8 +61,8 @@ function tuple.find_if(t, f)
   return nil
 end
 
---- Concatenates the modes of the tuples that f returns for each mode of t. The
--- modes of further tuples of the same rank are passed to f, too.
+--- Concatenates the modes of the tuples that f returns, one for each mode of t.
+-- f also gets the modes of further tuples of the same rank.
 ---@param t any integer or tuple
 ---@param f fun(x: any, ...: any): table
 ---@return table
@@ -92,7 +92,7 @@ function tuple.filter_tuple(t, f, ...)
 end
 
 --- Appends modes of extent 1 (with stride 0 for layouts and tensors) up to rank
--- up_to_rank; appends one mode when absent.
+-- up_to_rank. If up_to_rank is absent, appends one mode.
 ---
 ---     cute.append_ones({8, 4}, 4)  --> (8,4,1,1)
 ---     cute.append_ones(cute.make_layout {8, 4}, 3)  --> (8,4,1):(1,8,0)
@@ -116,11 +116,11 @@ function tuple.append_ones(x, up_to_rank)
                      up_to_rank)
 end
 
---- Returns x, known to be divisible: assume(x, 8), or assume(x, {div = 8}). For
--- a traced integer this shortens index arithmetic. A false assumption is
--- undefined behaviour on a GPU; the simulator checks it at this line. A plain
--- integer is checked. Four arguments also give a range: lo <= x <= hi,
--- divisible by div.
+--- Returns x with the promise that it is divisible: assume(x, 8), or assume(x,
+-- {div = 8}). For a traced integer this shortens index arithmetic. A false
+-- promise is undefined behaviour on a GPU; the simulator checks it at this
+-- line. A plain integer is checked at once. With four arguments it also
+-- promises a range: lo <= x <= hi, divisible by div.
 ---@param x cute.Int
 ---@param lo integer|table the divisor, unless hi and div follow
 ---@param hi? integer
@@ -172,7 +172,8 @@ function tuple.pretty_str(x)
   return tostring(x)
 end
 
---- Returns the bytes of elements of a type under a layout, or of a tensor.
+--- Returns the number of bytes that elements of a type need in a layout, or
+-- that a tensor has.
 ---@param dtype any element type, or a tensor (alone)
 ---@param layout? any layout, tensor or shape
 ---@return integer

@@ -1,7 +1,7 @@
---- cute.utils: shared memory by the piece, canonical shared layouts, atoms
--- chosen by types, what the hardware is, layouts as LaTeX; tile schedulers are
--- cute.persistent_schedulers's, what makes tensor maps in kernels
--- cute.tensormaps's.
+--- cute.utils: allocation of shared memory, canonical shared-memory layouts,
+-- atoms chosen by types, properties of the hardware, layouts as LaTeX. Tile
+-- schedulers are in cute.persistent_schedulers, tensor maps that kernels make
+-- in cute.tensormaps.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local hopper = require "cute.hopper"
@@ -66,7 +66,8 @@ function Allocator:allocate_array(dtype, n, byte_alignment)
                                         byte_alignment), self
 end
 
---- Allocates a tensor with this layout, swizzled if a swizzle is given.
+--- Allocates a tensor with this layout. If a swizzle is given, the tensor is
+-- swizzled.
 ---@param dtype cute.DType
 ---@param layout cute.Layout
 ---@param byte_alignment? integer
@@ -92,8 +93,8 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
---- Returns the layout atom for an operand with contiguous mode `major`, and the
--- name of its swizzle: the widest that the extent allows.
+--- Returns the layout atom for an operand whose contiguous mode is `major`, and
+-- the name of its swizzle, which is the widest that the extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
@@ -172,7 +173,8 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- Returns the mma.sync atom of Ampere: K elements of 256 bits (128 for tf32).
+-- Returns the mma.sync atom of Ampere whose K covers 256 bits of elements (128
+-- for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
   local m, n = 16, 8
@@ -182,8 +184,8 @@ local function warp_atom(a, b, acc)
                                               s)
 end
 
---- Makes a tiled MMA for these types: warpgroup instructions of sm_90, or with
--- opts.arch = "sm_80" the warp-wide ones (with K-major operands).
+--- Makes a tiled MMA for these types. It uses warpgroup instructions of sm_90
+-- or, with opts.arch = "sm_80", warp-wide ones (which need K-major operands).
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -214,7 +216,8 @@ end
 utils.get_smem_store_op = hopper.get_smem_store_op
 utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
---- Copies a tile by a block: each thread copies its part of both tensors.
+--- Copies a tile with the threads of a block. Each thread copies its part of
+-- both tensors.
 ---@param tiled_copy table
 ---@param src table
 ---@param dst table
@@ -234,7 +237,7 @@ local function whole(what, n)
     what, core.show(n)))
 end
 
---- Returns the TMA operation that loads an operand, multicast or not.
+--- Returns the TMA operation that loads an operand, with or without multicast.
 ---@param mcast boolean
 ---@param use_2cta_instrs? boolean Blackwell's pairs of CTAs: an error here
 ---@param is_b? boolean the operand that such a pair would share
@@ -249,7 +252,8 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
     or cpasync.CopyBulkTensorTileG2SOp()
 end
 
--- A is shared by the CTAs along N of a cluster, B by those along M.
+-- Defines a function that returns the load of an operand. CTAs along N of a
+-- cluster share A, CTAs along M share B.
 local function operand_op(shared)
   return function(cluster_shape_mnk, atom_thr_id)
     local ctas = atom_thr_id and core.size(atom_thr_id) or 1
@@ -273,8 +277,8 @@ utils.cluster_shape_to_tma_atom_A = operand_op(2)
 -- there are several CTAs along M.
 utils.cluster_shape_to_tma_atom_B = operand_op(1)
 
---- Reports whether M of an MMA's tile is 64 or 128 for each CTA. If pairs of
--- CTAs share an MMA, clusters must also have whole pairs.
+--- Reports whether an MMA's tile has M = 64 or 128 for each CTA. If pairs of
+-- CTAs share an MMA, clusters must also consist of whole pairs.
 ---@param mma_tiler_mnk integer[]
 ---@param cluster_shape_mn integer[]
 ---@param use_2cta_instrs? boolean
@@ -288,7 +292,8 @@ function utils.is_valid_mma_tiler_and_cluster_shape(mma_tiler_mnk,
     and (m == 64 * ctas or m == 128 * ctas)
 end
 
--- Reports whether rows of the contiguous mode are multiples of TMA's 16 bytes.
+-- Reports whether the length of rows of the contiguous mode is a multiple of
+-- TMA's 16 bytes.
 local function rows_fit(problem, name, modes)
   local dtype, major = problem[name .. "_dtype"], problem[name .. "_major"]
   if core.typename(dtype) ~= "dtype" then
@@ -390,11 +395,11 @@ function utils.HardwareInfo(device_id)
                       Info), message
 end
 
---- Returns the bytes of its L2 cache.
+--- Returns the number of bytes of the GPU's L2 cache.
 function Info:get_l2_cache_size_in_bytes() return self.info.l2 end
---- Returns the number of its multiprocessors.
+--- Returns the number of the GPU's multiprocessors.
 function Info:get_device_multiprocessor_count() return self.info.sms end
---- Returns its architecture: "sm_90a".
+--- Returns the GPU's architecture: "sm_90a".
 function Info:get_arch() return self.info.arch end
 
 --- Returns the number of clusters of this size that the GPU holds at a time,

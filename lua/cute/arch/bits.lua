@@ -17,8 +17,8 @@ local function intrin(name, ...) return core.intrin(name, 0, ...) end
 ---@param value any a 32- or 64-bit integer
 function bits.popc(value) return intrin("popc", value) end
 
---- Returns the number of zero bits above the highest set bit (an i32; the width
--- for 0).
+--- Returns the number of zero bits above the highest set bit, as an i32. For
+-- the value 0 this is its width in bits.
 ---@param value any a 32- or 64-bit integer
 function bits.clz(value) return intrin("clz", value) end
 
@@ -26,8 +26,9 @@ function bits.clz(value) return intrin("clz", value) end
 ---@param value any a 32- or 64-bit integer
 function bits.brev(value) return intrin("brev", value) end
 
---- Returns the position of the highest set bit, an i32; -1 if there is none.
--- For a signed value: of the highest bit that differs from the sign.
+--- Returns the position of the highest set bit as an i32, or -1 if no bit is
+-- set. For a signed value, returns the position of the highest bit that differs
+-- from the sign bit.
 ---@param value any a 32- or 64-bit integer
 function bits.bfind(value) return intrin("bfind", value) end
 
@@ -37,8 +38,8 @@ function bits.log2_of_pow2_int(value)
   return intrin("clz", intrin("brev", value))
 end
 
---- Extracts `length` bits from bit `start` on, zero- or sign-extended by the
--- type.
+--- Extracts `length` bits, from bit `start` upwards. The result is
+-- sign-extended if the type is signed, otherwise zero-extended.
 ---@param value any a 32- or 64-bit integer
 ---@param start any 0 to 255
 ---@param length any 0 to 255
@@ -46,8 +47,8 @@ function bits.bfe(value, start, length)
   return intrin("bfe", value, start, length)
 end
 
---- Inserts the low bits of `replacement` into `value`: `length` bits from bit
--- `start` on.
+--- Replaces `length` bits of `value`, from bit `start` upwards, by the low bits
+-- of `replacement`.
 ---@param replacement any a 32- or 64-bit integer
 ---@param value any of the same type
 ---@param start any 0 to 255
@@ -58,15 +59,16 @@ function bits.bfi(replacement, value, start, length)
   return intrin("bfi", replacement, value, at)
 end
 
---- Selects four bytes from the eight of a (bytes 0 to 3) and b (4 to 7) by the
--- nibbles of `selector`. Bit 3 of a nibble replicates the byte's sign.
+--- Selects four of the eight bytes of a (bytes 0 to 3) and b (bytes 4 to 7).
+-- Each nibble of `selector` is the number of one result byte; if bit 3 of the
+-- nibble is set, the sign of that byte is replicated instead.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param selector any
 function bits.prmt(a, b, selector) return intrin("prmt", a, b, selector) end
 
---- Computes any function of three bits by its table: bit 4*a + 2*b + c of
--- `lut`.
+--- Computes any bitwise function of three inputs. `lut` is its truth table: bit
+-- 4*a + 2*b + c is the result for input bits a, b, c.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param c any a 32-bit integer
@@ -81,9 +83,10 @@ end
 
 local FUNNELS = {l = true, r = true, clamp_left = true, clamp_right = true}
 
---- Shifts the 64 bits b:a (b the upper half). "l" returns the upper half of the
--- left shift, "r" the lower half of the right shift, both by shift % 32.
--- "clamp_left" and "clamp_right" shift by min(shift, 32).
+--- Shifts the 64-bit value whose upper half is b and whose lower half is a. "l"
+-- returns the upper half of the left shift, "r" the lower half of the right
+-- shift; both shift by shift % 32. "clamp_left" and "clamp_right" shift by
+-- min(shift, 32).
 ---@param a any a 32-bit integer, the lower half
 ---@param b any a 32-bit integer, the upper half
 ---@param shift any
@@ -113,8 +116,8 @@ function bits.mul_wide(a, b) return intrin("mul_wide", a, b) end
 
 local function half(name, hi) return hi and name .. ".hi" or name end
 
---- Multiplies the low 24 bits; returns the product's low 32 bits, or with hi
--- bits 16 to 47.
+--- Multiplies the low 24 bits of a and b. Returns bits 0 to 31 of the product,
+-- or bits 16 to 47 if `hi` is true.
 ---@param a any i32 or u32
 ---@param b any of the same type
 ---@param hi? boolean
@@ -128,11 +131,11 @@ function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
 function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 
 ---------------------------------------------------------------------------
--- Carries: the flag of the last operation with _cc (or of the chain's last
--- addc, subc, madc) is an ordinary traced value, stored here
+-- Carries: the carry flag of the last _cc operation, or of the last addc, subc
+-- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
-local carry  -- {value=, borrow=}
+local carry  -- the current flag: {value=, borrow=}
 
 local function unsigned(a, like)
   if core.typename(a) == "value" then
@@ -270,8 +273,8 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
--- Applies f to each element of a vector; 16-bit elements go two at a time, as a
--- word.
+-- Applies f to each element of a vector. 16-bit elements are passed to f in
+-- pairs, each pair packed in one word.
 local function each(f, v)
   local words = v.dtype.bits == 16
   local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
@@ -282,12 +285,13 @@ local function each(f, v)
   return core.make_tensor(r.iterator, {#v}):load():reshape(v.shape)
 end
 
---- Calls an approximate function by its PTX name. An f32 x takes ex2, lg2, rcp,
--- sqrt, rsqrt, sin or cos with .approx.f32 or .approx.ftz.f32, and
--- tanh.approx.f32. A u32 that holds two values takes ex2.approx.f16x2,
--- ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and tanh.approx.bf16x2. Vectors are
--- computed element by element; the packed functions also take vectors of f16 or
--- bf16. The simulator returns the same bits as an H200.
+--- Calls an approximate function by its PTX name. An f32 x can be passed to
+-- ex2, lg2, rcp, sqrt, rsqrt, sin or cos with .approx.f32 or .approx.ftz.f32,
+-- and to tanh.approx.f32. A u32 that holds two values can be passed to
+-- ex2.approx.f16x2, ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and
+-- tanh.approx.bf16x2. Vectors are computed element by element; the packed
+-- functions also accept vectors of f16 or bf16. The simulator returns the same
+-- bits as an H200.
 ---@param instruction string "ex2.approx.ftz.f32"
 ---@param x any
 function bits.approx(instruction, x)
@@ -306,11 +310,12 @@ function bits.approx(instruction, x)
   return each(f, x)
 end
 
---- Converts f32 to bf16, to nearest even.
+--- Converts f32 to bf16, rounded to nearest even.
 function bits.cvt_f32_bf16(x) return f32(x):to(core.bf16) end
 
---- Converts f32 to tf32 to nearest, ties away from zero. Returns the register
--- (an i32) that tensor cores read. `x:to(cute.tf32)` rounds ties to even.
+--- Converts f32 to tf32, rounded to nearest with ties away from zero. Returns
+-- the bits that tensor cores read, as an i32. `x:to(cute.tf32)` rounds ties to
+-- even.
 function bits.cvt_f32_tf32(x)
   return intrin("tf32.rna", f32(x)):to(core.i32)
 end
@@ -329,9 +334,9 @@ function bits.globaltimer() return intrin "globaltimer" end
 --- Reads the low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
---- Suspends this thread for 0 to 2 * ns nanoseconds (ns is at most 1000000), so
--- that a polling thread leaves the multiprocessor to others. In the simulator
--- it takes no time.
+--- Suspends this thread for 0 to 2 * ns nanoseconds (ns is at most 1000000). A
+-- polling thread that sleeps leaves the multiprocessor to other threads. In the
+-- simulator the call takes no time.
 ---@param ns any integer
 function bits.nanosleep(ns)
   if math.type(ns) and (ns < 0 or ns > 1000000) then

@@ -44,8 +44,8 @@ end
 
 --- Maps this block's pointer `smem_ptr` to the same position in the shared
 -- memory of block `cta_rank_in_cluster`. The result can be loaded, stored and
--- copied like other memory. That block must be running, from before the
--- accesses until after them (cluster_arrive, cluster_wait).
+-- copied like other memory. That block must be running before, during and after
+-- the accesses (see cluster_arrive, cluster_wait).
 ---@param smem_ptr table
 ---@param cta_rank_in_cluster any integer
 function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
@@ -91,8 +91,8 @@ function cluster.setmaxregister_increase(reg_count)
                                           reg_count))
 end
 
---- Lowers the register limit of this warpgroup's threads, and releases the rest
--- for other warpgroups.
+--- Lowers the register limit of this warpgroup's threads, and releases the
+-- other registers for other warpgroups.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",
@@ -108,10 +108,11 @@ cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 ---------------------------------------------------------------------------
 
 --- Waits until the earlier kernels of the stream have finished and their writes
--- are visible. Before the wait, no memory of theirs may be accessed.
+-- are visible. Before the wait, memory that they use must not be accessed.
 function cluster.griddepcontrol_wait() core.effect("grid_wait", 0) end
 
---- Allows the next kernel to start once all blocks have called this.
+--- Signals that the next kernel may start. It starts once all blocks have
+-- called this function.
 function cluster.griddepcontrol_launch_dependents()
   core.effect("grid_launch", 0)
 end

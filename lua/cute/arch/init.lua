@@ -47,8 +47,8 @@ arch.FULL_MASK = 0xffffffff
 --- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Checks a barrier's number, 0 to 15 or traced, and returns it as core.effect
--- takes it.
+-- Checks the number of a barrier (0 to 15, or a traced value) and returns it in
+-- the form that core.effect accepts.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -68,8 +68,8 @@ local function check_id(what, id)
   return 0, id
 end
 
--- Returns the arguments of a barrier from {barrier_id =, number_of_threads =,
--- aligned =}.
+-- Returns the arguments of a barrier call, which may be given as one table
+-- {barrier_id =, number_of_threads =, aligned =}.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
@@ -77,8 +77,8 @@ end
 
 --- Synchronizes `threads` threads at named barrier id (1 to 15; sync_threads
 -- uses 0). A traced id must be equal on all lanes of a warp. opts: aligned =
--- false if the compiler may let the lanes of a warp arrive one by one; all must
--- arrive.
+-- false if the compiler may let the lanes of a warp arrive one by one; all
+-- lanes must arrive.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
 ---@param threads? any multiple of 32; all threads of the block when absent
 ---@param opts? {aligned: boolean}
@@ -110,7 +110,7 @@ function arch.sync_warp(mask)
   core.effect("syncwarp", 0, mask or 0xffffffff)
 end
 
---- Closes a group of the cp.async copies issued so far.
+--- Ends a group that contains the cp.async copies issued since the last group.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
@@ -127,12 +127,13 @@ function arch.cp_async_wait_group(n)
   core.effect("cp_wait", n)
 end
 
---- Closes a group of the bulk stores (TMA) that this thread has issued so far.
+--- Ends a group that contains the bulk stores (TMA) that this thread has issued
+-- since the last group.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
 --- Waits until at most n of this thread's groups of bulk stores are pending.
--- With `read`, waits only until they have read shared memory, which may then be
--- overwritten.
+-- With `read`, waits only until those stores have read shared memory, which may
+-- then be overwritten.
 ---@param n integer
 ---@param read? boolean|{read: boolean}
 function arch.cp_async_bulk_wait_group(n, read)
@@ -159,9 +160,9 @@ local PROXIES = {alias = true, async = true, ["async.global"] = true,
 
 --- Orders accesses through one proxy before later accesses through another, by
 -- this thread or by threads that synchronize with it. "async" orders generic
--- accesses and those of TMA and wgmma, "async.global" and "async.shared" only
--- in one memory space (sm_90). "alias" orders accesses through different
--- addresses of the same memory.
+-- accesses and accesses by TMA and wgmma; "async.global" and "async.shared"
+-- order them in one memory space only (sm_90). "alias" orders accesses through
+-- different addresses of the same memory.
 ---@param kind "alias"|"async"|"async.global"|"async.shared"
 ---@param space? "cta"|"cluster" for "async.shared": "cta" when absent; or
 -- {space =}
@@ -186,7 +187,7 @@ function arch.fence_view_async_shared() arch.fence_proxy "async.shared" end
 
 arch.range = sign.nests(require "cute.arch.ranges".range)
 
--- The rest of cute.arch, by topic.
+-- Loads the other modules of cute.arch, by topic.
 for _, part in ipairs {"bits", "warp", "memory", "packed", "mbarrier",
                        "cluster"} do
   for name, f in pairs(require("cute.arch." .. part)) do arch[name] = f end

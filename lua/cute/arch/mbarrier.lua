@@ -1,6 +1,6 @@
---- cute.arch, mbarriers (sm_80): barriers in shared memory that count, phase by
--- phase, arrivals of threads and of cp.async. From sm_90 on they also count
--- bytes of other asynchronous copies.
+--- cute.arch, mbarriers (sm_80): barriers in shared memory that work in phases.
+-- In each phase an mbarrier counts arrivals of threads and of cp.async. From
+-- sm_90 on it also counts the bytes of other asynchronous copies.
 --
 --     local full = cute.arch.alloc_smem(cute.i64, STAGES)
 --     cute.when(tid:eq(0), function()
@@ -37,7 +37,7 @@ local mbarrier = {}
 
 local HINTS = core.hints()
 
--- Returns the memory order and the scope of an arrival or a wait as flags.
+-- Returns the flags for the memory order and the scope of an arrival or wait.
 local function order(what, opts)
   local relaxed, scope = opts and opts.relaxed, opts and opts.scope
   if relaxed ~= nil and type(relaxed) ~= "boolean" then
@@ -51,7 +51,7 @@ local function order(what, opts)
     | (scope and HINTS.scope[scope] or 0)
 end
 
--- The largest count that a barrier can hold.
+-- The largest number of arrivals that an mbarrier can count.
 local MOST = (1 << 20) - 1
 
 local function counted(what, thing, n, least)
@@ -62,8 +62,9 @@ local function counted(what, thing, n, least)
   return n
 end
 
---- Initializes a barrier: `cnt` arrivals end a phase. Call it from one thread,
--- before mbarrier_init_fence and a barrier of all threads that use it.
+--- Initializes a barrier whose phases end after `cnt` arrivals. Call it from
+-- one thread, before mbarrier_init_fence and a barrier of all threads that use
+-- it.
 ---@param mbar_ptr table
 ---@param cnt any integer
 function mbarrier.mbarrier_init(mbar_ptr, cnt)
@@ -71,16 +72,16 @@ function mbarrier.mbarrier_init(mbar_ptr, cnt)
                                              1))
 end
 
---- Invalidates a barrier, so that its memory can be reused, also for a barrier
--- with another count. Call it from one thread when no thread uses the barrier
--- any more.
+--- Invalidates a barrier. Its memory can then be reused, for example for a
+-- barrier with another count. Call it from one thread when no thread uses the
+-- barrier any more.
 ---@param mbar_ptr table
 function mbarrier.mbarrier_inval(mbar_ptr)
   core.mbarrier("inval", mbar_ptr, 0)
 end
 
---- Makes initialized barriers visible to the cluster and to TMA after a cluster
--- barrier (before sm_90: to the block).
+--- Makes initialized barriers visible to the cluster and to TMA once a cluster
+-- barrier follows. Before sm_90, makes them visible to the block.
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
 --- Arrives `arrive_count` times at once.
@@ -88,7 +89,7 @@ function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 ---@param peer_cta_rank_in_cluster? any integer
 ---@param arrive_count? any integer, 1 when absent
 ---@param opts? {relaxed: boolean, scope: string, token: boolean}
----@return cute.Value? token with token = true: mbarrier_wait, try_wait and
+---@return cute.Value? token if opts.token = true: mbarrier_wait, try_wait and
 -- test_wait of this barrier accept it instead of a parity, until the phase
 -- after its own is over
 function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
@@ -109,7 +110,8 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
   return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
 
---- Expects `bytes` more bytes in this phase, and arrives (sm_90).
+--- Increases the number of bytes that this phase expects by `bytes`, and
+-- arrives (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -121,7 +123,8 @@ function mbarrier.mbarrier_arrive_and_expect_tx(mbar_ptr, bytes,
     counted(what, "bytes", bytes, 0), peer_cta_rank_in_cluster)
 end
 
---- Expects `bytes` more bytes in this phase, without arriving (sm_90).
+--- Increases the number of bytes that this phase expects by `bytes`, without
+-- arriving (sm_90).
 ---@param mbar_ptr table
 ---@param bytes any integer
 ---@param peer_cta_rank_in_cluster? any integer
@@ -141,7 +144,7 @@ local function parity(what, phase)
   return phase
 end
 
---- Waits until the phase of that parity, or of that token, is complete.
+--- Waits until the phase with this parity, or of this token, is complete.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
@@ -151,9 +154,9 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
                 parity(what, phase))
 end
 
---- Reports whether the phase of that parity, or of that token, is complete. May
--- first wait for a time; time_limit (sm_90) limits it in nanoseconds. Before
--- sm_90 it does not wait.
+--- Reports whether the phase with this parity, or of this token, is complete.
+-- On sm_90 it may first wait for a limited time, which time_limit sets in
+-- nanoseconds. Before sm_90 it does not wait.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string, time_limit: integer|cute.Value}
@@ -169,7 +172,8 @@ function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
                        parity(what, phase), limit)
 end
 
---- Reports whether the phase of that parity, or of that token, is complete now.
+--- Reports, without waiting, whether the phase with this parity, or of this
+-- token, is complete.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
@@ -193,8 +197,8 @@ function mbarrier.mbarrier_conditional_try_wait(cond, mbar_ptr, phase)
   return core.vget(done)
 end
 
---- Arrives once all cp.async copies that this thread has issued so far are
--- complete. The barrier's count must include this arrival.
+--- Makes an arrival happen when all cp.async copies that this thread has issued
+-- so far are complete. The barrier's count must include this arrival.
 ---@param mbar_ptr table
 function mbarrier.cp_async_mbarrier_arrive_noinc(mbar_ptr)
   core.mbarrier("cp_async_noinc", mbar_ptr, 0)

@@ -1,8 +1,9 @@
 --- cute.arch, memory: atomics, loads and stores with hints, raw shared memory,
 -- inline PTX.
 --
--- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i; a
--- tensor stands for its first element. opts of accesses:
+-- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
+-- tensor can be passed instead and stands for its first element. Options of
+-- accesses:
 --   sem    memory order: "relaxed" "acquire" "release" "acq_rel"
 --   scope  scope of the order: "cta" "cluster" "gpu" "sys"
 --   cop    cache operator: loads "ca" "cg" "cs" "lu" "cv",
@@ -20,7 +21,7 @@ local core = require "cute.core"
 local memory = {}
 
 ---------------------------------------------------------------------------
--- Hints: the fields of core/ir/kinds.h
+-- Hints of accesses; their fields are defined in core/ir/kinds.h
 ---------------------------------------------------------------------------
 
 local FIELDS = core.hints()
@@ -78,31 +79,31 @@ end
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_add = atomic "add"
---- Stores the smaller of the element at a pointer and a value atomically;
--- returns the old value.
+--- Replaces the element at a pointer by the smaller of it and `value`,
+-- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_min = atomic "min"
---- Stores the larger of the element at a pointer and a value atomically;
--- returns the old value.
+--- Replaces the element at a pointer by the larger of it and `value`,
+-- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_max = atomic "max"
---- Stores the bitwise and of the element at a pointer and a value atomically;
--- returns the old value.
+--- Replaces the element at a pointer by its bitwise and with `value`,
+-- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_and = atomic "and"
---- Stores the bitwise or of the element at a pointer and a value atomically;
--- returns the old value.
+--- Replaces the element at a pointer by its bitwise or with `value`,
+-- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_or = atomic "or"
---- Stores the bitwise exclusive or of the element at a pointer and a value
+--- Replaces the element at a pointer by its bitwise exclusive or with `value`,
 -- atomically; returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
@@ -113,12 +114,14 @@ memory.atomic_xor = atomic "xor"
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
---- Performs atomic_max on f32: a number wins over a NaN.
+--- Performs atomic_max on f32. If one operand is a NaN, the result is the
+-- other.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- Performs atomic_min on f32: a number wins over a NaN.
+--- Performs atomic_min on f32. If one operand is a NaN, the result is the
+-- other.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
@@ -126,7 +129,8 @@ memory.atomic_fmin = atomic "min"
 --- The older name of atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax
 
---- Stores `val` if the element equals `cmp`; returns its old value.
+--- Stores `val` at a pointer if the element there equals `cmp`, atomically;
+-- returns the old value of the element.
 ---@param ptr table an iterator
 ---@param opts {cmp: any, val: any, sem: string?, scope: string?}
 function memory.atomic_cas(ptr, opts)
@@ -141,8 +145,8 @@ end
 local REDUCTIONS = {add = true, min = true, max = true, ["and"] = true,
                     ["or"] = true, xor = true}
 
---- Performs an atomic without result: op is "add", "min", "max", "and", "or" or
--- "xor".
+--- Performs an atomic operation that returns nothing. op is "add", "min",
+-- "max", "and", "or" or "xor".
 ---@param ptr table an iterator
 ---@param value any
 ---@param opts {op: string, sem: string?, scope: string?}
@@ -160,7 +164,8 @@ end
 -- Loads and stores
 ---------------------------------------------------------------------------
 
---- Loads the element at a pointer, as `dtype` (its own type when absent).
+--- Loads the element at a pointer as type `dtype`, or as the pointer's type if
+-- dtype is absent.
 ---@param ptr table an iterator
 ---@param dtype? cute.DType
 ---@param opts? {sem: string, scope: string, cop: string}
@@ -189,7 +194,8 @@ function memory.alloc_smem(dtype, n, alignment)
 end
 
 --- Allocates n elements of dynamic shared memory; returns a pointer. All shared
--- memory of a kernel is dynamic, and is allocated and checked object by object.
+-- memory of a kernel is dynamic. Each allocation is an object of its own, and
+-- accesses to it are checked.
 ---@param dtype cute.DType
 ---@param alignment? integer bytes
 ---@param n? integer 1 when absent
@@ -201,7 +207,8 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- Replaces {$r0}, {$w1}, {$rw0} by %n; doubles each % of the text.
+-- Replaces {$r0}, {$w1}, {$rw0} in PTX text by %n, and doubles each other % of
+-- the text.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")
@@ -215,8 +222,8 @@ local function operand_places(text, count)
   end))
 end
 
--- Rejects sums of two 16-bit floats in another block's shared memory: ptxas
--- 13.0 compiles them to a load, an integer add and a store.
+-- Rejects PTX that adds two 16-bit floats in another block's shared memory:
+-- ptxas 13.0 compiles such an addition to a load, an integer add and a store.
 local function check_sums(text)
   for op in text:gmatch "[%a][%w_:%.]*" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
@@ -234,10 +241,11 @@ local function typed(x)
     or type(x) == "boolean" and core.boolean or core.i32)
 end
 
---- Emits PTX written by the user. {$w0} .. name outputs (their types are in
--- opts.write_only_types), {$r0} .. inputs (opts.read_only_args), {$rw0} .. both
--- (opts.read_write_args). Returns the outputs in that order. It runs only on a
--- GPU; the simulator raises an error.
+--- Emits PTX written by the user. {$w0}, {$w1} ... name outputs, whose types
+-- are in opts.write_only_types; {$r0} ... name inputs (opts.read_only_args);
+-- {$rw0} ... name operands that are both (opts.read_write_args). Returns the
+-- outputs in that order. Such a kernel runs only on a GPU; the simulator raises
+-- an error.
 ---@param text string
 ---@param opts? table {write_only_types: table, read_only_args: table,
 ---   read_write_args: table, predicate: any}
@@ -263,9 +271,9 @@ function memory.inline_ptx(text, opts)
   return table.unpack(values)
 end
 
---- Reports whether the available NVRTC has such a version. The simulator
--- returns the same answer, so that both run the same kernel; without NVRTC it
--- is false.
+--- Reports whether the version of the available NVRTC is within these limits.
+-- The simulator returns the same answer, so that both run the same kernel.
+-- Without NVRTC the answer is false.
 ---@param opts table {min_version: string?, max_version: string?,
 ---   exact_version: string?}
 ---@return boolean

@@ -3,11 +3,12 @@
 -- bits with those of known floats (magic numbers), since conversion
 -- instructions are slow.
 --
--- Packed functions take packed words (u32: two values of 16 bits, the first in
--- the low half; four of 8; eight of 4 bits), pairs {x, y}, or vectors. They
--- return the same form; words are separate results, first elements first. All
--- results are exact, or rounded to nearest even once. A pair given with a word,
--- such as {s, s}, is converted to a word; so is a Lua integer.
+-- Packed functions accept packed words (u32: two values of 16 bits, with the
+-- first in the low half; four values of 8 bits; or eight of 4 bits), pairs {x,
+-- y}, or vectors. The result has the form of the argument; several words are
+-- separate results, in the order of their elements. All results are exact, or
+-- rounded to nearest even once. A pair given with a word, such as {s, s}, is
+-- converted to a word; so is a Lua integer.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -32,8 +33,8 @@ local function word_of(x, n)
   return x:to(core.u32) & ((1 << n) - 1)
 end
 
--- Packs the elements of a vector, n bits each, from `at` on into a word; pads
--- with zeros after its end.
+-- Packs elements of a vector, n bits each, into a word, beginning with element
+-- `at`. Pads with zeros after the vector's end.
 local function word_at(v, at, n)
   local w
   for k = 0, math.min(32 // n, #v - at) - 1 do
@@ -43,8 +44,9 @@ local function word_at(v, at, n)
   return w
 end
 
--- Packs the elements of v, of `from` bits each, into words, converts each word
--- by f to words of elements of type t, and returns these as a vector.
+-- Converts a vector word by word: packs the elements of v (`from` bits each)
+-- into words, converts each word by f to words of elements of type t, and
+-- returns these elements as a vector.
 local function each_word(v, from, t, f)
   local per, n = 32 // from, #v
   local out = core.make_rmem_tensor({(n + per - 1) // per * per}, t)
@@ -135,8 +137,9 @@ local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
 
--- Floats of type t whose last bit has the value 1: `magic` is the smallest. A
--- whole number n below 16 (bf16) or 1024 (f16) in its low bits adds n.
+-- `magic` is the smallest float of type t whose last bit has the value 1.
+-- Adding a whole number n below 16 (bf16) or 1024 (f16) to its bits adds n to
+-- its value.
 local MAGIC = {
   bf16 = {bits = 0x4300, value = 128.0}, f16 = {bits = 0x6400, value = 1024.0}}
 
@@ -150,15 +153,15 @@ local function float_bits(t, x)
   return (x < 0 and 0x8000 or 0) | e << 10 | math.tointeger((m - 1) * 1024)
 end
 
--- Converts the eight nibbles of w, minus `zero`, to four words of type t.
--- Signed nibbles are used with the sign bit flipped, so that they are 8 too
--- large.
+-- Converts the eight nibbles of w to four words of type t, and subtracts `zero`
+-- from each. Signed nibbles are passed with the sign bit flipped, which makes
+-- them 8 too large.
 local function nibbles(w, t, signed, zero)
   local magic = MAGIC[t.name]
   local less = magic.value + (signed and 8 or 0) + zero
   local high = w >> 4
   local out = {}
-  for k = 0, 3 do  -- byte k of w and of w >> 4: nibbles 2k and 2k + 1
+  for k = 0, 3 do  -- byte k of w, and of w >> 4, holds nibbles 2k and 2k + 1
     local x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
     x = core.intrin("lop3", signed and AND_XOR or AND_OR, x, 0x000f000f,
                     twice(magic.bits | (signed and 8 or 0)))
@@ -194,8 +197,8 @@ local function bytes(w, t, signed)
   return core.intrin("cvt.bf16x2", 0, a, b), core.intrin("cvt.bf16x2", 0, c, d)
 end
 
--- Defines a conversion of `per` elements in a word, or of a vector whose size
--- is a multiple of `per`.
+-- Defines a conversion whose argument is a word of `per` elements, or a vector
+-- whose size is a multiple of `per`.
 local function conversion(name, from, per, t, f)
   local words = per * t.bits // 32
   packed[name] = function(x, ...)
@@ -221,7 +224,8 @@ local function check_zero(zero)
     .. tostring(zero) .. "\n  subtract a traced one with sub_packed_bf16x2")
 end
 
--- Defines cvt_i4x8_to_bf16x8(x, zero?), which returns x minus zero, and so on.
+-- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the
+-- functions for the other types.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, zero)
@@ -260,7 +264,7 @@ function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
 --- Converts an i8 to bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 
--- Signatures are derived from the names.
+-- Signatures of these functions, derived from their names.
 local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",

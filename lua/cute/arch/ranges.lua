@@ -1,13 +1,14 @@
 --- cute.arch.range: parts of a kernel that have a name.
 --
--- A name costs nothing: the text of the kernel is the same. The simulator
--- notes where a range begins and ends (cutelua.profile.timeline); for a GPU's
--- timeline the kernel is traced with a plan, and then clocks are stored.
+-- A name costs nothing: the generated code of the kernel is the same with and
+-- without it. The simulator records where a range begins and ends
+-- (cutelua.profile.timeline). For a timeline of a GPU, the kernel is traced
+-- with a plan, which adds code that stores clock values.
 local core = require "cute.core"
 
 local ranges = {}
 
--- The plan of the kernel that is traced now, or nil.
+-- The plan of the kernel that is being traced, or nil.
 local plan
 
 local STRONG = {sem = "relaxed", scope = "cta"}
@@ -16,31 +17,34 @@ local function lowest(arch)
   return core.eq(arch.activemask() & arch.lanemask_lt(), 0)
 end
 
--- Words in front of each warp's events: how many there were, both clocks when
--- it began and when it ended, and the multiprocessor.
+-- Number of words in front of each warp's events in the buffer: the number of
+-- events, both clocks at the warp's begin and at its end, and the index of the
+-- multiprocessor.
 ranges.HEAD = 6
 
---- What the word of an event, which is not 0, says: the number of its name,
--- whether it ends, the lower 32 bits of the clock.
+--- Decodes the word of an event, which is never 0. Returns the number of the
+-- range's name, whether the event ends the range, and the lower 32 bits of the
+-- clock.
 ---@param word integer
 ---@return integer, boolean, integer
 function ranges.event(word)
   return word >> 16 & 0x7fff, word >> 31 & 1 == 1, word >> 32
 end
 
-local Plan = {__closed = true}  -- to cute.lang.dependencies
+local Plan = {__closed = true}  -- for cute.lang.dependencies
 Plan.__index = Plan
 
---- What is traced with a plan stores clocks in a buffer of i64, `room` events
--- for each warp of `blocks` blocks.
+--- Makes a plan. A kernel traced with it stores clock values in a buffer of
+-- i64, which has room for `room` events of each warp.
 ---@param room integer
----@param warps integer of a block
+---@param warps integer warps of a block
 function ranges.plan(room, warps)
   return setmetatable({room = room, warps = warps, names = {}, number = {}},
                       Plan)
 end
 
--- This warp's first word.
+-- Returns the index of this warp's first word in the buffer, and the warp's
+-- index in its block.
 local function place(self)
   local arch = require "cute.arch"
   local bx, by, bz = arch.block_idx()
@@ -52,7 +56,7 @@ local function place(self)
   return (block * self.warps + warp) * (ranges.HEAD + self.room), warp
 end
 
--- Both clocks, by one lane.
+-- Stores both clocks at index `at` of the buffer; one lane calls it.
 local function stamp(self, at)
   local arch = require "cute.arch"
   self.buffer[at + 1] = arch.globaltimer()
@@ -85,10 +89,10 @@ function Plan:finish()
   end)
 end
 
---- Behind a trace, whatever became of it.
+--- Discards the plan after a trace, whether the trace succeeded or not.
 function ranges.forget() plan = nil end
 
--- The number of a name, from 0 on.
+-- Returns the number of a name, counted from 0.
 local function number_of(self, name)
   if not self.number[name] then
     self.names[#self.names + 1] = name
@@ -97,8 +101,9 @@ local function number_of(self, name)
   return self.number[name]
 end
 
--- An event of this warp, by one of the lanes that are here. What that takes is
--- outside of the range: it begins behind it, and ends in front.
+-- Stores an event of this warp, by the lowest active lane. The time that this
+-- takes is outside of the range: the clock is read last where the range begins,
+-- and first where it ends.
 local function record(self, name, ends)
   local cute, arch = require "cute", require "cute.arch"
   local word = number_of(self, name) << 16 | (ends and 1 << 31 or 0) | 1
@@ -115,11 +120,11 @@ local function record(self, name, ends)
   end)
 end
 
---- f(...), under a name that a timeline shows. Without one it is f(...), and
--- nothing more: the kernel's text does not change.
+--- Calls f(...) and returns its results, as a range with a name that timelines
+-- show. Without a timeline the kernel's generated code is unchanged.
 ---@param name string
 ---@param f fun(...): ...
----@return any ... what f returns
+---@return any ... results of f
 function ranges.range(name, f, ...)
   if name == "" then core.fail("bad-argument", "range: a name is needed") end
   if not core.tracing() then return f(...) end

@@ -37,8 +37,8 @@ function warp.lanemask_gt() return intrin "lanemask_gt" end
 
 local VOTES = {any = true, all = true, uni = true, ballot = true}
 
---- Votes over the warp: "any", "all" and "uni" (all agree) return a boolean,
--- "ballot" the lanes where pred is true.
+--- Performs a vote over the warp. "any", "all" and "uni" (all agree) return a
+-- boolean; "ballot" returns the mask of the lanes where pred is true.
 ---@param pred any a boolean
 ---@param kind "any"|"all"|"uni"|"ballot"
 ---@param mask? any participating lanes
@@ -50,8 +50,9 @@ function warp.vote_sync_op(pred, kind, mask)
   return intrin("vote." .. kind, pred, mask or FULL)
 end
 
---- Returns true on one lane of the warp, chosen by the hardware (sm_90):
--- `cute.when(cute.arch.elect_one(), function() ... end)`.
+--- Returns true on one lane of the warp, which the hardware chooses, and false
+-- on the others (sm_90): `cute.when(cute.arch.elect_one(), function() ...
+-- end)`.
 ---@param mask? any participating lanes
 function warp.elect_one(mask) return intrin("elect", mask or FULL) end
 
@@ -76,8 +77,9 @@ warp.vote_uni_sync = vote "uni"
 ---@param mask? any participating lanes
 warp.vote_ballot_sync = vote "ballot"
 
---- Compares values over the warp (u32). "any" returns the lanes that have this
--- lane's value; "all" returns the mask if all values are equal, else 0.
+--- Compares values over the warp and returns a mask (u32). "any" returns the
+-- lanes whose value equals this lane's. "all" returns all participating lanes
+-- if their values are equal, else 0.
 ---@param mask any participating lanes
 ---@param value any a 32- or 64-bit integer
 ---@param kind? "any"|"all" "any" when absent
@@ -96,7 +98,8 @@ end
 
 local KINDS = {idx = true, up = true, down = true, bfly = true}
 
--- Shuffles a 64-bit value in two halves, and a narrow one widened.
+-- Shuffles a 64-bit value as two halves, and a value of less than 32 bits after
+-- widening it.
 local function by_words(value, move)
   local t = core.dtype_of(value)
   if t == core.i32 or t == core.u32 or t == core.f32 then return move(value) end
@@ -165,29 +168,29 @@ end
 ---@param width? integer 32 when absent
 ---@param mask? any participating lanes
 warp.shuffle_sync = shuffle "idx"
---- Returns the value of the lane `distance` below, within groups of `width`
--- lanes; the lane's own value if there is none.
+--- Returns the value of the lane `distance` below this one, within groups of
+-- `width` lanes. A lane without such a neighbour gets its own value.
 ---@param value any
 ---@param distance any
 ---@param width? integer 32 when absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_up = shuffle "up"
---- Returns the value of the lane `distance` above, within groups of `width`
--- lanes; the lane's own value if there is none.
+--- Returns the value of the lane `distance` above this one, within groups of
+-- `width` lanes. A lane without such a neighbour gets its own value.
 ---@param value any
 ---@param distance any
 ---@param width? integer 32 when absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_down = shuffle "down"
 --- Returns the value of lane `this ~ lane_mask`, within groups of `width`
--- lanes: the step of a butterfly.
+-- lanes. This is one step of a butterfly reduction.
 ---@param value any
 ---@param lane_mask any
 ---@param width? integer 32 when absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_bfly = shuffle "bfly"
 
---- Returns lane 0's value, which lets the compiler treat it as uniform in the
+--- Returns lane 0's value. The compiler can then treat it as uniform in the
 -- warp.
 ---@param value any
 function warp.make_warp_uniform(value)
@@ -198,7 +201,8 @@ end
 -- Reductions
 ---------------------------------------------------------------------------
 
---- Reduces over the warp with a Lua function of two values.
+--- Reduces a value over the warp. `op` is a Lua function that combines two
+-- values.
 ---@param value any traced value
 ---@param op fun(a, b): any
 ---@param width? integer|{threads_in_group: integer} participating threads (a
@@ -215,14 +219,15 @@ function warp.warp_reduction(value, op, width)
   return value
 end
 
---- Returns the maximum over groups of `width` lanes, on all of them.
+--- Returns the maximum over each group of `width` lanes, to all lanes of the
+-- group.
 ---@param value any
 ---@param width? integer 32 when absent
 function warp.warp_reduction_max(value, width)
   return warp.warp_reduction(value, core.max, width)
 end
 
---- Returns the sum over groups of `width` lanes, on all of them.
+--- Returns the sum over each group of `width` lanes, to all lanes of the group.
 --
 --     k = cute.kernel(function(y)
 --       local lane = cute.arch.lane_idx()
@@ -240,13 +245,13 @@ end
 local REDUX = {add = true, min = true, max = true, ["and"] = true,
                ["or"] = true, xor = true}
 
--- Converts the bits of an f32 to an i32 with the order of the numbers, -0
--- before 0, and back.
+-- Converts the bits of an f32 to an i32 that has the same order (-0 before 0).
+-- Applied again, converts back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
--- Reduces floats. A NaN is replaced by the value that loses against all, with
--- opts.nan by the value that wins. If no number remains the result is the NaN
--- 0x7fffffff.
+-- Reduces floats. A NaN is replaced by a value that loses against all others
+-- or, with opts.nan, by one that wins. If no number remains, the result is the
+-- NaN 0x7fffffff.
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then
@@ -271,9 +276,9 @@ local function float_redux(value, kind, mask, opts)
   return ordered(key):bitcast(core.f32)
 end
 
---- Reduces over the warp in one instruction (sm_80): "add" "min" "max" "and"
--- "or" "xor" for i32 or u32 (umin, umax: as unsigned); "fmax" "fmin" for
--- floats.
+--- Reduces over the warp in one instruction (sm_80). Integers: "add" "min"
+-- "max" "and" "or" "xor" for i32 or u32, and "umin" "umax", which compare as
+-- unsigned. Floats: "fmax" "fmin".
 ---@param value any
 ---@param kind string
 ---@param mask? any participating lanes

@@ -1,9 +1,10 @@
 --- Branches of a kernel: `cute.when` with functions or as the iterator of a
 -- `for`; `cute.cases` for branches with an else.
 --
--- Both branches are traced. A variable that each branch sets carries every
--- change, and the results of the functions of cute.when. The passes are those
--- of cute.lang.region: the first one learns the changes.
+-- Both branches are traced. If a branch changes a variable, the variable has
+-- the value of the branch taken afterwards; the same holds for the results of
+-- functions given to cute.when. Branches are traced in passes like loops
+-- (cute.lang.region): the first pass finds the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.loop_carried"
@@ -20,10 +21,10 @@ local get, set = regions.get, regions.set
 local branch = {}
 
 ---------------------------------------------------------------------------
--- A slot after two branches
+-- Values of a slot (a variable that a branch may change) after two branches
 ---------------------------------------------------------------------------
 
--- Records the value that a branch left in a slot.
+-- Records the value that a slot has at the end of a branch.
 local function note_end(slot, field, now)
   slot[field] = now
   if not core.same(slot.init, now) then
@@ -34,15 +35,15 @@ local function note_end(slot, field, now)
   end
 end
 
--- Returns the signature and the scalars of the value that a branch left in a
--- slot.
+-- Returns the signature and the scalars of the value that a slot has at the end
+-- of a branch.
 local function left(slot, field)
   if core.same(slot.init, slot[field]) then return parts(slot.init) end
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns a carry with the types and facts of the values that two branches left
--- in a slot.
+-- Returns the record (a carry, see cute.lang.loop_carried) with the types and
+-- known facts of the values that a slot has at the ends of two branches.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -53,7 +54,7 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    if in_a and in_b then  -- the value before does not matter
+    if in_a and in_b then  -- the value before the branches has no effect
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
       carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
@@ -62,7 +63,8 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks two values that nothing carries: they have to be identical.
+-- Checks two values that no kernel variable can hold: they have to be
+-- identical.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -71,8 +73,9 @@ local function check_constant(slot, what)
   end
 end
 
--- Gives a slot that was nil an initial value, in the form that both branches
--- leave. Returns false when a branch leaves it nil, or nothing carries it.
+-- Gives a slot that was nil an initial value of the kind that both branches
+-- leave in it. Returns false if a branch leaves nil, or if no kernel variable
+-- can hold the value.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -94,19 +97,19 @@ local function begin_slot(slot, what)
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
   slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
-  slot.init = rebuild(slot.form, list)  -- anew in each pass
+  slot.init = rebuild(slot.form, list)  -- made anew in each pass
   return true
 end
 
--- Reports whether a result is the same number, known while tracing, in both
--- branches.
+-- Reports whether a result is the same number in both branches and known while
+-- tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
 end
 
--- Learns the carry of a slot that a branch changed. Returns true when both
--- branches have to be traced again.
+-- Determines the carry (types and facts) of a slot that a branch changed.
+-- Returns true if both branches have to be traced again.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
@@ -115,7 +118,7 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  then  -- in this pass only
+  then  -- nil in this pass only
     return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
     regions.check_growth(slot, nil, what)
@@ -136,13 +139,13 @@ local function merge(region, slot)
 end
 
 ---------------------------------------------------------------------------
--- One if / else, pass by pass
+-- Tracing one if / else in passes
 ---------------------------------------------------------------------------
 
--- `level` is the level, for the caller, of the frame whose locals may change;
--- for upvalues of functions, any level.
+-- `level` is the level, seen from the caller, of the frame whose locals may
+-- change. For upvalues of functions any level will do.
 
--- Begins a branch with everything restored.
+-- Begins to trace a branch; first restores all slots to their values before it.
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
@@ -166,7 +169,7 @@ local function leave(region, field, level)
   end
 end
 
--- Begins the branch where the condition holds.
+-- Begins to trace the branch for a true condition.
 local function begin(region, level)
   region:rewind(level + 1)
   region:declare()
@@ -175,14 +178,14 @@ local function begin(region, level)
   enter(region, level + 1)
 end
 
--- Ends that branch and begins the other one.
+-- Ends the branch for a true condition and begins the other one.
 local function turn(region, level)
   leave(region, "yes", level + 1)
   core.open_else()
   enter(region, level + 1)
 end
 
--- Ends the other branch. Returns true when both have to be traced again.
+-- Ends the other branch. Returns true if both have to be traced again.
 local function again(region, level)
   leave(region, "no", level + 1)
   core.close()
@@ -194,8 +197,8 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- Returns the value, after a branch, of a slot that was nil and that nothing
--- carries.
+-- Returns the value after a branch of a slot that was nil and that no kernel
+-- variable holds.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
     and region.first.ends[slot] or slot
@@ -215,7 +218,7 @@ local function undecided(region, slot)
   return undefined.after(region, slot, value, known)
 end
 
--- Sets locals and fields to the values of the branch taken.
+-- Sets locals and fields to their values after the branch.
 local function finish(region, level)
   region:check_tables()
   for _, slot in ipairs(region.view.slots) do
@@ -237,7 +240,7 @@ end
 -- cute.when with functions
 ---------------------------------------------------------------------------
 
---- Raises an error for functions that do nothing.
+--- Raises an error for functions with an empty body.
 ---@param what string "cute.when"
 ---@param f function
 ---@param g? function
@@ -269,7 +272,8 @@ local function check_count(n, m, has_g)
     or "but there is no second function"))
 end
 
--- Adds a slot for a result: the upvalue of a function.
+-- Adds a slot for a result of the functions; the slot is an upvalue of a
+-- function.
 local function new_result(region, i)
   local value = nil
   local slot = {f = function() return value end, n = 1, result = true,
@@ -278,7 +282,7 @@ local function new_result(region, i)
   table.insert(region.view.slots, slot)
 end
 
--- Runs one of the functions; its results become those of this branch.
+-- Runs one of the functions and records its results as those of this branch.
 local function run(region, f)
   core.hook(true)
   local results = f and table.pack(f()) or {n = 0}
@@ -310,7 +314,8 @@ local function trace_when(cond, f, g)
   return table.unpack(out, 1, n)
 end
 
--- Returns a condition as a boolean where it is known, else the traced value.
+-- Returns a condition as a boolean if it is known while tracing, else as the
+-- traced value.
 local function condition(what, cond)
   if core.typename(cond) ~= "value" then
     if type(cond) ~= "boolean" then
@@ -335,7 +340,7 @@ local function check_function(f, n, optional)
     core.typename(f)))
 end
 
--- Runs the branch that a known condition selects.
+-- Runs the function that a condition selects which is known while tracing.
 local function choose(cond, f, g)
   if core.tracing() then branch.check_idle("cute.when", f, g) end
   if not cond then
@@ -348,7 +353,7 @@ local function choose(cond, f, g)
 end
 
 ---------------------------------------------------------------------------
--- Branches as the body of a `for`
+-- Branches as iterators of a `for`
 ---------------------------------------------------------------------------
 
 -- A chain of conditions. `conds` are the traced ones, at the positions `at` of
@@ -357,7 +362,8 @@ end
 local Flat = {}
 Flat.__index = Flat
 
--- The closing value of the generic for: called at its end, whatever ends it.
+-- The closing value of the generic for. Lua calls it when the loop ends in any
+-- way.
 function Flat:__close(err)
   if self.done or not core.tracing() then return end
   core.hook(false)
@@ -371,14 +377,14 @@ function Flat:__close(err)
   end
 end
 
--- Returns the body's values in the branch at position `at`: false for
--- conditions that do not hold, true for the one that does. Conditions after it
--- are unknown.
+-- Returns the values for the `for` variables in the branch at position `at`:
+-- false for the conditions before it, true for its own. Later conditions are
+-- unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    if i > at then  -- a separate value, so that Lua's `if` on it is reported
+    if i > at then  -- a value that Lua's `if` reports when it tests it
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
     end
@@ -395,8 +401,8 @@ local function open_next(flat, level)
   begin(region, level + 1)
 end
 
--- Ends the innermost branch's pass. Returns the position of the next branch, or
--- nil.
+-- Ends the pass over the innermost branch. Returns the position of the next
+-- branch to trace, or nil.
 local function advance(flat, level)
   local region = flat.open[#flat.open]
   if not region.turned then
@@ -421,7 +427,8 @@ local function advance(flat, level)
   end
 end
 
--- The iterator; its caller is the function with the `for`.
+-- The iterator of the `for`. Its caller is the function that contains the
+-- `for`.
 local function next_branch(flat)
   local at
   core.hook(false)
@@ -439,7 +446,7 @@ local function next_branch(flat)
   if at then return answers(flat, at) end
 end
 
--- Runs one branch on the host.
+-- Runs the one branch that is taken when a `for` runs on the host.
 local function next_on_host(flat)
   if flat.begun then return nil end
   flat.begun = true
@@ -447,8 +454,9 @@ local function next_on_host(flat)
 end
 
 -- Returns the iterator of a chain of conditions. `last` is the position of the
--- branch taken when no traced condition holds: that of a condition known to
--- hold, or one after them all.
+-- branch that is taken if no traced condition is true: the position of a
+-- condition that is known to be true, or one more than the number of
+-- conditions.
 local function flat_form(what, single, ...)
   local flat = setmetatable({what = what, single = single, all = {...},
                              conds = {}, at = {}, open = {}}, Flat)
@@ -478,8 +486,8 @@ end
 -- Functions that kernels call
 ---------------------------------------------------------------------------
 
---- Branches in the kernel: if / else. Locals that f and g assign are merged,
--- and it returns the results that both return.
+--- Branches in the kernel: if / else. Locals that f or g assigns have the value
+-- of the branch taken afterwards, and cute.when returns that branch's results.
 --
 --     k = cute.kernel(function(y)
 --       local i = cute.arch.thread_idx()
@@ -490,7 +498,8 @@ end
 --     k(y):launch {grid = 1, block = 8, device = "sim"}
 --     y(3), y(4)  --> 3, 40
 --
--- Without functions it is the iterator of a `for` whose body is the branch:
+-- Without functions, cute.when is the iterator of a `for` whose body is the
+-- branch:
 --
 --     k = cute.kernel(function(y)
 --       local i, x = cute.arch.thread_idx(), 1
@@ -516,10 +525,10 @@ function branch.when(cond, ...)
   return trace_when(cond, f, g)
 end
 
---- Branches in the kernel: if / elseif / else. It is the iterator of a `for`
--- whose body is traced once per branch, with a Lua boolean in place of each
--- condition. Assignments of the branches are merged. All conditions are
--- computed first.
+--- Branches in the kernel: if / elseif / else. cute.cases is the iterator of a
+-- `for` whose body is traced once per branch, with a Lua boolean in place of
+-- each condition. Variables that a branch assigns have the value of the branch
+-- taken afterwards. All conditions are computed first.
 --
 --     k = cute.kernel(function(y)
 --       local i, x = cute.arch.thread_idx(), 0

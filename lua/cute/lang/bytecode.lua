@@ -5,7 +5,8 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The opcodes by name; core/bind/trace.h has some of the numbers.
+-- The numbers of the opcodes by name. core/bind/trace.h defines some of them,
+-- too.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -60,28 +61,29 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- Returns {code = bytes, parameters = count, k = constants, up = {{in_stack,
--- index}, ...}, inner = its functions}; constants and upvalues count from 0.
+-- Reads a function's prototype: {code = bytes, parameters = count, k =
+-- constants, up = {{in_stack, index}, ...}, inner = its functions}. Constants
+-- and upvalues are numbered from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}}
-  text(r)  -- source
+  text(r)  -- name of the source
   size(r)  -- first line
   size(r)  -- last line
   p.parameters = byte(r)
-  bytes(r, 2)  -- vararg, registers
+  bytes(r, 2)  -- vararg flag, number of registers
   p.code = bytes(r, 4 * size(r))
   for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
   for i = 0, size(r) - 1 do
     p.up[i] = {byte(r) ~= 0, byte(r)}
-    byte(r)  -- kind
+    byte(r)  -- kind of the upvalue
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end
   for _ = 1, 4 do assert(size(r) == 0) end  -- stripped debug information
   return p
 end
 
--- Returns the prototype of a Lua function; nil where it cannot be read, or
--- exceeds `most` bytes.
+-- Returns the prototype of a Lua function, or nil if it cannot be read or has
+-- more than `most` bytes.
 local function read(f, most)
   if most and core.dumps_more(f, most) then return nil end
   local ok, dump = pcall(string.dump, f, true)
@@ -91,7 +93,7 @@ local function read(f, most)
   return ok and p or nil
 end
 
--- Iterates over the instructions: op, a, b, c.
+-- Iterates over the instructions of a prototype. Each step gives op, a, b, c.
 local function instructions(p)
   local at = 1
   return function()
@@ -106,14 +108,14 @@ end
 -- Queries
 ---------------------------------------------------------------------------
 
---- Returns constant i of a function, from 0 on; nil where it is unknown.
+--- Returns constant i of a function, counted from 0, or nil if it is unknown.
 function bytecode.constant(f, i)
   local p = read(f)
   return p and p.k[i]
 end
 
---- Reports whether a function's body is "empty" or only a "return"; nil
--- otherwise.
+--- Returns "empty" if a function's body is empty, "return" if it only returns,
+-- else nil.
 ---@return string?
 function bytecode.idle(f)
   local p, n = read(f, 64), 0  -- any useful function is longer
@@ -126,7 +128,8 @@ function bytecode.idle(f)
   return n > 1 and "return" or "empty"
 end
 
--- Adds to `out` the uses of upvalue i in p and its inner functions: see below.
+-- Adds the uses of each upvalue in p and its inner functions to `out`, in the
+-- form that bytecode.upvalues returns.
 local function uses(p, out)
   local function at(i)
     out[i] = out[i] or {keys = {}}
@@ -155,13 +158,14 @@ local function uses(p, out)
   return out
 end
 
--- Results by dump: functions are recreated where their text runs again.
+-- Results by a function's dump. A script that runs again creates its functions
+-- again, with the same dump.
 local answers, MOST = {n = 0}, 500
 
---- Returns how a function and its inner functions use its upvalues, from 1 on:
--- {whole = is its value taken as it is?, set = is it assigned?, keys =
--- {[constant that it is indexed with] = true: read, false: assigned}}. Unused
--- upvalues are absent. Returns nil where the code cannot be read.
+--- Returns how a function and its inner functions use each upvalue, numbered
+-- from 1: {whole = is its value read as a whole?, set = is it assigned?, keys =
+-- {[constant that indexes it] = true if only read, false if assigned}}. Unused
+-- upvalues are absent. Returns nil if the code cannot be read.
 ---@return table<integer, {whole: boolean?, set: boolean?, keys: table}>?
 function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)
@@ -176,7 +180,7 @@ function bytecode.upvalues(f)
   return out
 end
 
--- Returns the possible successors of instruction i.
+-- Returns the instructions that may run next after instruction i.
 local function followers(i, w)
   local op, bx = w & 0x7f, w >> 15
   if op == OP.JMP then return i + 1 + (w >> 7) - 0xffffff end
@@ -191,9 +195,10 @@ end
 
 local flows = setmetatable({}, {__mode = "k"})
 
---- Returns the code of a Lua function by instruction number, from 0 on: {n =,
--- parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?, before
--- = {[i] = predecessors of i}}; nil where it cannot be read.
+--- Returns the code of a Lua function as tables by instruction number, from 0:
+-- {n =, parameters =, op = {}, a = {}, b = {}, c = {}, k = {}: is bit k set?,
+-- before = {[i] = instructions that may run just before i}}. Returns nil if the
+-- code cannot be read.
 ---@return table?
 function bytecode.flow(f)
   if flows[f] then return flows[f] end
@@ -245,7 +250,8 @@ local function writing(a, b, t)
 end
 -- luacheck: pop
 
---- Reports whether this is a Lua whose bytecode and hooks are known.
+--- Reports whether this Lua is a version whose bytecode and hooks this module
+-- knows.
 ---@return boolean
 function bytecode.known()
   local p, q, r = read(straight), read(comparing), read(writing)

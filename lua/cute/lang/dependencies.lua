@@ -2,11 +2,11 @@
 -- can tell whether its program is still valid.
 --
 -- A kernel reads upvalues, globals and fields of tables as constants. For each
--- function of the user's that ran, the record holds its upvalues. For a table
--- that the function indexes only by constant names (_ENV among them), it holds
--- these fields; for any other reachable table, all fields. Variables that the
--- functions themselves assign are left out. The recorded contents of a table
--- are those at the end of the trace.
+-- of the user's functions that ran, the record holds its upvalues. If the
+-- functions index a table only by constant names (as they do _ENV), the record
+-- holds these fields; for any other reachable table it holds all fields.
+-- Variables that the functions assign are not recorded. A table's recorded
+-- contents are those at the end of the trace.
 local bytecode = require "cute.lang.bytecode"
 local sign = require "cute.lang.signature"
 
@@ -18,7 +18,7 @@ local LIBRARIES = {_G = true, string = true, table = true, math = true,
 
 local fixed, modules = {}, 0
 
---- Returns the tables that no script changes: those of cute and of Lua's
+--- Returns the tables that no script changes: cute's tables and those of Lua's
 -- libraries.
 ---@return table<table, true>
 function dependencies.fixed()
@@ -49,7 +49,8 @@ local function append(list, ...)
   list.n = n + select("#", ...)
 end
 
--- Queues a value that the trace could read, to look inside it.
+-- Queues a value that the trace could read; the walk examines its contents
+-- later.
 function View:see(v)
   local t = type(v)
   if t ~= "table" and t ~= "function" or self.seen[v] then return end
@@ -78,9 +79,8 @@ function View:table(t)
   self:see(meta)
 end
 
--- Returns t[k] without calling any function, as core.unchanged does. Where a
--- function would answer, returns that function and the metatable whose __index
--- it is.
+-- Returns t[k] without calling any function, as core.unchanged does. If __index
+-- is a function, returns that function and the metatable that holds it.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
@@ -102,7 +102,7 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        self:see(t)  -- it may get another metatable
+        self:see(t)  -- because the script may give it another metatable
       end
     end
   end
@@ -137,8 +137,8 @@ function View:go()
   end
 end
 
--- Reports whether f was created by the text of a function that ran. That
--- function then also reads whatever f reads from outside.
+-- Reports whether f was created by a function that ran. That function then also
+-- reads whatever f reads from outside.
 local function is_inner(f, texts)
   local i = debug.getinfo(f, "S")
   for _, o in ipairs(texts[i.source] or {}) do
@@ -149,8 +149,8 @@ local function is_inner(f, texts)
   end
 end
 
--- Sees the functions that ran but were not reached, such as a module's, found
--- by require.
+-- Examines functions that ran but that no value reaches, such as those of a
+-- module loaded by require.
 function View:others()
   local texts = {}
   for f in next, self.ran do
@@ -166,7 +166,7 @@ function View:others()
   self:go()
 end
 
--- Returns each upvalue once, without those that the functions assign.
+-- Returns each recorded upvalue once, except those that the functions assign.
 function View:settle()
   local list, done = {n = 0}, {}
   for i = 1, self.upvalues.n, 4 do
@@ -185,8 +185,8 @@ local function new_view(ran)
     assigned = {}, upvalues = {n = 0}, keys = {n = 0}, tables = {n = 0}}, View)
 end
 
---- Returns the state that a trace of func could read, for core.unchanged; keeps
--- `ran` with it.
+--- Returns the state that a trace of func could read, in the form of
+-- core.unchanged. The record also keeps `ran`.
 ---@param func function
 ---@param held any[] arguments, or their parts, that are used as they are:
 -- functions, classes
@@ -203,8 +203,8 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- Returns the part of a program's record that is reachable through these
--- values, and the elements of tensors; nil where there is none.
+--- Returns the part of a program's record that can be reached from these
+-- values, including the elements of tensors, or nil if no part can.
 ---@param values any[]
 ---@param read table of take
 function dependencies.within(values, read)

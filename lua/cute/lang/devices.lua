@@ -5,13 +5,13 @@ local core = require "cute.core"
 
 local devices = {}
 
-local Device = {__closed = true,  -- see cute.lang.dependencies
-                __host = "device"}  -- not a kernel argument
+local Device = {__closed = true,  -- for cute.lang.dependencies
+                __host = "device"}  -- cannot be passed to a kernel
 devices.Device = Device
 Device.__index = Device
 Device.__tostring = function(d) return d.name end
 
---- The architecture of a plain "sim".
+--- The architecture that the device name "sim" selects.
 devices.ARCH = "sm_90a"
 
 local ARCHS = core.archs()
@@ -29,7 +29,7 @@ local function simulator(arch)
                        name = "simulator (" .. arch .. ")"}, Device)
 end
 
--- Opened GPUs, by number from 0 on.
+-- GPUs opened so far, by number from 0.
 local opened = {}
 devices.opened = opened
 
@@ -52,15 +52,15 @@ local function gpu_device(ordinal)
   return known
 end
 
--- If set, "auto" is always the simulator. A string is the reason why there is
--- no GPU.
+-- If it is set, "auto" always selects the simulator. A string is the reason why
+-- there is no GPU.
 devices.simulates = nil
 
 --- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the
 -- second one), or "auto" (the GPU if there is one). "host", a tensor's
 -- location, means "sim". Returns nil and a message when there is no GPU.
 ---@param name? string
----@param arch? string the architecture of a plain "sim"
+---@param arch? string the architecture that "sim" selects
 function devices.device(name, arch)
   if getmetatable(name) == Device then return name end
   name = name or "auto"
@@ -89,7 +89,8 @@ function devices.device(name, arch)
   return simulator(target)
 end
 
--- Returns the device that holds an argument's memory; nil where it has none.
+-- Returns the device that holds an argument's memory, or nil if the argument
+-- has no memory.
 local function place_of(v)
   local kind = core.typename(v[1])
   return kind == "buffer" and "host" or kind == "devbuf" and v[1].device or nil
@@ -99,8 +100,8 @@ local MOVE = "\n  t:to \"%s\" copies a tensor there"
 
 local function said(place) return place == "host" and "the host" or place end
 
---- Checks that all memory of a launch is on its device ("gpu"), or all on the
--- host.
+--- Checks that all memory that a launch uses is on its GPU or, for the
+-- simulator, on the host.
 function devices.check_places(name, values, device)
   local first, at
   for i, v in ipairs(values) do
@@ -130,8 +131,8 @@ function devices.check_stream(stream, device)
   end
 end
 
---- Returns the device of a launch: the one that its options name, else the GPU
--- that holds an argument's memory, else the default.
+--- Returns the device of a launch: the device named in its options, else the
+-- GPU that holds an argument's memory, else the default.
 ---@param values? table[]
 ---@param opts table
 ---@param default string
@@ -145,7 +146,7 @@ function devices.pick(values, opts, default)
   return devices.device(named or default, opts.arch)
 end
 
-devices.trims = {}  -- called before cute.gpu.trim frees memory
+devices.trims = {}  -- functions to call before cute.gpu.trim frees memory
 
 --- Registers f, which drops cached memory whenever cute.gpu.trim is called.
 function devices.on_trim(f) table.insert(devices.trims, f) end

@@ -1,19 +1,20 @@
 --- Tracks fields of tables that the body of a loop or branch writes.
 --
 -- While a body runs, core.note copies every table before its first write
--- (core/bind/writelib.c). At the end, the differences between table and copy
--- are the changes; before the next pass all tables are restored. The only
--- search is for the names of changed tables, from the values that the body can
--- reach. A table that is not found was made inside, and nothing outside refers
--- to it.
+-- (core/bind/writelib.c). At the end, the differences between each table and
+-- its copy are the changes. Before the next pass all tables are restored. To
+-- name a changed table, this module searches the values that the body can
+-- reach. A table that this search does not find was made inside the body, and
+-- nothing outside refers to it.
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
 -- The innermost open region: {outer = enclosing region, writes = its writes in
--- this pass}. Writes have the form of core.note: [t] = copy of t, or false for
--- a table made inside; [i] = t; [co] = true for a coroutine that began.
+-- this pass}. core.note stores the writes: [t] = copy of t, or false for a
+-- table made inside; [i] = t; [co] = true for a coroutine that began in this
+-- pass.
 local top
 
 local function go_on(region)
@@ -51,7 +52,7 @@ function fields.rewind(region)
   go_on(region)
 end
 
---- Closes the region; its writes become writes of the enclosing one.
+--- Closes the region. Its writes are added to those of the enclosing region.
 function fields.close(region)
   local outer, writes = region.outer and region.outer.writes, region.writes
   for _, t in ipairs(outer and writes or {}) do
@@ -90,8 +91,8 @@ function fields.set(t, k, v)
   rawset(t, k, v)
 end
 
---- Calls f() with the innermost region holding all writes since `region`
--- opened, those of the regions inside it included.
+--- Calls f(). Meanwhile the innermost region holds all writes since `region`
+-- opened, including those of regions inside it.
 ---@param region table
 ---@param f function
 function fields.since(region, f)
@@ -120,7 +121,8 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- Orders keys the same way in every process, where they have an order.
+-- Defines an order of keys that is the same in every process, as far as keys
+-- have one.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
@@ -138,7 +140,7 @@ function fields.suspended()
   return false
 end
 
---- Returns the set of tables that got another metatable in this pass.
+--- Returns the set of tables whose metatable was replaced in this pass.
 ---@return table<table, true>
 function fields.metatables()
   local set_of = {}
@@ -148,8 +150,8 @@ function fields.metatables()
   return set_of
 end
 
---- Returns the changes of this pass, each {t =, k =, from =, to =}, with
--- `appends` where the change made a list longer.
+--- Returns the changes of this pass as a list of {t =, k =, from =, to =}.
+-- `appends` is set if the change made a list longer.
 function fields.changes()
   local list, writes = {}, top.writes
   for _, t in ipairs(writes) do
@@ -170,13 +172,13 @@ function fields.changes()
 end
 
 ---------------------------------------------------------------------------
--- The names of tables
+-- Names of tables
 ---------------------------------------------------------------------------
 
 -- A place describes how to reach table t. It is {t =, up = place of a table
 -- that holds t under `key`} or, at its root, {t =, name =, root = the caller's
 -- id for it, fixed = is it always that table?}.
-local META = {}  -- the key of a metatable
+local META = {}  -- the key that stands for a metatable in a place
 
 local function step(name, key)
   if key == META then return ("getmetatable(%s)"):format(name) end
@@ -197,8 +199,8 @@ function fields.name(place, k)
   return k == nil and name or step(name, k)
 end
 
--- Calls see(t, key) with each table that t held at the head of the innermost
--- region.
+-- Calls see(t, key) for each table that t held when the innermost region began
+-- its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do
@@ -213,7 +215,8 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Returns where tables are found from the roots, by the shortest path.
+--- Searches tables from the roots. Returns for each wanted table that it finds
+-- the place (see above), with the shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
 ---@return table<table, table> places of the tables that were found
@@ -241,8 +244,8 @@ function fields.find(roots, wanted)
   return found
 end
 
---- Returns the path to a place: its root (and `from`, if that is always the
--- same table), and the keys from there on.
+--- Returns the path to a place: its root, `from` if that is always the same
+-- table, and the keys that lead from there to the table.
 function fields.way(place)
   if not place.up then
     return {root = place.root, from = place.fixed and place.t or nil}

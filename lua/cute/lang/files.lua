@@ -1,16 +1,17 @@
---- Reads and writes the bytes of files. Reads are bounded, because a path from
--- the user may name a device without end. Writes replace the whole file or
--- nothing.
+--- Reads and writes the bytes of files. The size of a read is limited, because
+-- a path from the user may name a device that never ends. A write replaces the
+-- whole file or leaves it unchanged.
 local core = require "cute.core"
 
 local files = {}
 
 local MIB = 1 << 20
 
---- The most bytes of a script, a list or a report.
+--- The largest size of a script, list or report in bytes.
 files.MOST = 64 * MIB
 
---- Returns the rest of an open file; nil and a reason. It is not closed.
+--- Returns the unread bytes of an open file, or nil and a reason. It does not
+-- close the file.
 ---@param f userdata
 ---@param most? integer bytes; files.MOST when absent
 ---@return string? text
@@ -30,7 +31,7 @@ function files.rest(f, most)
   return table.concat(pieces)
 end
 
---- Returns a file's bytes; nil and a reason.
+--- Returns the bytes of a file, or nil and a reason.
 ---@param path string
 ---@param most? integer bytes; files.MOST when absent
 ---@param how? string "plain": only a plain file is opened, so that the read
@@ -53,9 +54,9 @@ local function refuse(path, why)
     (why:gsub("^.*: ", "")))
 end
 
--- Reports whether a path is written in place: devices, pipes, and the
--- descriptors of this process in /dev and /proc (/dev/stdout may be a plain
--- file).
+-- Reports whether a path is written in place, without a temporary file. These
+-- are devices, pipes, and the descriptors of this process in /dev and /proc
+-- (/dev/stdout may be a plain file).
 local function is_stream(path)
   local kind = core.file_kind(path)
   return kind == "pipe" or kind == "device" or path:find "^/dev/"
@@ -71,8 +72,9 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes to the file from open_aside and moves it into place; nil, reason.
--- The close variable removes the temporary file on every exit, also an error.
+-- Writes to the file from open_aside and moves it to its target; returns nil
+-- and a reason on failure. The close variable removes the temporary file on
+-- every exit, including errors.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()
     if io.type(f) == "file" then f:close() end
@@ -107,12 +109,12 @@ function files.read_plain(path, most)
   return text
 end
 
---- Reports whether a file of that name could be written. Call it before long
--- work.
+--- Reports whether a file with this name can be written. Programs call it
+-- before long work.
 ---@param path string
 ---@return boolean? ok, string? message
 function files.writable(path)
-  -- opening it would wait
+  -- opening a pipe would wait for its reader
   if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")
@@ -134,10 +136,10 @@ local function write_aside(path, private, ...)
   return true
 end
 
---- Writes a whole file: to a temporary file first, then renamed. An existing
--- file stays unchanged if anything fails, and keeps its mode. A symbolic link
--- of this user's stays, and its target is replaced. Pipes and devices are
--- written in place.
+--- Writes a whole file. It writes a temporary file first and then renames it,
+-- so an existing file stays unchanged if anything fails. The file keeps its
+-- mode. If the path is a symbolic link of this user, its target is replaced.
+-- Pipes and devices are written in place.
 ---@param path string
 ---@param ... string the bytes, in pieces
 ---@return boolean? ok, string? message
@@ -146,8 +148,8 @@ function files.write_file(path, ...)
   return write_aside(path, false, ...)
 end
 
---- Writes a plain file that only this user may read, as write_file does. Pipes
--- and devices are rejected.
+--- Writes a plain file that only this user may read, in the manner of
+-- write_file. Pipes and devices are rejected.
 ---@param path string
 ---@param ... string
 ---@return boolean? ok, string? message
@@ -156,7 +158,7 @@ function files.write_private(path, ...)
   return write_aside(path, true, ...)
 end
 
---- Writes to a file, or to standard output where path is nil or "-".
+--- Writes to a file, or to standard output if path is nil or "-".
 ---@param path string?
 ---@param ... string
 ---@return boolean? ok, string? message

@@ -1,5 +1,6 @@
---- The folders of one user, after the XDG Base Directory Specification:
--- absolute paths, or nil where there is no home. No folder is created.
+--- The folders of one user, according to the XDG Base Directory Specification.
+-- Each function returns an absolute path, or nil if there is no home folder. No
+-- folder is created.
 local folders = {}
 
 local function of(base, below)
@@ -11,7 +12,7 @@ local function of(base, below)
   return base .. "/cutelua"
 end
 
---- Returns the folder for measurements to keep.
+--- Returns the folder for measurements that the user keeps.
 ---@return string?
 function folders.data()
   return of(os.getenv "XDG_DATA_HOME", "/.local/share")

@@ -1,13 +1,14 @@
 --- Records launches that went through Lua: `program.runs.last` of each program
 -- describes its last launch.
 --
--- On the simulator: {device, arch, seconds, instructions, bytes, sectors,
--- requests, wavefronts, conflicts}. On a GPU: device, arch and first = true
--- (later launches bypass Lua); with a watcher also the two events around the
--- launch (see history.seconds).
+-- `last` of a launch on the simulator: {device, arch, seconds, instructions,
+-- bytes, sectors, requests, wavefronts, conflicts}. `last` of a launch on a
+-- GPU: device, arch and first = true (later launches bypass Lua). If a watcher
+-- is set, it also holds the two events around the launch (see history.seconds).
 local history = {}
 
---- Called for each launch: f(prepared, last). The prompt and --watch set it.
+--- A function f(prepared, last) that is called for each launch. The prompt and
+-- --watch set it.
 history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
@@ -30,7 +31,8 @@ function history.note(p, found)
   if history.watcher then history.watcher(p, last) end
 end
 
---- Launches on a GPU, between two events where there is a watcher.
+--- Launches on a GPU. If a watcher is set, records an event before and after
+-- the launch.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's
@@ -46,7 +48,7 @@ function history.launch(p, launch, stream)
 end
 
 --- Returns how long a recorded launch took, in seconds; waits for a GPU.
--- Returns nil where there was no watcher.
+-- Returns nil if no watcher was set.
 ---@param last table
 ---@return number?
 function history.seconds(last)

@@ -1,5 +1,5 @@
---- Kernels: a Lua function, traced once per kind of arguments, compiled once
--- per architecture, launched on the simulator or a GPU.
+--- Kernels: Lua functions that are traced once per kind of arguments, compiled
+-- once per architecture, and launched on the simulator or a GPU.
 --
 --     local add = cute.kernel("add", function(A, B, C) ... end)
 --     add(A, B, C):launch {grid = 8, block = 128}             -- at once
@@ -16,7 +16,7 @@ local source = require "cute.lang.source"
 
 local kernel = {device = devices.device}
 
--- Set by `cutelua debug` and `cutelua check`: {run = function(program,
+-- `cutelua debug` and `cutelua check` set this hook: {run = function(program,
 -- options)} replaces core.sim_run. The debugger also sets record =
 -- cutelua.debug.locals.new.
 kernel.runner = nil
@@ -29,11 +29,12 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- __closed: see cute.lang.dependencies. __host: not a kernel argument.
+-- For __closed see cute.lang.dependencies. __host: the object cannot be passed
+-- to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
--- Fields made on demand: source (CUDA C), ir (text), resources, warnings (a
--- list of sentences).
+-- Fields that are computed when first read: source (CUDA C), ir (text),
+-- resources, warnings (a list of sentences).
 local MADE = {source = true, warnings = true, ir = true, resources = true}
 
 function Program.__index(p, k)
@@ -53,8 +54,8 @@ function Program.__tostring(p)
     :format(p.info.name, p.info.instructions, p.info.smem)
 end
 
---- Returns CUDA C for an architecture, and the script's line for each of its
--- lines.
+--- Returns CUDA C for an architecture, and for each of its lines the line of
+-- the script that produced it.
 ---@param arch? string
 ---@return string text, string[] lines, string name in the text, string[]
 -- options for the compiler
@@ -76,7 +77,8 @@ function Program:cuda(arch)
   return made.text, made.lines, made.name, made.options
 end
 
---- Compiles for an architecture: {cubin=, resources=, log=, ...}.
+--- Compiles a program for an architecture. Returns {cubin=, resources=, log=,
+-- ...}.
 ---@param arch? string
 ---@param lines? boolean with line information, for tools that show the compiled
 -- code
@@ -119,7 +121,7 @@ function kernel.extents(what, v)
       .. "= b}"):format(what))
   end
   local list = type(v) == "table"
-  local least = what == "grid" and 0 or 1  -- no blocks: nothing runs
+  local least = what == "grid" and 0 or 1  -- a grid without blocks runs nothing
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
@@ -151,11 +153,11 @@ end
 
 local extents = kernel.extents
 
---- Reports whether a grid from kernel.extents is empty, so that a launch runs
+--- Reports whether a grid from kernel.extents has no blocks. Launching it runs
 -- nothing.
 function kernel.empty(grid) return grid[1] * grid[2] * grid[3] == 0 end
 
---- Raises an error unless n is a possible number of launches.
+--- Raises an error unless n is a valid number of launches.
 ---@param n integer
 function kernel.times(n)
   if n < 0 or n > MOST.grid[1] then
@@ -165,9 +167,9 @@ function kernel.times(n)
   end
 end
 
---- Returns the extents of a cluster, which divide those of the grid (nil: not
--- known yet). Clusters of more than 8 blocks do not exist on every GPU of
--- sm_90; the driver decides.
+--- Returns the extents of a cluster, which must divide those of the grid (nil:
+-- the grid is not known yet). Not every sm_90 GPU supports clusters of more
+-- than 8 blocks; the driver decides.
 ---@param cluster? integer|integer[] 1 when absent
 ---@param grid? integer[]
 ---@return integer[]
@@ -183,7 +185,7 @@ function kernel.cluster(cluster, grid)
   return cluster
 end
 
--- Options of launch, compile and trace, with their types.
+-- Types of the options of launch, compile and trace.
 local LAUNCH = {
   grid = "integer table", block = "integer table", cluster = "integer table",
   pdl = "boolean", cooperative = "boolean", device = "string table",
@@ -196,12 +198,12 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Option names that a prepared launch may lack.
+-- Names of options that a prepared launch need not have.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
--- Returns what an option's value should be, where its type alone does not
--- decide; false if the value is valid.
+-- Checks an option's value beyond its type. Returns a description of valid
+-- values, or false if the value is valid.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -221,7 +223,8 @@ end
 
 --- Raises an error for an unknown option, or one with a wrong type.
 ---@param opts? table
----@param known? table<string, string> types by name; a launch's when absent
+---@param known? table<string, string> types of the allowed options; those of a
+-- launch when absent
 function kernel.check_options(opts, known)
   known = known or LAUNCH
   if opts ~= nil and type(opts) ~= "table" then
@@ -265,7 +268,7 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
---- Returns a launch in the form that core.sim_run takes.
+--- Returns a launch in the form that core.sim_run accepts.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
@@ -299,9 +302,9 @@ local function run_sim(p, opts, values, grid)
   return found
 end
 
--- Returns a launch's result. A failed launch raises, or with faults = "return"
--- returns nil, the message and (on the simulator) the report. Misuse always
--- raises.
+-- Returns the result of a launch. If it failed, raises an error, or with faults
+-- = "return" returns nil, the message and (on the simulator) the report. Misuse
+-- always raises.
 local function outcome(name, faults, ok, result, more)
   if ok then return result end
   local message = report.outcome(result)
@@ -314,9 +317,9 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
---- Returns the arguments for the driver: a device tensor's buffer as it is. A
--- host tensor's buffer is copied for the launch, and back after it if the
--- kernel writes argument i.
+--- Returns the arguments for the driver. The buffer of a device tensor is
+-- passed directly. The buffer of a host tensor is copied to the device for the
+-- launch, and copied back afterwards if the kernel writes argument i.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -356,8 +359,8 @@ local function gpu_values(p, values)
   end)
 end
 
--- Returns the program's kernel on a GPU, loaded once. Its module stays until
--- the program is collected or the context is lost.
+-- Returns the program's kernel on a GPU, which is loaded once. Its module stays
+-- loaded until the program is collected or the context is lost.
 local function load_gpu(program, dev)
   local compiled, message = program:compile()
   if not compiled then return nil, message end
@@ -370,7 +373,7 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- Returns a launch of p's kernel on its GPU, with these values.
+-- Returns a launch of p's kernel on its GPU, with these arguments.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local f, message = load_gpu(p.program, p.device.dev)
@@ -381,7 +384,8 @@ local function gpu_launch(p, args, grid)
                     smem = p.program.info.smem, stream = p.stream}
 end
 
--- Returns zeros and null addresses, for a launch that always gets other values.
+-- Returns zeros and null addresses as placeholders, for a prepared launch whose
+-- arguments are given with each launch.
 local function no_values(program)
   local args = {}
   for i, a in ipairs(program.info.args) do
@@ -418,7 +422,7 @@ local function prepare_gpu(p)
   return p
 end
 
--- Stores with the program what core.launch_known needs.
+-- Stores with the program the data that core.launch_known needs.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not next(p.copies) then
@@ -443,17 +447,17 @@ local function run_gpu(p, opts, values, grid)
     if copy.written then copy.buffer:download(buffer) end
   end
   if p.program.info.prints and not p.device.dev:capturing() then
-    p.device.dev:sync()  -- its output is complete
+    p.device.dev:sync()  -- then the kernel's output is complete
   end
   return true
 end
 
--- Functions by kind of device: prepare a launch, and run it.
+-- For each kind of device, functions that prepare a launch and run it.
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- Returns as text the value of an option that a prepared launch was compiled
--- for; nil where any value is valid.
+-- Returns as text the option value that a prepared launch was compiled for, or
+-- nil if any value is valid.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
@@ -469,7 +473,7 @@ local function compiled_for(p, k, v)
   end
 end
 
--- Checks the options against those that the launch was compiled with.
+-- Checks that the options agree with those that the launch was compiled with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
@@ -494,7 +498,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs a launch whose options are checked, with its own or p's values and grid.
+-- Runs a launch whose options are checked. Arguments and grid that are absent
+-- are those of p.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -524,12 +529,13 @@ local function run(p, opts, values, grid)
 end
 
 --- Runs the prepared launch. On a GPU it returns true once the launch is
--- queued; with host tensors once they are written; if the kernel prints, once
--- it has. On the simulator it returns the report. A fault of the kernel or an
--- error of the driver raises. With faults = "return" it returns nil, a message
--- and the simulator's report. (A launch that a GPU has only queued may fail in
--- a later statement, which names the kernels that ran.) The kernel's output
--- goes to `output`: a file; standard output when absent, nowhere when false.
+-- queued. With host tensors it waits until they are written; if the kernel
+-- prints, until it has printed. On the simulator it returns the report. A fault
+-- of the kernel or an error of the driver raises. With faults = "return" it
+-- returns nil, a message and the simulator's report. (A launch that a GPU has
+-- only queued may fail in a later statement, which names the kernels that ran.)
+-- The kernel's output goes to `output`: a file; standard output when absent,
+-- nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message
@@ -554,7 +560,7 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches where one call of the driver is not enough.
+-- Launches if one call of the driver is not enough.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -567,15 +573,15 @@ local function launch_with(p, ...)
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end
 
---- Runs it with other arguments of the same kinds. Options may follow them, as
--- for launch.
+--- Runs the prepared launch with other arguments of the same kinds. Options may
+-- follow the arguments, as for launch.
 function Prepared.__call(p, ...)
   local known = rawget(p, "launcher")
   if known and known(p, ...) then return true end
   return launch_with(p, ...)
 end
 
---- Releases the arguments that it was made with; later launches have to pass
+--- Releases the arguments of the prepared launch; later launches have to pass
 -- others.
 ---@return true
 function Prepared:forget()
@@ -587,7 +593,8 @@ function Prepared:forget()
   return true
 end
 
---- Runs it with other arguments if their kinds match; returns false if not.
+--- Runs the prepared launch with other arguments if their kinds match; returns
+-- false if they do not.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -619,8 +626,8 @@ local function prepare(program, kind, values, opts, device)
   return KINDS[device.kind].prepare(p)
 end
 
--- Returns the program for an architecture; all architectures share what was
--- made.
+-- Returns a view of a program for one architecture. All views share the
+-- compiled forms.
 local function view(program, arch)
   local p = program.views[arch]
   if p then return p end
@@ -631,7 +638,8 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- Returns a simulator's launch, as core.sim_run takes it, for another device.
+--- Returns a launch of the simulator, in the form of core.sim_run, for another
+-- device.
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)
@@ -652,8 +660,8 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- Returns a sentence with a kernel's parameters and the number of arguments
--- passed.
+-- Returns a sentence that lists a kernel's parameters and the number of
+-- arguments passed.
 local function counted(k, n)
   local names, u = {}, debug.getinfo(k.func, "u")
   for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
@@ -662,8 +670,8 @@ local function counted(k, n)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
--- Returns a sentence that names the first parameter that is nil; nil where
--- there is none.
+-- Returns a sentence that names the first parameter whose argument is nil, or
+-- nil if none is.
 local function missing(k, args)
   if args.n < k.takes then
     return counted(k, args.n) .. ": the missing ones are nil"
@@ -697,20 +705,21 @@ local function new_program(k, args, kind, opts)
   return program
 end
 
--- The most programs kept for one kind. The values that traces read may change
--- from launch to launch.
+-- The largest number of programs kept for one kind of arguments. There can be
+-- several, because the values that traces read may change from launch to
+-- launch.
 local MOST_PROGRAMS = 16
 
--- Packs the block, cluster and numerics of a launch into one number
--- (core/bind/launchlib.c).
+-- Packs the block, the cluster and the arithmetic options of a launch into one
+-- number (see core/bind/launchlib.c).
 local function launch_number(block, cluster, fmad, fastmath)
   return block[1] | block[2] << 11 | block[3] << 22
     | (fmad and 1 or 0) << 32 | (fastmath and 1 or 0) << 33
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns the kernel's program for these arguments, provided that all it read
--- is unchanged, and the kind of the arguments.
+-- Returns the kernel's program for these arguments if everything that its trace
+-- read is unchanged, and the kind of the arguments.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)
@@ -734,8 +743,8 @@ local function either(a, b, c)
   return c
 end
 
--- Returns a launch's options for float arithmetic, with the kernel's as
--- defaults: fmad and fastmath. fastmath implies fmad unless fmad = false.
+-- Returns the options of a launch for float arithmetic, fmad and fastmath; the
+-- kernel's options are the defaults. fastmath implies fmad unless fmad = false.
 local function numerics_of(k, opts)
   local fastmath = either(opts.fastmath, k.fastmath, false)
   return either(opts.fmad, k.fmad, fastmath), fastmath
@@ -745,8 +754,8 @@ local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 kernel.Call = Call
 
---- Returns the block of a launch: the kernel's own, where it has one. Raises
--- [bad-launch] where the launch gives another.
+--- Returns the block of a launch, which is the kernel's own block if it has
+-- one. Raises [bad-launch] if the launch gives another.
 ---@param given? integer|integer[]
 function Call:block(given)
   local own = self.kernel.block
@@ -773,15 +782,15 @@ local function traced(call, opts)
                     numerics_of(call.kernel, opts))
 end
 
---- Traces (no device needed). Returns a program with .source, .ir and
--- .resources for `arch` (sm_90a when absent).
+--- Traces a kernel; no device is needed. Returns a program with .source, .ir
+-- and .resources for `arch` (sm_90a when absent).
 ---@param opts table {block: integer|integer[], arch: string, fmad: boolean,
 -- fastmath: boolean}
 function Call:trace(opts)
   return view((traced(self, opts or {})), opts and opts.arch or devices.ARCH)
 end
 
---- Prepares a launch: everything traced, compiled and packed.
+--- Prepares a launch: traces, compiles and packs everything that it needs.
 ---@param opts {grid: any, block: any, device: string}
 function Call:compile(opts)
   opts = opts or {}
@@ -848,9 +857,9 @@ local function check_kernel_options(name, opts)
   end
 end
 
---- Makes a kernel of a Lua function. With fmad = true a multiplication and an
--- addition become one FMA. fastmath = true implies it, and uses the hardware's
--- approximations for f32.
+--- Makes a kernel of a Lua function. With fmad = true, a multiplication
+-- followed by an addition becomes one FMA. fastmath = true implies fmad and
+-- uses the hardware's approximations for f32.
 ---@param name string the kernel's name in CUDA C
 ---@param opts? table {block: any, min_blocks: integer, fmad: boolean,
 -- fastmath: boolean}|fun(...)
@@ -891,8 +900,9 @@ sign.class("prepared", Prepared,
   .. "forget()",
   "run copies program values " .. OPTIONAL)
 
---- Prepares a launch of a kernel with these arguments. A last table with grid,
--- block, device, arch or seed holds the launch's options.
+--- Prepares a launch of a kernel with these arguments. If the last argument is
+-- a table with grid, block, device, arch or seed, it holds the launch's
+-- options.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)

@@ -1,4 +1,4 @@
---- Scans Lua text: its tokens, and the names that each line assigns.
+--- Scans Lua text. Finds its tokens, and the names that each line assigns.
 local lex = {}
 
 --- Lua's keywords, as a set.
@@ -27,7 +27,7 @@ local function newlines(s, i, j)
   return n
 end
 
--- Returns the position after the string or comment that starts at i; nil when
+-- Returns the position after the string or comment that starts at i, or nil if
 -- none starts there.
 local function skip_text(s, i)
   local first = s:byte(i)
@@ -45,8 +45,8 @@ local function skip_text(s, i)
   end
 end
 
--- Reports whether the string or comment of s that begins at i, and that
--- skip_text ended at `to`, is unterminated.
+-- Returns the kind of the string or comment that begins at i if it is
+-- unterminated. `to` is the position at which skip_text ended it.
 local function open_kind(s, i, to)
   local dashes = s:byte(i) == 45
   local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
@@ -58,8 +58,8 @@ local function open_kind(s, i, to)
     and "string"
 end
 
---- Returns the start and kind ("string", "long" or "comment") of the string or
--- comment that a text leaves unterminated; nil where there is none.
+--- Returns the start and the kind ("string", "long" or "comment") of an
+-- unterminated string or comment in a text, or nil if there is none.
 ---@param s string
 ---@return integer? from, string? kind
 function lex.unfinished(s)
@@ -72,7 +72,7 @@ function lex.unfinished(s)
       local quoted = s:find("^[\"']", i)
       local line_end = quoted and s:find("\n", i, true)
       if line_end and line_end < to then
-        to = line_end  -- an error, which ends with its line
+        to = line_end  -- an unterminated string ends with its line
       elseif open_kind(s, i, to) then
         return i, open_kind(s, i, to)
       end
@@ -108,8 +108,8 @@ function lex.tokens(s)
   return out
 end
 
--- Adds the variables that an `=` assigns, given the text before it, "local a, b
--- ".
+-- Adds the variables that an `=` assigns. `before` is the text in front of it,
+-- such as "local a, b ".
 local function add_assigned(before, names)
   local back, i = before:reverse(), 1
   repeat
@@ -121,13 +121,13 @@ local function add_assigned(before, names)
 end
 
 --- Returns the names that each line of a text assigns, {[line] = {name, ...}};
--- traced values are named after them. Lines without assignments are absent. A
--- trace scans the whole text, so only the relevant characters are looked at.
+-- traced values get these names. Lines without assignments are absent. A trace
+-- scans whole texts, so for speed only the relevant characters are examined.
 ---@param s string
 ---@return table<integer, string[]>
 function lex.assigned(s)
   local lines, line, i = {}, 1, 1
-  -- the statement so far: `before`, then s from `from` on
+  -- the text of the current statement is `before`, then s from `from` on
   local before, from = "", 1
   while true do
     local at = s:find("[\n=%-\"'%[<>~]", i)

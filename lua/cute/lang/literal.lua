@@ -1,5 +1,5 @@
---- Parses Lua tables of numbers, words and tables as data. The text is never
--- run.
+--- Parses Lua tables that contain numbers, strings and tables. It treats the
+-- text as data and never runs it.
 --
 --     literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
 local literal = {}
@@ -28,8 +28,8 @@ local function skip(text, at)
   end
 end
 
--- Returns the character of the escape whose backslash is at `at`, and the
--- position after it.
+-- Returns the character that an escape sequence stands for, and the position
+-- after the sequence. Its backslash is at `at`.
 local function escaped(text, at)
   local digits = text:match("^%d%d?%d?", at + 1)
   local hex = text:match("^x(%x%x)", at + 1)
@@ -42,7 +42,8 @@ local function escaped(text, at)
   return c, at + 2
 end
 
--- Returns the string whose quote is at `at`, and the position after it.
+-- Returns the string that begins with the quote at `at`, and the position after
+-- it.
 local function read_string(text, at)
   local quote, out = text:sub(at, at), {}
   local plain = "^[^\\\n" .. quote .. "]*()"
@@ -59,8 +60,8 @@ end
 
 local read_value
 
--- Returns a field's key, "[...]" or a name in front of "=" (nil where it has
--- none), and the position where its value begins.
+-- Returns the key of a field, which is written "[...]" or as a name before "="
+-- (nil if it has none), and the position where the field's value begins.
 local function read_key(text, at, level)
   local name, after = text:match("^([%a_][%w_]*)()", at)
   local key = name
@@ -81,7 +82,8 @@ local function read_key(text, at, level)
   return nil, at
 end
 
--- Returns the table whose brace is at `at`, and the position after it.
+-- Returns the table that begins with the brace at `at`, and the position after
+-- it.
 local function read_table(text, at, level)
   local out, n = {}, 0
   if level > MOST_LEVELS then wrong(text, at, "too many levels") end
@@ -118,7 +120,7 @@ function read_value(text, at, level)
   return value, at + #digits
 end
 
---- Returns the value of a text `return VALUE`; nil and the error otherwise.
+--- Returns the value of a text `return VALUE`, or nil and an error.
 ---@param text string
 ---@return any value
 ---@return string? why

@@ -1,18 +1,20 @@
---- Carries a local through a loop or branch: its parts, their types, the known
--- facts about them, and the kernel variables that hold them.
+--- Carries a local through a loop or branch: kernel variables hold the parts of
+-- its value that change. This module determines the parts, their types and the
+-- known facts about them (such as ranges).
 --
--- A slot is a location that a body may change (cute.lang.trace); slot.name is
--- the local's name. A carry is {sig=, n=, types={}, facts={}, vars={}}: n
--- parts of the local. The parts that change have a type and become variables.
+-- A slot is a location that the body of a loop or branch may change
+-- (cute.lang.trace); slot.name is the local's name. A carry is the record of a
+-- local that changes: {sig=, n=, types={}, facts={}, vars={}} for n parts. The
+-- parts that change have a type and become kernel variables.
 local core = require "cute.core"
 
 local carrying = {}
 
-local MAX_PARTS = 256  -- scalars of one carried table
+local MAX_PARTS = 256  -- most scalars of one carried table
 
 -- parts(x) -> signature, scalars, names. Splits x into the scalars that a loop
--- has to carry, as core.parts does; plain tables of such values work too.
--- Returns nil when x cannot be carried.
+-- has to carry, like core.parts. It also accepts plain tables of values that
+-- core.parts accepts. Returns nil if x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
   depth = depth or 0
@@ -35,8 +37,8 @@ local function parts(x, depth)
   return "{" .. table.concat(sig, ",") .. "}", list, names
 end
 
--- Returns a copy of x with the scalars of `list` from index `at` on, and the
--- next index.
+-- Returns a copy of x whose scalars are replaced by those of `list`, beginning
+-- with index `at`. Also returns the next index.
 local function rebuild(x, list, at)
   at = at or 1
   if type(x) ~= "table" then return core.rebuild(x, list, at) end
@@ -59,9 +61,9 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- Returns a word for the difference between two values of one kind and the verb
--- for the slot that holds it: "tensor", "is". Returns nil where the kinds
--- differ, or where fields of tables change.
+-- Returns two words for an error message about two different values of one
+-- kind: the name of the kind and the verb, such as "tensor", "is". Returns nil
+-- if the kinds differ, or if fields of tables change.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)
@@ -75,8 +77,8 @@ local function chosen(from, to)
   end
 end
 
--- Raises where the kernel would have to choose between values of one kind at
--- run time and nothing carries that choice.
+-- Raises an error if the kernel would have to choose between two values at run
+-- time and no kernel variable can hold them.
 local function choice_error(slot, what, from, to)
   local which, verb = chosen(from, to)
   if not which then return end
@@ -129,8 +131,8 @@ end
 
 local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
 
--- Returns the type of the variable that holds both a and b (parts of one
--- local). Offsets and extents of tensors are i32 or i64, as needed.
+-- Returns the type of a kernel variable that can hold both a and b, which are
+-- parts of one local. Offsets and extents of tensors are i32 or i64, as needed.
 local function joint_type(slot, what, sig, a, b)
   local ta, tb = core.dtype_of(a), core.dtype_of(b)
   if ta and tb then
@@ -153,7 +155,7 @@ local function joint_type(slot, what, sig, a, b)
 end
 
 ---------------------------------------------------------------------------
--- Variables of one carried local
+-- Kernel variables of one carried local
 ---------------------------------------------------------------------------
 
 local function carry_part(slot, what, carry, i, a, b)
@@ -165,7 +167,7 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry for a local that changes from `init` to `now`.
+-- Returns the carry (see above) of a local that changes from `init` to `now`.
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -179,7 +181,7 @@ local function new_carry(slot, what, init, now)
   return carry
 end
 
--- Reports whether a remembered carry fits this initial value.
+-- Reports whether a carry from an earlier pass can hold this initial value.
 local function fits(carry, init)
   local sig, a = parts(init)
   if sig ~= carry.sig then return false end
@@ -193,7 +195,8 @@ local function fits(carry, init)
   return true
 end
 
--- Returns the suffix of part i's name, appended to the name of its local.
+-- Returns the text that is appended to a local's name for the name of its part
+-- i.
 local function part_name(sig, i)
   if sig == "scalar" then return "" end
   return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1
@@ -231,8 +234,8 @@ local function read(carry, init, final)
   return (rebuild(init, list))
 end
 
--- Checks the value at a body's end against the carry. Returns true when the
--- body must be traced again with the new facts.
+-- Compares the value at the end of a body with the carry. Returns true if types
+-- or facts were widened; the body must then be traced again.
 local function learn(slot, what, carry, head, now)
   local sig, b = parts(now)
   if sig ~= carry.sig then type_error(slot, what, head, now) end

@@ -1,14 +1,15 @@
---- Reports Lua's own errors inside lua/cute and kernels/ as misuse of the
--- public function that was called. No signature rejected the value, so the
--- fault is in an argument and the error belongs to the caller's line.
+--- Reports errors that Lua raises inside lua/cute and kernels/ as misuse of the
+-- public function that was called. Since the signatures accepted the arguments'
+-- types, the cause is a value inside an argument, and the error names the
+-- caller's line.
 --
--- Lua's message says which name had which value: "attempt to index a nil value
+-- Lua's message contains a name and its value: "attempt to index a nil value
 -- (field 'tile')" becomes "'tile' is nil, where a table is expected".
 local core = require "cute.core"
 
 local lua_errors = {}
 
--- The expected value, by Lua's phrase for the operation.
+-- The expected kind of value, by the verb in Lua's message.
 local EXPECTED = {
   index = "a table or an object", call = "a function",
   ["perform arithmetic on"] = "a number",
@@ -16,8 +17,8 @@ local EXPECTED = {
   concatenate = "a string or a number", ["get length of"] = "a list",
 }
 
--- A pattern of Lua's messages, the replacement (formatted with the captures),
--- and the kind where it is not bad-argument.
+-- Each entry holds a pattern of Lua's messages, its replacement (formatted with
+-- the captures), and the kind of the error if it is not bad-argument.
 local SENTENCES = {
   {"^attempt to compare two ([%a_.]+) values",
    "two values (%s) cannot be compared with <"},
@@ -43,7 +44,8 @@ local SENTENCES = {
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
--- Returns Lua's message rewritten in terms of arguments, and the kind.
+-- Rewrites a message of Lua in terms of arguments. Returns the new message and
+-- its kind.
 local function said(sentence)
   local what, type_, name =
     sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"
@@ -62,15 +64,15 @@ local function said(sentence)
   return "an argument has the wrong type or value"
 end
 
--- Reports whether the Lua function at a level belongs to lua/cute or kernels/.
+-- Reports whether a function's source file belongs to lua/cute or kernels/.
 local function is_ours(source)
   return core.own_source(source) or source:find "^=%[kernels"
     or source:find "^@kernels/" or source:find "5%.4/kernels/"
 end
 
--- Returns Lua's message where it was raised in our own files, or by a function
--- of Lua's library that they called. Such a function gives no position where it
--- reads a table.
+-- Returns Lua's message if it was raised in the files of lua/cute or kernels/,
+-- or in a function of Lua's library that they called. Such a function gives no
+-- position when it reads a table.
 local function own_sentence(message)
   local bare = false
   for level = 3, 6 do
@@ -86,8 +88,8 @@ local function own_sentence(message)
   end
 end
 
---- Message handler: rewrites Lua's errors. Errors of cutelua stay as they are,
--- and so does Ctrl-C.
+--- Rewrites Lua's errors; xpcall uses it as message handler. Errors of cutelua
+-- and Ctrl-C are unchanged.
 ---@param message any
 ---@return any
 function lua_errors.handler(message)

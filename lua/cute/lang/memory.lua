@@ -1,6 +1,6 @@
---- Saves and restores everything that a simulator launch leaves behind: the
--- memory that it writes, and its role as the launch in front of the next one.
--- Used to try a launch without effect, or to run it again.
+--- Saves and restores all state that a launch on the simulator changes: the
+-- memory that it writes, and its role as predecessor of the next launch. This
+-- allows a program to try a launch without effect, or to repeat it.
 local core = require "cute.core"
 
 local memory = {}
@@ -8,7 +8,7 @@ local memory = {}
 --- Saves all state that a launch of a program with these arguments may change.
 ---@param program table
 ---@param args table[] as core.sim_run takes them
----@param all? boolean also memory that the launch does not write
+---@param all? boolean also saves memory that the launch does not write
 ---@return fun(): integer restore puts the memory back, any number of times;
 -- returns a checksum of the contents that it replaced
 function memory.keep(program, args, all)
@@ -37,8 +37,8 @@ function memory.keep(program, args, all)
   end
 end
 
---- Calls f and restores, whether f fails or not. Returns the checksum, then f's
--- results.
+--- Calls f and then restores the saved state, even if f fails. Returns the
+-- checksum, then f's results.
 ---@param restore fun(): integer
 ---@param f fun(...)
 function memory.untouched(restore, f, ...)

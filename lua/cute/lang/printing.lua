@@ -1,13 +1,13 @@
---- Prints inside a kernel: cute.printf takes any value of a kernel,
--- cute.print_tensor a tensor. The device's printf takes 32 scalars. A call
--- within that limit becomes one printf, whose text stays together. A longer
--- call keeps only its lines together; the lanes of a warp print one after
--- another.
+--- Prints inside a kernel: cute.printf prints any values of a kernel,
+-- cute.print_tensor a tensor. The device's printf accepts at most 32 scalars. A
+-- call within that limit becomes one printf, whose output stays together. In
+-- the output of a longer call only each line stays together; the lanes of a
+-- warp print one after another.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local printing = {}
--- The workshop adds the function that prints a tensor of the host.
+-- The package cutelua adds the function that prints a tensor on the host.
 local host = sign.extensible("printing", {}, "print_tensor")
 
 local MOST = 32          -- values of one device printf
@@ -23,7 +23,7 @@ local DEEPEST = 32       -- nesting depth of tables
 
 local OPTIONS = {limit = true, when = true, thread = true, block = true}
 
--- Returns a traced number whose value is known as a Lua number.
+-- Converts a traced number to a Lua number if its value is known.
 local function plain(x)
   if core.typename(x) ~= "value" then return x end
   local known = core.known(x)
@@ -39,8 +39,8 @@ local function both(a, b)
   return plain(a & b)
 end
 
--- Returns the condition that this thread (block) is `at`: thread = n or {x, y,
--- z}. Dimensions of extent 1 are not compared.
+-- Returns a condition that is true in the thread (or block) that an option
+-- selects: thread = n or {x, y, z}. Dimensions of extent 1 are not compared.
 local function is_at(what, at, index, dims)
   if at == nil then return true end
   local want = type(at) == "table" and at or {at}
@@ -59,7 +59,8 @@ local function is_at(what, at, index, dims)
   return cond
 end
 
--- Returns the condition of a filter, and the limit.
+-- Returns the condition that the options thread, block and when form together,
+-- and the limit.
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
@@ -101,8 +102,7 @@ local function put(out, conversion, value)
   out[#out + 1] = {conversion, value}
 end
 
--- Returns, for each piece, the number of values from there to the end of its
--- line.
+-- Returns for each piece the number of values from it to the end of its line.
 local function to_line_end(pieces)
   local left, n = {}, 0
   for i = #pieces, 1, -1 do
@@ -114,7 +114,7 @@ local function to_line_end(pieces)
 end
 
 -- Prints pieces with as few printfs as possible. A new printf begins at the
--- start of a line, if one printf has room for the whole line.
+-- start of a line if the whole line fits in one printf.
 local function emit(pieces)
   local text, values, bytes = {}, {}, 0
   local left = to_line_end(pieces)
@@ -155,7 +155,8 @@ local function are_many(pieces)
   return values > MOST or bytes > MOST_TEXT
 end
 
--- Prints pieces where cond holds. `one`: only a single thread prints.
+-- Prints pieces in threads where cond is true. `one` means that only a single
+-- thread prints.
 local function print_where(cond, one, pieces)
   if cond == false then return end
   if cond ~= true then core.open_if(cond) end
@@ -178,7 +179,7 @@ end
 
 local piece
 
--- Adds the text of a layout or tensor, where each `?` stands for a traced
+-- Adds the text of a layout or tensor. Each `?` in it is replaced by a traced
 -- number.
 local function with_numbers(out, text, x)
   local numbers, at, k = core.traced_numbers(x), 1, 0
@@ -203,7 +204,7 @@ local function scalar(out, x, conversion)
   end
 end
 
--- Returns the extents of the modes of a shape; false where one is traced.
+-- Returns the extents of the modes of a shape, or false if an extent is traced.
 local function extents(x)
   local list = {}
   for i = 1, core.rank(x) do
@@ -213,8 +214,8 @@ local function extents(x)
   return list
 end
 
--- Adds [[a, b], [c, ... 2 more]]: get(i, j, ...) over the extents. At most
--- `left` elements are shown.
+-- Adds nested lists such as [[a, b], [c, ... 2 more]]. get(i, j, ...) returns
+-- an element; `sizes` are the extents. At most `left` elements are shown.
 local function nested(out, get, sizes, left, conversion)
   local total, shown, cut = 1, 0, false
   for _, n in ipairs(sizes) do total = total * n end
@@ -239,7 +240,7 @@ local function nested(out, get, sizes, left, conversion)
   walk(1, {})
 end
 
--- Adds the elements of a tensor whose shape is traced, in one list.
+-- Adds the elements of a tensor with traced extents, as one list.
 local function looped(out, t, left, conversion)
   local n = core.size(t)
   say(out, "[")
@@ -322,7 +323,8 @@ end
 -- cute.printf
 ---------------------------------------------------------------------------
 
--- Returns the pieces of a format and its values, and the number of conversions.
+-- Splits a format and its values into pieces. Also returns the number of
+-- conversions.
 local function format_pieces(format, values, limit)
   local out, at, k = {}, 1, 0
   while at <= #format do
@@ -361,12 +363,13 @@ local function are_options(x)
     and #x == 0
 end
 
---- Prints on the device: `{}` formats by the value's type; C's conversions
--- format numbers. Values are scalars, vectors, tensors (their elements, by %g
--- and the like; a pointer prints its address), layouts, nested tables and
--- strings. A last table with names holds options: limit (elements of one
--- value, 64), when (a boolean), and thread and block (an index, or {x, y, z}),
--- which select the printing threads.
+--- Prints on the device. In the format, `{}` prints a value according to its
+-- type; C's conversions format numbers. Values are scalars, vectors, tensors
+-- (their elements, by %g and the like; a pointer prints its address), layouts,
+-- nested tables and strings. If the last argument is a table with names, it
+-- holds options: limit (elements printed of one value, 64), when (a boolean),
+-- and thread and block (an index, or {x, y, z}), which select the printing
+-- threads.
 ---@param format string
 ---@param ... any
 function printing.printf(format, ...)
@@ -387,20 +390,21 @@ end
 -- cute.print_tensor
 ---------------------------------------------------------------------------
 
--- Returns the conversion of a cell by type, as print_tensor on the host formats
--- it.
+-- Returns the conversion that formats an element of type t like print_tensor on
+-- the host.
 local function cell_conversion(t)
   return t.is_float and " %10.2e" or t == core.boolean and " %5s" or " %4d"
 end
 
--- Returns a cell's width in characters, for the lines between matrices.
+-- Returns the width of an element in characters, for the lines between
+-- matrices.
 local function cell_width(t)
   if t.memspace == "coord" then return 8 end
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns the table of t to print: n1 columns, of which `columns` are shown,
--- and n0 rows in each of n2 * n3 matrices.
+-- Returns a description of the table that prints tensor t: n1 columns, of which
+-- `columns` are shown, and n0 rows in each of n2 * n3 matrices.
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then
@@ -416,8 +420,8 @@ local function table_of(t, limit)
           registers = t.memspace == "rmem", memory = in_memory(t)}
 end
 
--- Returns a line between matrices, before a row r with a new index of mode 3
--- or mode 4.
+-- Returns the line that is printed before row r if a new matrix begins there (a
+-- new index of mode 3 or 4).
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)
@@ -491,7 +495,7 @@ local function row_pieces(g, r)
   return out
 end
 
--- Adds the rows one after another, with as many lines in a printf as fit.
+-- Adds the rows one after another, with as many rows in one printf as fit.
 local function unrolled_rows(out, g)
   for r = 0, g.rows - 1 do
     table.move(row_pieces(g, r), 1, MOST_TEXT, #out + 1, out)
@@ -530,11 +534,11 @@ local function tensor_pieces(t, limit)
   return out
 end
 
---- Prints all elements of a tensor of rank 1 to 4 as CuTe does; rows are mode
--- 0. In a kernel each thread prints its own tensor on the device. Options
--- select the threads and limit the output: limit (elements, 1024), when (a
--- boolean), thread and block (an index, or {x, y, z}). Coordinate tensors
--- print their coordinates.
+--- Prints all elements of a tensor of rank 1 to 4 in CuTe's format, in which
+-- mode 0 numbers the rows. In a kernel each thread prints its own tensor on the
+-- device. Options select the threads and limit the output: limit (elements,
+-- 1024), when (a boolean), thread and block (an index, or {x, y, z}).
+-- Coordinate tensors print their coordinates.
 ---@param tensor table
 ---@param opts? table
 function printing.print_tensor(tensor, opts)

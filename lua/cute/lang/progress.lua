@@ -3,12 +3,12 @@ local core = require "cute.core"
 
 local progress = {AFTER = 2, EVERY = 0.5}  -- seconds
 
--- Still calls back into Lua, so that Ctrl-C stops a run.
+-- Shows nothing. A run calls it so that Ctrl-C can stop the run.
 local function quiet() end
 
---- Returns a function that takes the finished fraction (0 to 1) and shows it in
--- a line of its own from time to time. Closing the second result removes the
--- line.
+--- Returns a function that accepts the finished fraction (0 to 1) and shows it
+-- from time to time on a line of its own. Closing the second result removes
+-- that line.
 ---@param name string the kernel's name
 ---@param write? fun(text: string) when absent: standard error, if it is a
 -- terminal
@@ -26,7 +26,7 @@ function progress.of(name, write, now)
   now = now or core.clock
   local start, last, closed = now(), nil, false
   local function show(done)
-    if closed then return end  -- the launch runs again
+    if closed then return end  -- closed means that the launch runs again
     local t = now() - start
     if t < progress.AFTER or last and t - last < progress.EVERY then return end
     last = t

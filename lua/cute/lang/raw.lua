@@ -1,5 +1,5 @@
---- Kernels written in CUDA C by the user: compiled, cached and launched like
--- traced kernels, on a GPU only.
+--- Kernels that users write in CUDA C. They are compiled, cached and launched
+-- like traced kernels, but on a GPU only.
 --
 --     local add = cute.raw_kernel([[
 --     extern "C" __global__ void add(const float *x, float *y, int n) {
@@ -10,10 +10,10 @@
 --     local run = add(X, Y, 1000):compile {grid = 8, block = 128}
 --     run:launch()
 --
--- For a tensor map parameter, `const __grid_constant__ CUtensorMap map` or any
--- struct of 128 bytes aligned to 64, pass a TMA atom of cute.nvgpu.cpasync.
--- The map describes the atom's tensor; its boxes and swizzle are the atom's,
--- and have to match what the CUDA text expects.
+-- A parameter that is a tensor map (`const __grid_constant__ CUtensorMap map`
+-- or any struct of 128 bytes aligned to 64) accepts a TMA atom of
+-- cute.nvgpu.cpasync. The map describes the atom's tensor. Its boxes and
+-- swizzle are the atom's and have to match those that the CUDA text expects.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -26,7 +26,7 @@ local raw = {}
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Element types by C name, without the words int and signed.
+-- Element types by the name of the C type, without the words int and signed.
 local C_TYPES = {
   [""] = "i32", bool = "bool", char = "i8", short = "i16", long = "i64",
   ["long long"] = "i64", float = "f32", double = "f64", unsigned = "u32",
@@ -35,8 +35,8 @@ local C_TYPES = {
   int8_t = "i8", uint8_t = "u8", int16_t = "i16", uint16_t = "u16",
   int32_t = "i32", uint32_t = "u32", int64_t = "i64", uint64_t = "u64",
 }
--- The words of C types: true if a word is part of a name in C_TYPES, false if
--- it adds nothing.
+-- Words that occur in C types: true if the word is part of a name in C_TYPES,
+-- false if it changes nothing.
 local TYPE_WORD = {int = false, signed = false}
 for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
@@ -46,7 +46,7 @@ end
 -- for some texts, and Ctrl-C does not stop them.
 
 -- Returns the position after the string or character literal that begins at
--- `at`.
+-- position `at`.
 local function behind_string(text, at)
   local quote = text:sub(at, at)
   repeat
@@ -93,8 +93,8 @@ local function tokens_of(text)
 end
 
 -- Returns the element type of a declaration without pointers, or nil. The last
--- word may be the parameter's name. typedefs: those of the text, name ->
--- declaration.
+-- word may be the parameter's name. `typedefs` maps names of the text to their
+-- declarations.
 local function number_type(text, typedefs)
   local words, number = {}, false
   for word in text:gmatch "[%w_]+" do
@@ -108,7 +108,7 @@ local function number_type(text, typedefs)
   return name and core.find_dtype(name) or nil
 end
 
--- Returns the typedefs of the text, name -> declaration, for declarations that
+-- Returns the typedefs of the text (name -> declaration) whose declarations
 -- consist of words alone.
 local function typedefs_of(tokens)
   local list, from = {}, nil
@@ -125,7 +125,7 @@ local function typedefs_of(tokens)
   return list
 end
 
--- Returns {pointer =, written =, dtype =, text =} for one declaration.
+-- Parses one declaration to {pointer =, written =, dtype =, text =}.
 local function parameter(text, typedefs)
   local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
   if text:find("*", 1, true) then
@@ -136,7 +136,7 @@ local function parameter(text, typedefs)
   return p
 end
 
--- Splits the parameter list, which ends at the text's end, at its commas.
+-- Splits a parameter list at its commas. The list extends to the text's end.
 local function split(list)
   local parts, depth, from = {}, 0, 1
   for at, c in list:gmatch "()([(),<>])" do
@@ -153,8 +153,9 @@ local function split(list)
   return parts
 end
 
--- Returns names and parameter lists of the kernels in a text without comments,
--- in order. The tokens between __global__ and the body end with these.
+-- Returns the names and parameter lists of the kernels in a text without
+-- comments, in order. The name and the parameter list are the last tokens
+-- between __global__ and the body.
 local function kernels_of(text, tokens, places)
   local list, depth, open, closed = {}, nil, nil, nil
   for i, token in ipairs(tokens) do
@@ -182,7 +183,8 @@ local function kernels_of(text, tokens, places)
   return list
 end
 
--- Returns the kernel with this name, or the first one, and the text's typedefs.
+-- Returns the kernel with this name (or the first kernel) and the text's
+-- typedefs.
 local function find_kernel(text, name)
   text = without_comments(text)
   local tokens, places = tokens_of(text)
@@ -197,8 +199,8 @@ local function find_kernel(text, name)
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
--- Returns the argument of parameter i in the form that the driver's launch
--- takes.
+-- Returns the argument for parameter i in the form that the driver's launch
+-- accepts.
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
@@ -231,14 +233,15 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- Options of a launch and their types.
+-- Types of the options of a launch.
 local LAUNCH = {grid = "integer table", block = "integer table",
                 smem = "integer", cluster = "integer table", pdl = "boolean",
                 cooperative = "boolean",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- __closed: see cute.lang.dependencies. __host: not a kernel argument.
+-- For __closed see cute.lang.dependencies. __host: the object cannot be passed
+-- to a kernel.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 
@@ -246,8 +249,8 @@ function Prepared.__tostring(p)
   return ("raw kernel %s on %s"):format(p.kernel.name, p.device.name)
 end
 
---- Runs the kernel. Returns true once it is queued; with host tensors, once it
--- has finished and they are written.
+--- Runs the kernel. Returns true once the launch is queued; with host tensors,
+-- once the kernel has finished and they are written.
 ---@param stream? table
 ---@return true
 function Prepared:launch(stream)
@@ -259,7 +262,8 @@ function Prepared:launch(stream)
   return true
 end
 
---- Launches n times in a row, with the GPU's memory as it is.
+--- Launches the kernel n times in a row. The GPU's memory is not reset between
+-- launches.
 ---@param n integer
 ---@param stream? table
 ---@return true
@@ -268,7 +272,7 @@ function Prepared:launch_n(n, stream) return self.run:launch_n(n, stream) end
 local Call = {__closed = true, __host = "call of a kernel"}
 Call.__index = Call
 
--- Returns the device of a launch, which has to be a GPU.
+-- Returns the device of a launch and checks that it is a GPU.
 local function gpu_of(call, opts)
   local k = call.kernel
   local device, why = devices.pick(call.values, opts, "gpu")
@@ -295,8 +299,8 @@ local function written(param, value)
     and value.tma.stores
 end
 
---- Prepares a launch: compiled, loaded and packed. smem: bytes of dynamic
--- shared memory.
+--- Prepares a launch: compiles, loads and packs what it needs. smem is the
+-- number of bytes of dynamic shared memory.
 ---@param opts table {grid: any, block: any, smem: integer, cluster: any,
 -- pdl: boolean, stream: table, device: any}
 ---@return table? prepared
@@ -326,9 +330,9 @@ function Call:compile(opts)
                        copies = copies}, Prepared)
 end
 
---- Compiles and runs: see prepared:launch. A missing GPU or compiler counts as
--- a failed launch: it raises, or returns nil and a message with faults =
--- "return".
+--- Compiles and runs the kernel: see prepared:launch. A missing GPU or compiler
+-- counts as a failed launch: it raises, or returns nil and a message with
+-- faults = "return".
 ---@param opts table as for compile
 ---@return true?
 ---@return string? message
@@ -362,7 +366,8 @@ function Raw.__call(k, ...)
   return setmetatable({kernel = k, values = values}, Call)
 end
 
---- Compiles the text for an architecture, also on a machine without a GPU.
+--- Compiles the text for an architecture. This works on a machine without a
+-- GPU, too.
 ---@param arch string "sm_90a"
 ---@return cute.Compiled? with cubin, resources, warnings, log
 ---@return string? message
@@ -379,12 +384,12 @@ end
 local OPTIONS = {name = "string", options = "table", block = "integer table",
                  smem = "integer"}
 
---- Makes a kernel of CUDA C text, which may include nothing. Its parameters are
--- parsed from the text. Pointers take tensors or buffers; host ones are copied
--- to the GPU for a launch, and back where the pointee is not const. C's types
--- of numbers take numbers. All other types take their bytes as a string,
--- {element type, number} or a TMA atom (its tensor map, copied back where the
--- atom stores).
+--- Makes a kernel of CUDA C text, which must not include files. Its parameters
+-- are parsed from the text. A pointer parameter accepts a tensor or buffer. A
+-- host tensor is copied to the GPU for a launch, and copied back if the pointee
+-- is not const. A parameter of a C number type accepts a number. A parameter of
+-- any other type accepts its bytes as a string, {element type, number} or a TMA
+-- atom (its tensor map, copied back where the atom stores).
 ---@param text string
 ---@param opts? table name = of the kernel (the first of the text when absent),
 -- options = further ones of NVRTC, block = threads, smem = bytes of dynamic

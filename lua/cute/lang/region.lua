@@ -1,10 +1,10 @@
 --- Traces a loop or branch of a kernel in passes: running the body shows what
 -- it changes, and variables of the kernel carry those changes.
 --
--- A region keeps a list of slots, the locations that a body may change:
--- locals, upvalues and fields of tables. At the head of each pass the slots
--- known to change are set to variables. At its end the other slots are
--- compared.
+-- A region keeps a list of slots: locals, upvalues and fields of tables that
+-- its body may change. When a pass begins, the slots known to change are set to
+-- variables of the kernel. When it ends, the other slots are compared with
+-- their values at its begin.
 local core = require "cute.core"
 local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
@@ -21,12 +21,13 @@ local MAX_PASSES = 24
 local MAX_DEPTH = 2048  -- nesting depth of loops and branches
 local MAX_FIELDS = 4000  -- fields searched for functions, per loop
 
--- The state of the current trace: see TRACE_STATE in core/bind/trace.h. memo:
--- what loops at a source position carried before, so that the passes of an
--- outer loop do not repeat those of an inner one.
+-- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
+-- field memo holds what loops at each source position changed before, so the
+-- passes of an outer loop need not repeat those of an inner one.
 local state
 
---- Begins a trace, or resumes the one in which another kernel was traced.
+--- Begins a trace, or resumes the outer trace after another kernel was traced
+-- inside it.
 ---@param new table? state, nil: no trace is active
 ---@return table? state the previous one
 function regions.begin(new)
@@ -48,8 +49,8 @@ function regions.get(slot, level)
   return (select(2, debug.getlocal(level + 1, slot.n)))
 end
 
--- Records the host's first value of a slot that may outlive the trace: see
--- restore.
+-- Records the host's first value of a slot that may exist after the trace;
+-- regions.restore sets it again.
 local function remember(slot)
   local init = type(slot.init)
   if init ~= "number" and init ~= "boolean" then return end
@@ -90,7 +91,7 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        if slot.zeros then before = nil end  -- only the branch set it
+        if slot.zeros then before = nil end  -- only a branch gave it a value
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
       end
@@ -99,7 +100,7 @@ function regions.restore()
   undefined.restore(state)
 end
 
--- Reports whether upvalue n of f is one of the frame's own locals.
+-- Reports whether upvalue n of f is the same variable as a local of the frame.
 local function aliases_local(view, f, n, name, level)
   for _, slot in ipairs(view.slots) do
     if not slot.f and slot.name == name then
@@ -115,7 +116,7 @@ end
 
 local see
 
--- Looks for functions in a table: their upvalues may change in the body.
+-- Searches a table for functions, because the body may change their upvalues.
 local function search(view, t)
   if view.seen[t] or view.fixed[t] and t ~= _G or view.fields > MAX_FIELDS then
     return
@@ -132,7 +133,8 @@ local function search(view, t)
   if meta then see(view, meta) end
 end
 
---- The functions behind the helpers of cute.func: [helper] = function.
+--- The original functions of the helpers that cute.func made: [helper] =
+-- function.
 regions.helpers = setmetatable({}, {__mode = "k"})
 
 function see(view, v)
@@ -163,10 +165,10 @@ local function see_upvalues(view, f, level)
   end
 end
 
---- Collects the slots that can change: locals of the frame at `level`, or the
--- upvalues of these functions, and the upvalues of every function reached from
--- there. Functions of lua/cute are searched only where one of their file is a
--- body.
+--- Collects the slots that can change: the locals of the frame at `level` (or
+-- the upvalues of these functions), and the upvalues of every function that can
+-- be reached from there. A function of lua/cute is searched only if a body is
+-- in the same file.
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, pending = {}, seen = {}, fields = 0,
                 chunks = {}, fixed = state.open and state.open.view.fixed
@@ -213,8 +215,8 @@ local function key_of(slot)
   return slot.key
 end
 
--- Reports whether a value is known while tracing, with nothing of the device in
--- it.
+-- Reports whether a value is known while tracing and contains nothing that the
+-- device computes.
 function regions.is_known(v)
   local sig, scalars = parts(v)
   for _, p in ipairs(scalars or {}) do
@@ -225,9 +227,10 @@ end
 
 local is_known = regions.is_known
 
---- Checks a field that is nil at one end of a region; `now` is its value at the
--- region's end. Values of Lua alone may be stored under a new key, except in a
--- list, which would grow once where its loop should grow it each time.
+--- Checks a field that is nil either before or after a region; `now` is its
+-- value at the region's end. Values that Lua alone knows may be stored under a
+-- new key, but not in a list: the list would grow once, although its loop
+-- should let it grow each time.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -252,7 +255,8 @@ Region.__index = Region
 -- CUTELUA_DEBUG=trace prints the findings of each pass.
 local telling = core.debugs "trace"
 
--- Returns the variables of a carry as text: "i32 0 to 2".
+-- Returns the variables of a carry with their known ranges as text: "i32 0 to
+-- 2".
 local function variables(carry)
   local list = {}
   for i = 1, carry.n do
@@ -268,8 +272,8 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints a finding on a slot: it is newly carried, because it changes from one
--- value to another (or a branch's two ends differ), or its facts have widened.
+--- Prints a finding on a slot. With `from` and `to` the slot is newly known to
+-- change, between these values; without them its known facts have widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,
@@ -283,7 +287,7 @@ function Region:tell(slot, from, to)
   report.tell(line .. variables(slot.carry))
 end
 
---- Returns the script's position of a `for` whose iterator is called.
+--- Returns the script's position of a `for` loop, when its iterator is called.
 ---@param level integer of the frame with the loop, for the caller
 ---@return string
 function regions.place(level)
@@ -292,7 +296,8 @@ function regions.place(level)
 end
 
 --- Returns the script's position of a call.
----@param what string "loop ", to tell it from other calls there
+---@param what string a prefix such as "loop ", which distinguishes calls at one
+-- position
 ---@return string
 function regions.call_place(what)
   local chunk, line = core.script_line()
@@ -302,8 +307,8 @@ end
 local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
                ["cute.func"] = "function"}
 
---- Opens a region. `key` is its position in the script; later regions at that
--- position recall what it carried.
+--- Opens a region. `key` is its position in the script. Later regions at that
+-- position begin with the changes that this one found.
 ---@param what string "this loop"
 ---@param key string
 ---@param view table from regions.collect
@@ -339,7 +344,8 @@ function regions.innermost()
   return region
 end
 
--- Restores a slot's remembered carry, if it fits.
+-- Lets a slot begin with the carry of an earlier region at this position, if it
+-- fits.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -380,7 +386,8 @@ function Region:rewind(level)
   end
 end
 
--- Discards the region after an error. The kernel may go on (pcall).
+-- Discards the region after an error. The kernel may catch the error with pcall
+-- and continue.
 function Region:abandon()
   if not core.tracing() then return end
   core.rollback(self.mark)
@@ -402,14 +409,14 @@ function Region:__close(err)
 end
 
 -- Raises the error for a coroutine that switched to other code of the kernel
--- inside the region, or out of it: regions would no longer nest.
+-- inside the region, or out of the region. Regions would no longer be nested.
 function Region:interleaved()
   core.fail("loop-exit", ("a coroutine yielded inside %s\n  yield only outside "
     .. "traced loops and branches")
     :format(self.what))
 end
 
--- Checks that the body ended all regions and coroutines that it began.
+-- Checks that all regions and coroutines that began in the body have ended.
 function Region:check_body()
   if core.region_depth() ~= self.depth then self:interleaved() end
   if fields.suspended() then
@@ -450,7 +457,8 @@ function Region:add_field(slot, place_way)
   self.view.slots[#self.view.slots + 1] = slot
 end
 
--- Adds the field that a loop at this position carried before, if it exists.
+-- Adds the slot of a field that a loop at this position changed before, if the
+-- field exists.
 function Region:recall_field(way)
   local t = way.from
   for _, slot in ipairs(t and {} or self.view.slots) do
@@ -466,8 +474,8 @@ function Region:recall_field(way)
   self:recall(slot)
 end
 
--- Returns the roots from which the body can reach tables, with their values at
--- its head.
+-- Returns the variables from which the body can reach tables, with their values
+-- when the body began.
 function Region:roots()
   local roots = table.move(self.view.rest, 1, #self.view.rest, 1, {})
   for _, slot in ipairs(self.view.slots) do
@@ -495,8 +503,8 @@ function Region:roots()
   return roots
 end
 
--- Raises where a table from outside gets another metatable: only some threads
--- would see it.
+-- Raises an error if a table from outside gets another metatable: the change
+-- would affect all threads, not only those that run the body.
 function Region:check_metatables()
   local wanted = fields.metatables()
   if next(wanted) == nil then return end
@@ -508,7 +516,7 @@ function Region:check_metatables()
   end
 end
 
--- Adds slots for changed fields that had none, and returns them.
+-- Adds slots for changed fields that had no slot, and returns these slots.
 function Region:new_fields()
   self:check_metatables()
   local changes, wanted, slots = {}, {}, {}
@@ -532,15 +540,16 @@ function Region:new_fields()
   return slots
 end
 
--- Adds a table, and the plain ones in it, to a set.
+-- Adds a table and the plain tables inside it to a set.
 local function add_tables(set_of, t, name)
   if type(t) ~= "table" or set_of[t] then return end
   set_of[t] = name
   for _, v in next, t do add_tables(set_of, v, name) end
 end
 
--- Checks carried tables: a local that gets another plain table is carried by
--- the tables' contents, so their fields cannot be carried as well.
+-- Checks that no table is carried twice. If a local gets another plain table,
+-- the table's contents are carried, so its fields cannot have slots of their
+-- own.
 function Region:check_tables()
   local carried = {}
   for _, slot in ipairs(self.view.slots) do
@@ -561,8 +570,8 @@ function Region:check_tables()
   end
 end
 
--- Sorts carried upvalues into an order that is the same in every process:
--- functions in a table were found in that table's order.
+-- Sorts carried upvalues into an order that is the same in every process.
+-- Functions in a table were found in the table's order, which varies.
 function Region:order()
   local slots, at, carried = self.view.slots, {}, {}
   for i, slot in ipairs(slots) do
@@ -577,7 +586,8 @@ function Region:order()
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end
 
--- Declares a loop's variables before the region; they are read at its head.
+-- Declares the variables of a loop before it; they are read when its body
+-- begins.
 function Region:declare()
   self:order()
   for _, slot in ipairs(self.view.slots) do
@@ -600,8 +610,8 @@ function Region:enter(level)
   undefined.give(self, function(slot, value) set(slot, level + 3, value) end)
 end
 
--- Returns the level of the frame in which a traced `for` runs, relative to the
--- caller.
+-- Returns the level, relative to the caller, of the frame in which a traced
+-- `for` runs.
 local function frame_of(loop)
   for level = 2, math.huge do
     if not debug.getinfo(level, "l") then break end
@@ -615,8 +625,9 @@ local function frame_of(loop)
     .. "loop\n  call it in the loop's own body")
 end
 
--- Learns a slot's value where lanes leave. Returns true when it has to be
--- written. The pass is void (self.more) when the change is new.
+-- Records a slot's value at an exit from the region. Returns true if the exit
+-- has to write it to a variable. If the change is new, the pass is void
+-- (self.more is set).
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
   if undefined.none(slot.init) then
@@ -637,8 +648,8 @@ function Region:learn_exit(slot, now)
   return slot.carry and not core.same(slot.head, now)
 end
 
---- Makes lanes leave the region where cond holds. They keep the changes made so
--- far. A helper's results are those passed.
+--- Makes the threads for which cond is true leave the region. Their changes so
+-- far take effect. `results` are the results of a helper for these threads.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -664,8 +675,8 @@ function Region:leave_if(cond, results)
   if cond ~= true then core.close() end
 end
 
--- Learns a slot's value at the body's end. Returns true when another pass is
--- needed.
+-- Records a slot's value at the end of the body. Returns true if another pass
+-- is needed.
 function Region:learn_end(slot, now)
   regions.check_growth(slot, now, self.what)
   slot.yes = now
@@ -706,8 +717,8 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- Returns the value, after a loop or function, of a slot that was nil: the one
--- value that all exits leave, nil, or an undefined value.
+-- Returns the value after a loop or function of a slot that was nil before: the
+-- value that all exits leave if they agree, else nil or an undefined value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -753,11 +764,11 @@ function Region:leave(level)
 end
 
 ---------------------------------------------------------------------------
--- Helpers that lanes leave early: cute.func
+-- Helpers that some threads leave early: cute.func
 ---------------------------------------------------------------------------
 
--- Returns the slot for result i; the first exit determines the number of
--- results.
+-- Returns the slot for result i. The first exit of a helper determines how many
+-- results it has.
 function Region:result(i, results)
   if self.results.n == nil then self.results.n = results.n end
   if self.results.n ~= results.n then
@@ -769,7 +780,7 @@ function Region:result(i, results)
   return self.results[i]
 end
 
--- Begins to carry a result, of which `one` is an example.
+-- Begins to carry a result in variables; `one` is one of its values.
 local function carry_result(slot, one)
   local sig, list = parts(one)
   for k, p in ipairs(list) do
@@ -779,8 +790,8 @@ local function carry_result(slot, one)
   slot.carry = {sig = sig, n = #list, types = {}, facts = {}}
 end
 
--- Learns one exit's result. Returns true when it has to be written. A result
--- that cannot be carried must be the same at all exits.
+-- Records the result of one exit. Returns true if the exit has to write it to a
+-- variable. A result that no variable can hold must be the same at all exits.
 function Region:learn_result(slot, now)
   if slot.known or not parts(now) then
     if slot.known and not rawequal(slot.value, now) or slot.carry then
@@ -805,7 +816,7 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Learns the results that are numbers, at the end of a pass.
+-- Records results that are numbers, at the end of a pass.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}
@@ -818,7 +829,7 @@ local function learn_numbers(region)
   end
 end
 
---- Begins a pass over a helper, with everything restored.
+--- Begins a pass over a helper; first restores all slots.
 function Region:begin_once()
   self:rewind(1)
   self:declare()
@@ -834,8 +845,8 @@ function Region:begin_once()
   undefined.give(self, function(slot, value) set(slot, 1, value) end)
 end
 
---- Ends a pass over a helper with these results. Returns true when another pass
--- is needed.
+--- Ends a pass over a helper that returned these results. Returns true if
+-- another pass is needed.
 ---@param results table packed
 ---@return boolean
 function Region:end_once(results)

@@ -1,12 +1,13 @@
---- Formats errors: the message, its position, the lines around it, the operands
--- and one suggestion, in at most a dozen lines.
+--- Formats errors. The text has at most a dozen lines: the message, its
+-- position, the lines of source around it, the operands and one suggestion.
 --
 -- An error of cutelua is the string "file:line: sentence [kind]\noperands".
 -- Errors of Lua itself and of scripts, which have no kind, and errors that are
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
--- Guesses of the workshop about lines that Lua rejects; absent without it.
+-- The package cutelua adds guesses about lines that Lua rejects; without it
+-- there are none.
 local suggest = require "cute.lang.signature".extensible("suggest", {},
   "value module syntax")
 local source = require "cute.lang.source"
@@ -16,16 +17,16 @@ local report = {}
 local MAX_LINES = 12
 local MAX_FRAMES = 40
 
---- Kinds that report a failure of the environment, not a mistake in the script.
--- They print one plain sentence without source lines; a GPU's failure is
--- followed by the position.
+--- Kinds of errors that report a failure of the environment and not a mistake
+-- in the script. They are printed as one plain sentence without source lines;
+-- for a failure of the GPU the position follows.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
   ["out-of-memory"] = true,
 }
 
---- One suggestion per kind, where one fits every error of that kind.
+--- The suggestion for each kind of error for which one suggestion always fits.
 report.suggestions = {
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
   ["bad-ptx"] = "docs/ptx.md lists the opcodes and modifiers that the reader "
@@ -80,7 +81,7 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
--- The failure that report.keep recorded last.
+-- The failure that report.keep recorded most recently.
 local kept
 
 --- Writes a text to standard error, after flushing standard output.
@@ -90,11 +91,11 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- Notes written so far, without element numbers.
+-- Notes written so far. Numbers of elements are removed from them.
 local noted = {}
 
---- Returns the line of a note, or nil if it was already written. Marks it as
--- written.
+--- Returns a note as a line and marks it as written. Returns nil if it was
+-- already written.
 ---@param text string
 ---@return string? line
 function report.new_note(text)
@@ -159,8 +160,9 @@ function report.capture(err, above)
   return failure
 end
 
---- Keeps the stack of an error that a pcall is about to discard, for the
--- report.capture that sees the same error later. nil drops the last one.
+--- Keeps the stack of an error that a pcall is about to discard. If the same
+-- error is raised again, report.capture uses this stack. nil discards the last
+-- one.
 ---@param err any
 ---@param kernel? string the kernel that was traced
 ---@return any err
@@ -190,8 +192,8 @@ function report.parse(message)
   return parts
 end
 
---- Returns an error's text without its position, if the environment or a kernel
--- failed; nil for misuse.
+--- Returns an error's text without its position if it is a failure of the
+-- environment or of a kernel, or nil if it is misuse.
 ---@param raised any
 ---@return string? message "sentence [kind]", and lines
 function report.outcome(raised)
@@ -217,9 +219,9 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- Returns the user's frame that an error belongs to: the frame that its message
--- names, else the innermost one outside of cutelua. The sentence itself may
--- name it, as in "the comparison at script.lua:3".
+-- Returns the frame of the user's code to which an error belongs: the frame
+-- that its message names, else the innermost frame outside of cutelua. The
+-- sentence itself may name the frame, as in "the comparison at script.lua:3".
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
@@ -270,8 +272,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- First words of lines that are advice already; a general hint would only
--- repeat them.
+-- First words of lines that already give advice. After such a line a general
+-- suggestion is not printed.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}
@@ -283,8 +285,8 @@ local function has_advice(lines)
   return false
 end
 
--- Returns the leading faults of a simulator's report, without the faults that
--- follow from others.
+-- Returns the leading faults of a simulator's report: those that do not follow
+-- from other faults.
 local function leaders(rest)
   local out, folded = {}, false
   for _, line in ipairs(rest) do
@@ -295,8 +297,8 @@ local function leaders(rest)
   return out, folded
 end
 
--- Adds the faults of a simulator's report in at most `limit` lines: the first
--- one with all details, of the others only the sentence.
+-- Adds the faults of a simulator's report in at most `limit` lines. The first
+-- fault is printed with all details, the others with their sentence only.
 local function add_faults(out, rest, limit)
   local folded
   if limit < math.huge then rest, folded = leaders(rest) end
@@ -326,8 +328,7 @@ local function add_faults(out, rest, limit)
     .. "; " or "") .. report.suggestions["kernel-fault"]
 end
 
--- Returns an error's kind: "lua" for errors of Lua and of scripts, which name
--- none.
+-- Returns an error's kind, which is "lua" for errors of Lua and of scripts.
 local function kind_of(parts)
   return parts.kind or parts.sentence ~= "interrupted" and "lua" or nil
 end
@@ -339,7 +340,7 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  if parts.kind == "kernel-fault" then  -- the faults name their own lines
+  if parts.kind == "kernel-fault" then  -- each fault names its own lines
     add_faults(out, parts.rest, max - #out)
     return
   end
@@ -356,8 +357,8 @@ local function misuse(failure, parts, out, max)
   if hint then out[#out + 1] = "  hint: " .. hint end
 end
 
---- Returns the text of a failure, at most a dozen lines. With `traceback`,
--- returns all lines and Lua's traceback after them.
+--- Returns the text of a failure in at most a dozen lines. With `traceback`,
+-- returns all lines of the failure, followed by Lua's traceback.
 ---@param failure table|string of report.capture, or a bare message
 ---@param opt? {traceback: boolean?, prefix: string?}
 ---@return string

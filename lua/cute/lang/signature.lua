@@ -1,5 +1,5 @@
---- Signatures of the public names of lua/cute: the number and types of each
--- function's arguments, and the errors for names that do not exist.
+--- Signatures of the public functions of lua/cute: number and types of each
+-- function's arguments. Also raises the errors for names that do not exist.
 --
 -- A module ends with the signatures of its functions:
 --
@@ -20,22 +20,22 @@ local xpcall = xpcall
 local sign = {}
 
 -- Returns a function's results, or raises the error that lua_errors.handler
--- made. (A call that is not a tail call keeps its caller on the stack, where
--- errors look up the name.)
+-- made. (Without a tail call, the caller stays on the stack, where errors look
+-- up its name.)
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
 end
 
--- The metatable of functions, unless a script has set its own. Its `members`
--- are the fields of functions, such as cute.struct.MemRange, by function. There
--- is one, even if this file is loaded again.
+-- The metatable of functions, unless a script has set another one. Its field
+-- `members` holds, by function, the fields of functions, such as
+-- cute.struct.MemRange. There is only one, even if this file is loaded twice.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
                                                 {__mode = "k"})}
 local members = indexed.members or {}
 
---- Gives a function fields; for functions of cute, the guarded function has
--- them too.
+--- Gives a function fields. If sign.public wraps the function, the wrapper has
+-- them, too.
 ---@param f function
 ---@param fields table<string, any>
 ---@return function f
@@ -44,11 +44,11 @@ function sign.with(f, fields)
   return f
 end
 
--- Functions that call functions of the kernel, which nest to any depth.
+-- Functions that call functions of the kernel, which may call them again.
 local nesting = setmetatable({}, {__mode = "k"})
 
---- Calls f without pcall, because its functions may call f again and again:
--- each C level uses part of a small stack.
+--- Marks f as a function that is called without pcall. The functions that it
+-- calls may call f again, and each level of C calls uses part of a small stack.
 ---@param f function
 ---@return function f
 function sign.nests(f)
@@ -56,8 +56,9 @@ function sign.nests(f)
   return f
 end
 
---- Returns f wrapped in a check of its signature, "gpu.open(ordinal?:
--- integer)", or "State:clone()" with the metatable of its receiver.
+--- Returns f wrapped in a check of its arguments. The signature is like
+-- "gpu.open(ordinal?: integer)" or, for a method, "State:clone()" together with
+-- its receiver's metatable.
 ---@param signature string
 ---@param f function
 ---@param class? table
@@ -75,7 +76,8 @@ function sign.guard(signature, f, class)
   return guarded
 end
 
---- Iterates over the signatures of a text: name, signature.
+--- Iterates over the signatures in a text. Each step gives the name and the
+-- signature.
 ---@param text string
 ---@return fun(): string, string
 function sign.signatures(text)
@@ -108,8 +110,9 @@ local function guard_all(prefix, t, text, class)
   return t
 end
 
---- Makes the functions of a module public. `prefix` is what users write before
--- the name. A missing field is an error.
+--- Makes the functions of a module public. `prefix` is the text that users
+-- write before the function's name. Reading a field that does not exist raises
+-- an error.
 ---@param prefix string "cute.arch."
 ---@param module table
 ---@param text string signatures
@@ -118,8 +121,9 @@ function sign.public(prefix, module, text)
   return sign.module(prefix:sub(1, -2), guard_all(prefix, module, text))
 end
 
---- Makes the methods of a class public: a metatable whose __index is itself.
--- Missing fields of its objects are errors too.
+--- Makes the methods of a class public. The class is a metatable that is its
+-- own __index. Reading a field that its objects do not have raises an error,
+-- too.
 ---@param name string "PipelineState"
 ---@param class table
 ---@param text string signatures, without the receiver
@@ -131,20 +135,22 @@ function sign.class(name, class, text, fields)
 end
 
 ---------------------------------------------------------------------------
--- Names that the workshop adds
+-- Names that the package cutelua adds
 ---------------------------------------------------------------------------
 
--- Tables that the package cutelua extends, with the prefix of their rows in its
--- table (lua/cutelua/init.lua), which is loaded when a name is missing.
+-- Tables that the package cutelua extends. The value is the prefix of their
+-- rows in the package's table (lua/cutelua/init.lua), which is loaded when a
+-- name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
   prepared = "prepared:", report = "report:", printing = "printing.",
   suggest = "suggest."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
-local workshop  -- the workshop's table; false: not installed
+local workshop  -- table of package cutelua; false: not installed
 
---- Returns the rows of the names that the workshop adds to a table.
+--- Returns the rows that describe the names that the package cutelua adds to a
+-- table.
 ---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
@@ -159,8 +165,8 @@ function sign.added(full)
   return workshop and workshop[OPEN[full]] or {}
 end
 
--- Returns the workshop's value for that name of t and stores it; nil where it
--- has none.
+-- Returns the value that the package cutelua has for a name of t, and stores it
+-- in t. Returns nil if there is none.
 local function addition(full, t, name)
   local row = sign.added(full)[name]
   if not row then return end
@@ -178,7 +184,7 @@ local function absent(full)
   return OPEN[full] and workshop == false and ABSENT or ""
 end
 
---- Adds all of the workshop's names to a class or a namespace.
+--- Adds all names of the package cutelua to a class or a namespace.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)
@@ -187,8 +193,8 @@ function sign.add_all(full, t)
   end
 end
 
---- Makes a table extensible by functions of the workshop. It may lack other
--- fields.
+--- Makes a table to which the package cutelua can add functions. Other fields
+-- may be absent.
 ---@param full string
 ---@param t table
 ---@param names string names of the functions
@@ -207,13 +213,13 @@ end
 -- Missing names
 ---------------------------------------------------------------------------
 
---- Returns the name of a list that is nearest to `name`, or nil when none is
--- near.
+--- Returns the name in a list that is most similar to `name`, or nil if none is
+-- similar.
 ---@type fun(name: string, list: string[]): string?
 sign.nearest = core.nearest
 
---- Returns the sentence for an unknown option (or other `kind`). `of` names its
--- owner, where the caller's name does not.
+--- Returns the error message for an unknown option (or another `kind` of name).
+-- `of` says to what the option belongs, if the caller's name does not say it.
 ---@param kind string
 ---@param name any
 ---@param known table its keys are the existing names
@@ -231,14 +237,14 @@ function sign.no_such(kind, name, known, of)
     #names > 1 and "are" or "is", table.concat(names, " "))
 end
 
---- Raises that error from lua/cute; the error's position is the call of the
--- library.
+--- Raises the error for an unknown option from within lua/cute. The error's
+-- position is the script's call.
 function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
---- Returns t, if it is a list. Entries after a gap and named keys would be
--- ignored, so they are errors.
+--- Returns t if it is a list. Raises an error for entries after a gap and for
+-- named keys, which would be ignored.
 ---@param what string
 ---@param t table
 ---@return table t
@@ -257,7 +263,7 @@ function sign.list(what, t)
   return t
 end
 
--- Raises the error for an indexed function. (Lua's own message does not name
+-- Raises the error for indexing a function. (Lua's own message does not name
 -- the function.)
 local function no_member(f, key)
   local of = members[f] and members[f][key]
@@ -283,11 +289,11 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- Words in the Python DSL's names for features of Blackwell.
+-- Words that mark names of the Python DSL as features of Blackwell.
 local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
   "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
--- Names of the Python DSL that have a different form here.
+-- Names of the Python DSL that are written differently here.
 local ELSEWHERE = {
   from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
     .. "cute.npy.read",
@@ -298,8 +304,8 @@ local ELSEWHERE = {
 }
 
 -- Returns the source of the function that reads a field of t, if it is C,
--- lua/cute or lua/cutelua: these probe for fields that may be absent. Level 3
--- is the caller of a metatable's __index.
+-- lua/cute or lua/cutelua; such functions may read absent fields. Level 3 is
+-- the caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
@@ -309,11 +315,11 @@ local function ours(t)
     and info.source
 end
 
---- Classes of lua/cute, which no script changes.
+--- Classes of lua/cute. No script changes them.
 sign.classes = setmetatable({}, {__mode = "k"})
 
---- Makes missing fields of a table an error for readers outside of lua/cute.
--- For tables that are not documented classes.
+--- Makes reading a missing field of a table an error in code outside of
+-- lua/cute. It is for tables that are not documented classes.
 ---@param name string name of its kind
 ---@param t table
 ---@param fields? string names that any reader may find absent
@@ -345,14 +351,14 @@ function sign.closed(name, t, fields)
   end})
 end
 
---- Does the same for a documented class.
+--- Does the same as sign.closed for a documented class.
 function sign.strict(name, t, fields)
   sign.classes[t] = true
   return sign.closed(name, t, fields)
 end
 
--- Element types of the Python DSL without arithmetic, atoms or conversions
--- here.
+-- Element types that the Python DSL has and for which there is no arithmetic,
+-- atom or conversion here.
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
@@ -375,8 +381,8 @@ local function advice(name, names)
   return near
 end
 
--- Returns an __index that suggests the nearest name of t; `load` may know more
--- names.
+-- Returns an __index that raises an error with the most similar name of t.
+-- `load` may find further names.
 local function no_name(t, full, load, more)
   return function(_, name)
     local v = load and load(name)
@@ -395,11 +401,11 @@ local function no_name(t, full, load, more)
   end
 end
 
---- The users' names of the tables that they reach through cute.
+--- The names under which users reach tables through cute, by table.
 sign.namespaces = setmetatable({}, {__mode = "k"})
 
---- Makes t a namespace that users reach through cute, such as cute.arch: a
--- missing field is an error with the nearest name.
+--- Makes t a namespace that users reach through cute, such as cute.arch.
+-- Reading a missing field raises an error with the most similar name.
 ---@param t table
 ---@param full string as users write it: "cute.arch"
 ---@param load? fun(name: string): any makes a field on first use
@@ -411,8 +417,8 @@ function sign.namespace(t, full, load, more)
   return setmetatable(t, {lazy = more, __index = no_name(t, full, load, more)})
 end
 
---- Makes a namespace whose functions are loaded with their modules on first
--- use.
+--- Makes a namespace whose functions are loaded with their modules when they
+-- are first used.
 ---@param t table
 ---@param full string as users write it: "cute.ops"
 ---@param prefix string prefix of signatures: "ops."
@@ -452,7 +458,7 @@ function sign.lazy(t)
   return functions, modules
 end
 
---- Does the same for a module that users require.
+--- Does the same as sign.namespace for a module that users load with require.
 ---@param full string "kernels.norm"
 ---@param t table
 ---@return table t

@@ -37,7 +37,7 @@ Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
   "conflicts find_swizzle json total traffic")
 
---- Advice by kind.
+--- Advice by kind of fault.
 simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or check that the tile divides "
     .. "the tensor's shape",
@@ -86,8 +86,8 @@ simreport.ADVICE = {
   ["runaway"] = "check that the loop ends; if it does, raise the budget option",
 }
 
---- Advice where the message is more specific: kind, pattern, advice, and the
--- role of the second line.
+--- Advice for certain messages: kind, pattern of the message, advice, and a
+-- phrase for the fault's second line.
 local SPECIAL = {
   {"block-race", "takes a number", "let the block that draws the last number "
     .. "reset the counter: it counts all tiles, plus one for each block that "
@@ -173,7 +173,8 @@ local SPECIAL = {
     .. "bytes"},
 }
 
--- Advice for a race of a line with itself, on a read-modify-write.
+-- Advice for a race of a source line with itself, when it reads and writes the
+-- same element.
 local ONE_LINE = {
   ["race"] = "to add to one element from many threads, use an atomic "
     .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
@@ -196,7 +197,7 @@ local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
   .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
   .. "\"cluster\"})"
 
--- Returns where the barrier belongs.
+-- Returns the place where the missing barrier belongs, as text.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -211,7 +212,8 @@ local function place_on(r, same, loop)
   return r.outside and where .. ", outside of the branch" or where
 end
 
--- Returns advice on a race whose path through the program is known.
+-- Returns advice on a race if the path through the program from one access to
+-- the other is known.
 local function on_the_way(r)
   local same = r.line2 == r.line and r.file2 == r.file
   local barrier, loop = BARRIERS[r.kind], r.loop
@@ -239,7 +241,7 @@ local function on_the_way(r)
   return adds and ATOMIC .. where or where
 end
 
--- Advice by kind and `lack`.
+-- Advice by kind of fault and by its field `lack`, the missing operation.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() after the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
@@ -303,12 +305,13 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
--- The function that waits for groups, by the agent in a message.
+-- The function that waits for groups of asynchronous operations, by a phrase in
+-- a message.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns the advice where a wait for groups left too many pending.
+-- Returns advice if a wait for groups left too many groups pending.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
@@ -319,7 +322,8 @@ local function fewer(r)
   end
 end
 
--- The agent in a message is the role of the second line.
+-- Phrases in a message that also describe its second line: the asynchronous
+-- operation.
 local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
 
 local function agent_of(r)
@@ -330,7 +334,7 @@ local function agent_of(r)
   end
 end
 
--- Returns the advice for a fault, and the role of its second line.
+-- Returns the advice for a fault, and a phrase that describes its second line.
 function simreport.words_on(r)
   local key = ("%s %s"):format(r.kind, r.lack or "")
   local second = SECOND[key]
@@ -352,7 +356,7 @@ function simreport.words_on(r)
   return simreport.ADVICE[r.kind], second
 end
 
---- The role of the second line, by kind.
+--- A phrase that describes the second line of a fault, by kind.
 local OTHER = {["index-overflow"] = "the product",
                ["signed-overflow"] = "the result",
                ["uninitialised"] = "taken from the register in",
@@ -395,8 +399,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns how many faults may follow from each leading one, by its number, and
--- the number of leading faults.
+--- Returns for each leading fault, by its number, how many other faults may
+-- follow from it; and the number of leading faults.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders
@@ -411,8 +415,8 @@ end
 
 Report.followers = simreport.followers
 
--- Adds notes on TMA stores that wrote nothing, because all boxes of a line lie
--- outside.
+-- Adds notes on lines whose TMA stores wrote nothing, because all their boxes
+-- are outside of the tensor.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -434,8 +438,8 @@ local function stores_outside(lines, add)
   end
 end
 
---- Returns a reliance on behaviour that PTX does not guarantee, as a sentence
--- with its lines.
+--- Returns a sentence with source lines about behaviour that the program relies
+-- on but PTX does not guarantee.
 ---@param r table an element of report.relies
 ---@return string
 function simreport.reliance(r)
@@ -446,8 +450,8 @@ function simreport.reliance(r)
     (simreport.words_on(r))))
 end
 
---- Returns notes on a run without faults: behaviour that is hardly intended, as
--- sentences with their lines.
+--- Returns notes on a run without faults. They are sentences about behaviour
+-- that was probably not intended, with source lines.
 ---@return string[]
 function Report:notes()
   local list = {}
@@ -473,8 +477,8 @@ function Report:notes()
   return list
 end
 
---- Returns the note of a kernel as printed, or nil if it was already written.
--- Marks it as written.
+--- Returns the note of a kernel in printed form and marks it as written.
+-- Returns nil if it was already written.
 ---@param kernel string
 ---@param text string
 ---@return string? note as printed
@@ -515,11 +519,12 @@ end
 
 function Report:__tostring() return told(self, false) end
 
---- Returns all faults, those included that may follow from another one.
+--- Returns the text of all faults, including those that may follow from another
+-- one.
 ---@return string
 function Report:details() return told(self, true) end
 
---- Makes the raw table of core.sim_run a report of a program.
+--- Converts the table that core.sim_run returns to a report of a program.
 function simreport.attach(report, program)
   report.kernel = report.kernel or (program and program.info.name)
   report.program = program

@@ -1,7 +1,7 @@
---- Source text by chunk name.
--- A file's text is read from the file. Text typed at the prompt, passed with
--- `-e` or embedded in the program has no file and is kept here. The tracer
--- reads the lines of kernels here; reports show them.
+--- Keeps source text by chunk name. The text of a file is read from the file.
+-- Text that was typed at the prompt, passed with `-e` or embedded in the
+-- program has no file and is stored here. The tracer and error reports read
+-- lines of source from this module.
 --
 -- Chunk names follow `lua_Debug.source`: "@script.lua", "=(prompt):3",
 -- "=(command line)", "=[cute.gemm]". A chunk of `load(text)` is named by its
@@ -13,7 +13,7 @@ local source = {}
 local kept = {}
 local lines_of = {}
 
---- Names of functions that Lua itself has no name for, such as kernels:
+--- Names for functions to which Lua gives no name, such as kernels:
 -- `source.names[f] = "kernel gemm3stage"`. Reports use them.
 source.names = setmetatable({}, {__mode = "k"})
 
@@ -25,8 +25,8 @@ function source.add(chunk, text)
   lines_of[chunk] = nil
 end
 
--- Reads plain files only: a pipe was consumed when the script was read and
--- cannot be read again.
+-- Reads a file if it is a plain file. A pipe was consumed when the script was
+-- read and cannot be read again.
 local function read_file(path)
   return (files.read(path, nil, "plain"))
 end
@@ -43,7 +43,8 @@ function source.text(chunk)
   return ok and sys.embedded(chunk) or nil
 end
 
---- Returns a chunk's name without its mark and folder.
+--- Returns a chunk's name without its first character ("@" or "=") and its
+-- folder.
 ---@param chunk string
 ---@return string
 function source.short(chunk)

@@ -1,6 +1,6 @@
---- Detects surplus results of a nested call. In `cute.min(7,
--- cute.arch.thread_idx())`, Lua passes y and z of the thread too, because it
--- passes all results of a last argument.
+--- Detects calls that pass unintended results of an inner call. In `cute.min(7,
+-- cute.arch.thread_idx())`, Lua passes y and z of the thread, too, because it
+-- passes all results of a call that is the last argument.
 local core = require "cute.core"
 
 local surplus = {}
@@ -12,8 +12,8 @@ for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   THREE["cute.arch." .. name] = true
 end
 
--- The variadic functions that would take y and z as numbers or modes of their
--- own. (x, y and z alone may be intended.)
+-- Variadic functions that would treat y and z as further numbers or modes. (A
+-- call with x, y and z alone may be intended.)
 local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
                  ["cute.sum"] = true}
 
@@ -24,8 +24,8 @@ local function takes_more(name, parameters, fixed)
     or name == "cute.make_layout"
 end
 
---- Checks a call whose last argument is a call of `inner` with all of its
--- results, after `fixed` other arguments. Returns an error message, or nil.
+--- Checks a call whose last argument is a call of `inner`, all of whose results
+-- are passed after `fixed` other arguments. Returns an error message, or nil.
 ---@param callee any
 ---@param fixed integer
 ---@param inner any

@@ -1,12 +1,13 @@
 --- Finds the loops and branches of a kernel by running ordinary Lua.
 --
--- `for k in cute.range(n) do ... end` runs its body once to see which locals
--- change; those are loop-carried. The IR is rolled back to the loop's head,
--- the locals are set to loop variables, and the body runs again. This repeats
--- until the set and the facts about each variable stop growing. `cute.loop`
--- does the same with the variables that its functions assign, and a branch
--- (cute.lang.branch) with the values that its two ends leave. Fields of tables
--- that the body writes are carried like locals (cute.lang.fields).
+-- `for k in cute.range(n) do ... end` runs its body once to find the locals
+-- that change, which the loop carries. Then the IR is rolled back to the loop's
+-- begin, these locals are set to loop variables, and the body runs again. This
+-- repeats until the set of locals and the facts known about each variable no
+-- longer change. `cute.loop` does the same for the variables that its functions
+-- assign. A branch (cute.lang.branch) does it for the values at its two ends.
+-- Fields of tables that the body writes are treated like locals
+-- (cute.lang.fields).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
@@ -30,8 +31,8 @@ local trace = {}
 local Loop = {}
 Loop.__index = Loop
 
--- The closing value of the generic for: called at the loop's end, whatever ends
--- it.
+-- The closing value of the generic for. Lua calls it when the loop ends in any
+-- way.
 function Loop:__close(err)
   if self.done then return end
   core.hook(false)
@@ -44,7 +45,8 @@ function Loop:__close(err)
   end
 end
 
--- The iterator of the generic for; its caller is the function with the loop.
+-- The iterator of the generic for. Its caller is the function that contains the
+-- loop.
 local function next_pass(loop)
   if getmetatable(loop) ~= Loop then
     core.fail("bad-argument", "cute.range was called outside a for loop: write "
@@ -104,8 +106,9 @@ local function limits(what, a, b, step, opts)
   return a, b, step, opts
 end
 
---- A device loop: `for k in cute.range(n) do`, `cute.range(lo, hi[, step])`.
--- The counter runs from lo to hi - 1. Outside a kernel it is a plain loop.
+--- Makes a loop on the device: `for k in cute.range(n) do`, or `cute.range(lo,
+-- hi[, step])`. The counter runs from lo to hi - 1. Outside a kernel it is a
+-- plain loop.
 --
 --     k = cute.kernel(function(x, y, n)
 --       local sum = 0.0
@@ -128,7 +131,7 @@ function trace.range(a, b, step, opts)
   return next_pass, loop, nil, loop
 end
 
---- Returns a loop that is unrolled while tracing; its limits are Lua integers.
+--- Makes a loop that is unrolled while tracing. Its limits are Lua integers.
 function trace.range_constexpr(a, b, step)
   local lo, hi, by = limits("cute.range_constexpr", a, b, step)
   for _, v in ipairs {lo, hi, by} do
@@ -144,8 +147,8 @@ end
 -- cute.loop, cute.var
 ---------------------------------------------------------------------------
 
--- Runs the body of cute.loop. Its results would be dropped, and its return
--- leaves only the body, so results are an error.
+-- Runs the body of cute.loop and raises an error if it returns results: they
+-- would be lost, and `return` would leave only the body.
 local function run_body(f)
   if select("#", f()) > 0 then
     core.fail("bad-argument", "cute.loop: the function returned a value, which "
@@ -162,7 +165,7 @@ local function condition(c)
     or core.typename(c)))
 end
 
---- The dynamic while: repeats body while cond() holds.
+--- Repeats body on the device while cond() is true.
 --
 --     k = cute.kernel(function(y, n)
 --       local i = n
@@ -203,8 +206,8 @@ end
 -- Leaving loops, helpers and the kernel
 ---------------------------------------------------------------------------
 
--- Returns the condition to leave by: true, a traced boolean, or nil where it
--- never holds.
+-- Checks a condition to leave a loop or function. Returns true, a traced
+-- boolean, or nil if it is never true.
 local function leaving(what, cond)
   local v = cond
   if core.typename(v) == "value" and core.dtype_of(v) == core.boolean then
@@ -220,8 +223,8 @@ local function leaving(what, cond)
   return v or nil
 end
 
---- Leaves the innermost traced loop where the condition holds. Locals keep the
--- values assigned so far.
+--- Leaves the innermost traced loop if the condition is true. Locals keep the
+-- values that were assigned so far.
 --
 --     k = cute.kernel(function(y, n)
 --       local last = 0
@@ -251,9 +254,8 @@ end
 local Left = {}  -- metatable of results that leave a helper on the host
 local on_host = 0  -- depth of helpers running on the host
 
---- Leaves the function of cute.func where the condition holds, with these
--- results. Outside of such a function it leaves the kernel: the thread does
--- nothing more.
+--- Leaves the function of cute.func if the condition is true, and returns these
+-- results. Outside of such a function it ends the thread.
 ---@param cond boolean|cute.Value
 ---@param ... any
 function trace.return_if(cond, ...)
@@ -319,8 +321,8 @@ local function call_traced(f, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- Makes a function that cute.return_if(condition, results...) leaves early,
--- where the condition holds. Its assignments to outer variables take effect.
+--- Makes a function that cute.return_if(condition, results...) can leave early.
+-- Its assignments to outer variables take effect.
 --
 --     sign = cute.func(function(x)
 --       cute.return_if(cute.lt(x, 0), -1)
@@ -340,7 +342,8 @@ end
 
 local Var = {}
 
---- Raises [type-mismatch]: compare and convert `v.value` instead.
+--- Raises [type-mismatch] when the object itself is compared or converted: use
+-- `v.value` instead.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used as a number\n  write v.value "
     .. "for its current value")
@@ -396,8 +399,9 @@ end
 ---------------------------------------------------------------------------
 
 -- The names that each line of a chunk assigns, by chunk: {text =, lines =}. The
--- text of a "=" chunk may change (the prompt); a file is read once. A chunk of
--- `load` is named by its text, so the cache is cleared when it has grown large.
+-- text of a chunk whose name begins with "=" may change (the prompt); a file is
+-- read once. A chunk of `load` is named by its text, so the cache is cleared
+-- when it has grown large.
 local LEXED = 256
 local lexed, lexed_count = {}, 0
 
@@ -427,7 +431,7 @@ local function is_known()
   return known
 end
 
--- Lua's own messages about traced values, with what to write instead.
+-- Lua's own messages about traced values, with the advice to print for each.
 local HINTS = {
   {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
   {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
@@ -458,8 +462,9 @@ local function explain(message)
   return message
 end
 
--- Reports whether a message is about a traced number that Lua had to know. The
--- number may be an argument; in a table numbers look like constants.
+-- Reports whether a message is about a traced number that Lua would have to
+-- know. The number may be an argument of the kernel; in a table, numbers look
+-- like constants.
 local function is_static(message, in_table)
   return message:find "%[needs%-static%]" or message:find "got traced "
     or message:find "= traced .- expected" or message:find "got cute%.value"

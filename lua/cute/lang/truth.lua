@@ -1,13 +1,14 @@
 --- Decides whether a traced value that Lua tests (`if`, `and`, `or`, `not`,
--- `while`) could be absent. If it could, the test asks for nil, as in `b = b
--- or 1`. Otherwise the test is always true, even where the kernel computes 0.
+-- `while`) could also be nil. If it could, the test asks for nil, as in `b = b
+-- or 1`. Otherwise the test is always true, even if the kernel computes 0,
+-- which is an error.
 --
--- The register is followed back through its function's code to the
--- instructions that may have set it. The value cannot be absent if each of
--- them computes a number, or is the one that made this value: an element, a
--- call of cute. Values from tables, globals, parameters and results of helpers
--- may be nil at other times. Parameters of the kernel count as optional only
--- where they get a default.
+-- The module follows the tested register back through the function's code to
+-- the instructions that may have set it. The value can never be nil if each of
+-- these computes a number or is the one that made this value (an element, a
+-- call of cute). Values from tables, globals, parameters and results of helpers
+-- may be nil at other times. A parameter of the kernel may be nil only if the
+-- function gives it a default.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
@@ -17,8 +18,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- Instructions that set register A; among them those whose result is never nil
--- or false, and those that may have made the value.
+-- SETS are instructions that set register A. NEVER are those among them whose
+-- result is never nil or false; MAKES are those that may have made a traced
+-- value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -44,9 +46,9 @@ local function sets(flow, i, j, reg)
                        and j == i + 1)
 end
 
--- Returns the instructions that may have set a register when instruction `at`
--- runs (-1: the call of the function), and all instructions that may run in
--- between.
+-- Returns the instructions that may have set the value which a register has
+-- when instruction `at` runs (-1: the function's call set it). Also returns all
+-- instructions that may run in between.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do
@@ -77,8 +79,8 @@ local function find_local(level, name)
   end
 end
 
--- Does the same as `always` for upvalue n of f, a variable of a function that
--- called f.
+-- Does the same as `always` for upvalue n of f, which is a local of a function
+-- that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end
@@ -96,7 +98,8 @@ local function always_above(f, n, value, state)
   return false
 end
 
--- Reports whether `value` is result n (from 0 on) of every return of h.
+-- Reports whether every return of h returns `value` as result n (counted from
+-- 0).
 local function always_returned(h, n, value, state)
   local flow = bytecode.flow(h)
   local made = core.vm_made(value, h)
@@ -114,8 +117,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value comes from a function of the script that always
--- returns one.
+-- Reports whether the value is the result of a function of the script that
+-- always returns one.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -125,8 +128,8 @@ local function by_helper(n, value, state)
   return false
 end
 
--- Reports whether the value of a register, when f's instruction `at` runs, is
--- never nil or false. Returns "argument" for an argument of the kernel.
+-- Reports whether the value of a register is never nil or false when
+-- instruction `at` of f runs. Returns "argument" for an argument of the kernel.
 -- carried: a loop or branch after that instruction made the value.
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
@@ -164,7 +167,7 @@ local function target(flow, at)
   end
 end
 
--- Reports whether the test is the y of `x and y or z`.
+-- Reports whether the tested value is the y of `x and y or z`.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
@@ -190,8 +193,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- Returns the text of the operand beside token i, in front of it (step -1) or
--- after it.
+-- Returns the text of the operand beside token i: before the token if step is
+-- -1, otherwise after it.
 local function operand(line, tokens, i, step)
   local depth, j = 0, i + step
   while tokens[j] do
@@ -199,7 +202,7 @@ local function operand(line, tokens, i, step)
     local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      break  -- another statement
+      break  -- here another statement begins
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0
     local closes = (step > 0 and CLOSES or OPENS)[text] or 0
@@ -213,7 +216,7 @@ local function operand(line, tokens, i, step)
   return (line:sub(tokens[first].from, stop):gsub("%s+$", ""))
 end
 
--- Returns the expression that the line tests, where there is only one and it is
+-- Returns the expression that the line tests if there is exactly one and it is
 -- neither a name nor a number.
 local function expression(info)
   local line = source.line(info.source, info.currentline)
@@ -248,8 +251,8 @@ local function name_of(level, flow, at, reg)
   return expression(info)
 end
 
---- Returns the error for the register of the running function that Lua is about
--- to test with a traced value, or nil.
+--- Returns the error for a test by Lua of a register with a traced value, or
+-- nil if the test is allowed.
 ---@param reg integer
 ---@param state table of the trace, see core/bind/trace.h
 ---@return string? message

@@ -1,18 +1,18 @@
 --- Handles variables and fields that are nil before a loop or branch and have a
 -- value after it.
 --
--- Some threads never ran the body, so such a slot is undefined after it. It
--- holds an undefined value, which raises [out-of-region] on use. The value
--- that the body left in the slot is recorded too. Where Lua tests an undefined
--- value inside a region, the region is traced twice: with nil and with that
--- value. Both passes have to do the same, as when a cache is filled or found
--- filled.
+-- Threads that never ran the body have no value for such a slot (a variable or
+-- field), so after the body the slot is undefined. It holds an undefined value,
+-- which raises [out-of-region] on use. The value that the body left in the slot
+-- is recorded, too. If Lua tests an undefined value inside a region, the region
+-- is traced twice: with nil and with the recorded value. Both passes have to
+-- generate the same code, as they do when a cache is filled or found filled.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
--- [undefined value] = {value =, known = is that the slot's value wherever it is
+-- [undefined value] = {value =, known = is that the slot's value whenever it is
 -- not nil?, slot =, id = see make}
 local records = setmetatable({}, {__mode = "k"})
 
@@ -23,12 +23,12 @@ local is = core.is_undefined
 ---@return boolean
 undefined.is = is
 
---- Reports whether a slot with this value is nil, at least for some threads.
+--- Reports whether a slot with this value is nil for all or some threads.
 ---@param v any
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
 
---- Reports whether two values known to Lua alone are equal.
+--- Reports whether two values that Lua alone knows are equal.
 ---@param a any
 ---@param b any
 ---@return boolean
@@ -45,15 +45,15 @@ local function show(v)
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Reports whether the next pass can reuse a value of the last one, because Lua
--- alone knows it.
+-- Reports whether the next pass can use a value of the last one, because only
+-- Lua knows the value.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
 end
 
 -- Makes an undefined value for a slot of a region. Slots that a region sets
--- together share an `id`: all are nil, or all have their values.
+-- together have the same `id`: either all are nil, or all have their values.
 local function make(region, slot, text, value, known)
   local v = core.undefined(text, value)
   local id = region.id
@@ -71,7 +71,8 @@ local function make(region, slot, text, value, known)
   return v
 end
 
---- Reports whether all of these are nil, undefined, or one known value.
+--- Reports whether all of these values are nil, undefined, or equal to one
+-- known value.
 ---@param ... any
 ---@return boolean
 function undefined.agrees(...)
@@ -89,8 +90,8 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot that is nil before a region and
--- `value` at an end of it.
+--- Returns the undefined value for a slot that is nil before a region and has
+-- `value` at one of its ends.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -102,8 +103,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot that the two ends of a branch set
--- differently.
+--- Returns the undefined value for a slot that has different values at the two
+-- ends of a branch.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -112,8 +113,8 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- Makes an upvalue that holds `v` a slot of the region, if it is not one yet,
--- so that it is restored. The upvalue may be a local of the loop's frame.
+-- Adds a slot for an upvalue that holds `v`, if the region has none, so that
+-- the region restores it. The upvalue may be a local of the loop's frame.
 local function own(region, f, n, name, v)
   local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
@@ -147,8 +148,9 @@ local function replace(region, v, value, level)
   end
 end
 
---- Returns the value of an undefined value that Lua tests or compares, in this
--- pass over the innermost region. Raises outside of a region.
+--- Returns the value to use, in this pass over the innermost region, for an
+-- undefined value that Lua tests or compares. Raises an error outside of a
+-- region.
 ---@param region table? the innermost one
 ---@param v any
 function undefined.tested(region, v)
@@ -162,9 +164,9 @@ function undefined.tested(region, v)
   return value
 end
 
---- Returns a loop slot's value at the head of a pass with values: the value
--- that the body left in it or, where the pass requires it, the value before
--- the loop.
+--- Returns the value of a loop's slot at the begin of a pass that substitutes
+-- values: the value that the body left in it or, if the pass requires it, the
+-- value before the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -173,7 +175,8 @@ function undefined.head(region, slot)
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- Sets the slots to their values at the head of a pass with values.
+--- Sets the slots to their values at the begin of a pass that substitutes
+-- values.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)
@@ -201,7 +204,8 @@ function undefined.give(region, place)
   end
 end
 
---- Raises where a field of t is undefined and the number of t's fields is read.
+--- Raises an error if the number of t's fields is read while one of them is
+-- undefined.
 ---@param t table
 function undefined.read(t)
   for _, v in next, t do
@@ -209,7 +213,7 @@ function undefined.read(t)
   end
 end
 
---- Sets undefined slots to nil again after the trace.
+--- Sets slots that are undefined to nil after the trace.
 ---@param state table
 function undefined.restore(state)
   for _, v in ipairs(state.undefined) do
@@ -238,8 +242,8 @@ function undefined.now(region, slot, now)
   return now
 end
 
--- Returns the result of a pass: a digest of its instructions, and the ends of
--- each slot that was nil.
+-- Returns the outcome of a pass: a digest of its instructions, and the final
+-- values of each slot that was nil.
 local function snapshot(region)
   local ends = {}
   for _, slot in ipairs(region.view.slots) do
@@ -250,8 +254,9 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Reports whether one end of a slot agrees in a pass with nil (a) and a pass
--- with its value (b); the latter had `head` at its head.
+-- Reports whether a slot's final value agrees between a pass with nil (a) and a
+-- pass that substituted a value (b). `head` is the value at the begin of pass
+-- b.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then
@@ -272,8 +277,7 @@ local function tested_name(region)
   return names[1]
 end
 
--- Returns the name of a slot in which two passes differ; nil where they are the
--- same.
+-- Returns the name of a slot in which two passes differ, or nil if they agree.
 local function difference(region, first, second)
   for _, slot in ipairs(region.view.slots) do
     local a, b = first.ends[slot] or {}, second.ends[slot]
@@ -290,8 +294,9 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns which of the doubtful slots get their values in the next pass: all,
--- each one, each two of few. Returns nil when all are tried.
+-- Returns which of the undecided slots get their values in the next pass. It
+-- tries all of them, each single one, and pairs if there are few. Returns nil
+-- when everything was tried.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -315,7 +320,7 @@ local function choose(region)
   end
 end
 
---- Ends a pass that learned nothing new. Returns true when another one is
+--- Ends a pass that found no new changes. Returns true if another pass is
 -- needed.
 ---@param region table
 ---@param fresh? boolean do slots of a loop have a value that were nil?
@@ -338,9 +343,9 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Handles a pass with values that differs from the pass with nil. Facts
--- learned meanwhile by inner regions may be the reason, so both passes are
--- repeated first.
+--- Handles a pass with substituted values that differs from the pass with nil.
+-- The reason may be facts that inner regions found in between, so both passes
+-- are first repeated.
 ---@param region table
 ---@param name? string
 ---@return boolean

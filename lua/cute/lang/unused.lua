@@ -9,7 +9,8 @@ local unused = {}
 -- The location of the first call, by kernel.
 local places = {}
 
--- Returns the script's line that called the product; nil where there is none.
+-- Returns the line of the script that made the current call, or nil if there is
+-- none.
 local function caller()
   for level = 4, 13 do
     local info = debug.getinfo(level, "Sl")
@@ -30,7 +31,8 @@ end
 -- Iterators of the kernel being traced, in order.
 local iterators = {}
 
---- Records an iterator of a kernel; once a `for` has called it, it is `begun`.
+--- Records an iterator of a kernel. It is marked as `begun` when a `for` first
+-- calls it.
 ---@param iterator table
 ---@param what string "cute.when(c)"
 function unused.iterator(iterator, what)
@@ -46,7 +48,7 @@ function unused.iterators(those)
   return before
 end
 
---- Raises an error where an iterator of the kernel was never called.
+--- Raises an error if an iterator of the kernel was never called.
 function unused.check_iterators()
   for _, it in ipairs(iterators) do
     if it[3] and not it[1].begun then
@@ -61,8 +63,8 @@ end
 ---@param k table
 function unused.forget(k) places[k] = nil end
 
---- Returns a note for each kernel never launched, one per line, and clears the
--- list.
+--- Returns notes about kernels that were called but never launched, one line
+-- each, and clears the list.
 ---@return string[]
 function unused.notes()
   local notes, known = {}, {}

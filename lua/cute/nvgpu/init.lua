@@ -5,7 +5,7 @@ local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
--- The folder of each part is the architecture that had it first.
+-- Each part of nvgpu is in the folder of the first architecture that has it.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
                           warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
@@ -13,7 +13,7 @@ for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
 end
 
 ---------------------------------------------------------------------------
--- Names of the strings that operations and accesses take
+-- Enumerations for strings that operations and accesses accept
 ---------------------------------------------------------------------------
 
 nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
@@ -22,7 +22,7 @@ nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
                      RELEASE = "release", ACQ_REL = "acq_rel"}
 nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",
                      SYS = "sys"}
---- The values of their level1_eviction_priority, and of cop of loads and
+--- The values of the options level1_eviction_priority and cop of loads and
 -- stores.
 nvgpu.CacheEvictionPriority = {
   EVICT_NORMAL = "evict_normal", EVICT_FIRST = "evict_first",
@@ -32,7 +32,8 @@ nvgpu.LoadCacheMode = nvgpu.cpasync.LoadCacheMode
 nvgpu.StoreCacheMode = {WRITE_BACK = "wb", GLOBAL = "cg", STREAMING = "cs",
                         WRITE_THROUGH = "wt"}
 
---- Makes plain loads and stores, for cute.make_copy_atom(op, dtype, bits).
+--- Makes the operation for plain loads and stores, for cute.make_copy_atom(op,
+-- dtype, bits).
 function nvgpu.CopyUniversalOp() return {atom = "UniversalCopy"} end
 --- CopyUniversalOp for copies from global memory to registers.
 nvgpu.CopyG2ROp = nvgpu.CopyUniversalOp
@@ -61,8 +62,8 @@ end
 -- TMA atoms of a GEMM's operands
 ---------------------------------------------------------------------------
 
--- Makes a TMA atom for tiles of the modes i and j of a GEMM's tile; the CTAs
--- along mode `shared` of the cluster (V,M,N,K) share it.
+-- Defines a function that makes a TMA atom for tiles of the modes i and j of a
+-- GEMM. CTAs along mode `shared` of the cluster (V,M,N,K) share a tile.
 local function atom_of(i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, _,
                   cluster_shape_vmnk)
@@ -73,28 +74,29 @@ local function atom_of(i, j, shared)
   end
 end
 
---- Calls cpasync.make_tiled_tma_atom for the operand A (M,K) of a GEMM whose
--- CTAs have tiles of mma_tiler_mnk. A multicast is shared along N of the
--- cluster (V,M,N,K).
+--- Makes a TMA atom for operand A (M,K) of a GEMM whose CTAs have tiles of
+-- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. With a multicast, the CTAs
+-- along N of the cluster (V,M,N,K) share a tile.
 nvgpu.make_tiled_tma_atom_A = atom_of(1, 3, 3)
---- Does the same as make_tiled_tma_atom_A for the operand B (N,K), shared along
--- M of the cluster.
+--- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along
+-- M of the cluster share a tile.
 nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
---- Does the same as make_tiled_tma_atom_A for the result C (M,N), which each
--- CTA writes itself.
+--- Makes a TMA atom for the result C (M,N), like make_tiled_tma_atom_A. Each
+-- CTA writes its own tile.
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
--- Reverses {d, h, w}, {h, w} or {w}, applying f.
+-- Reverses a list {d, h, w}, {h, w} or {w} and applies f to its elements.
 local function reversed(list, f)
   local out, n = {}, #list
   for i = 1, n do out[i] = f(n + 1 - i) end
   return out
 end
 
---- Calls cpasync.make_im2col_tma_atom for the operand (M,K) of a convolution.
--- filter_trs gives the filter's extents; its positions are `dilation` pixels
--- apart and it moves by `stride` over a padded image. All lists are {d, h, w},
--- {h, w} or {w}, by the rank of the image.
+--- Makes a TMA atom for the operand (M,K) of a convolution; see
+-- cpasync.make_im2col_tma_atom. filter_trs holds the extents of the filter.
+-- Neighbouring positions of the filter are `dilation` pixels apart. The filter
+-- moves by `stride` over a padded image. All lists are {d, h, w}, {h, w} or
+-- {w}, by the rank of the image.
 function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
     mma_tiler_mnk, _, filter_trs, upper_padding_dhw, lower_padding_dhw,
     stride_dhw, dilation_dhw, cluster_shape_vmnk)

@@ -1,11 +1,12 @@
---- Time estimates of kernels whose blocks load their own tiles, and their
--- split-K candidates: kernels with mma.sync and FMA units.
+--- Time estimates and split-K candidates for kernels whose blocks load their
+-- own tiles: those with mma.sync and those with FMA units.
 --
 -- A multiprocessor runs as many blocks at once as fit, while memory delivers
--- the operands. The limit is the tensor cores, or the latency from one tile
--- along K to the next, to which concurrent blocks do not add. A launch has a
--- start and an end, and blocks that share a tile exchange partial sums. The
--- constants are those of an H200, fitted by tools/fit.lua.
+-- the operands. Time is limited by the tensor cores, or by the latency from one
+-- tile along K to the next. Concurrent blocks wait for this latency at the same
+-- time. Each launch has constant costs at its start and end, and blocks that
+-- share a tile exchange partial sums. The constants are those of an H200,
+-- fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,19 +16,19 @@ local tiles = require "cute.tiles"
 local blocks = {}
 
 blocks.constants = {
-  memory = 4038,   -- bytes per ns
-  l2 = 11908,      -- bytes per ns of operands that stay in L2
-  near = 3.77,     -- exponent: how little the lesser bound counts
-  start = 2200,    -- ns of a block's first tiles and last sums
+  memory = 4038,   -- bandwidth of memory, bytes per ns
+  l2 = 11908,      -- bytes per ns for operands that stay in L2
+  near = 3.77,     -- exponent for combining two bounds
+  start = 2200,    -- ns for a block's first tiles and last sums
   latency = 816,   -- ns of latency to load a tile
-  close = 561,     -- the same from L2
+  close = 561,     -- ns of latency if the tile is in L2
   share = 661,     -- extra ns of blocks that share a tile
   meet = 59.7,     -- bytes per ns that blocks exchange
-  passed = 5657,   -- bytes per ns of all exchanges that leave L2
-  drain = 66.8,    -- bytes per ns of a tile of D
-  ask = 10,        -- loads per ns, of less than 16 bytes each
-  single = 1183,   -- ns to load elements one by one
-  far = 1500,      -- the same from memory
+  passed = 5657,   -- bytes per ns of exchanges that exceed L2
+  drain = 66.8,    -- bytes per ns of writing a tile of D
+  ask = 10,        -- loads per ns, for loads below 16 bytes
+  single = 1183,   -- ns to load single elements from L2
+  far = 1500,      -- ns to load single elements from memory
   -- operations per ns
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
   good = {  -- fraction of the rate that a tile reaches
@@ -37,8 +38,9 @@ blocks.constants = {
 }
 local C = blocks.constants
 
---- Returns the bytes of one load of an operand along a contiguous mode, at most
--- 16; the bytes of one element where `lead` is absent.
+--- Returns the number of bytes that one load of an operand along a contiguous
+-- mode moves, at most 16. If `lead` is absent, returns the bytes of one
+-- element.
 ---@param t any (M,K[,L])
 ---@param lead? integer|false
 ---@return integer
@@ -52,17 +54,17 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
--- Returns the rows of a matrix, or the expected rows of a group.
+-- Returns the number of rows of A, or the expected number of rows of a group.
 local function rows(p) return p.expected or p.m end
 
--- Returns the bytes that are read once.
+-- Returns the bytes of both operands, each read once.
 local function read(p)
   return (rows(p) * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
 end
 
-local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
+local STAYS = 16 << 20  -- bytes that stay in L2 until the next product
 
---- Returns the bandwidth in bytes per ns for reading that many bytes.
+--- Returns the bandwidth, in bytes per ns, at which that many bytes are read.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
 --- Returns the ns to read the operands and write D once.
@@ -74,13 +76,14 @@ end
 
 local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 
--- Returns the elements of K in a tile, as in the fit of the constants.
+-- Returns the elements of K in a tile. The constants were fitted with this
+-- number.
 local function along(tile) return tile.timed or tile[3] end
 
--- Returns the ns of `steps` along K for `beside` concurrent tiles, with one
--- less in flight than there are stages. Where threads load single elements
--- (`tile.single` rounds) nothing is in flight. `tile.asked` loads are issued
--- per element of K.
+-- Returns the ns for `steps` tiles along K in each of `beside` concurrent
+-- blocks. The number of tiles being loaded is one less than the number of
+-- stages. If threads load single elements (in `tile.single` rounds), no load
+-- runs ahead. `tile.asked` is the number of loads per element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
@@ -94,8 +97,8 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
--- Returns the extra L2 traffic in bytes for rows that begin inside memory
--- lines; 0 where they do not.
+-- Returns the bytes of extra L2 traffic if rows begin inside memory lines, else
+-- 0.
 local function cut_bytes(t, bits, count, k)
   local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
   local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
@@ -114,7 +117,7 @@ end
 -- Returns the bytes of a block's accumulators.
 local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
 
--- Returns the ns to exchange partial sums.
+-- Returns the ns that blocks need to exchange partial sums.
 local function meeting(p, tile, splits)
   if splits == 1 then return 0 end
   local bytes = sums_of(p, tile)
@@ -122,8 +125,8 @@ local function meeting(p, tile, splits)
     + 2 * math.max(0, blocks_of(p, tile, splits) * bytes - KEPT) / C.passed
 end
 
---- Returns the ns of a problem in tiles {BM, BN, BK} with K split into
--- `splits`.
+--- Returns the ns of a problem in tiles {BM, BN, BK} with K split into `splits`
+-- parts.
 ---@param p table
 ---@param tile table {BM, BN, BK, good, waits, room, ...}: good: fraction of
 -- `rate` that it reaches, if not that of its size; waits: ns that a step along
@@ -151,14 +154,14 @@ function blocks.time(p, tile, stages, rate, splits)
     ^ (1 / C.near) + C.start + meeting(p, tile, splits)
 end
 
--- Split-K factors to try.
+-- Numbers of parts of K to try.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
--- Limit of the bytes of partial sums that blocks exchange. More was never the
--- fastest, and the memory has other uses.
+-- Limit of the bytes of partial sums that blocks exchange. Candidates with more
+-- were never the fastest, and they would take memory from others.
 local MOST = 256 << 20
 
--- Reports whether K may be split like this.
+-- Reports whether K may be divided into this number of parts.
 local function can_share(p, tile, splits)
   return p.batches == 1 and not p.sums.is_integer and not p.gated
     and not p.group and not p.ragged
@@ -166,7 +169,8 @@ local function can_share(p, tile, splits)
     and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
 end
 
---- Returns candidates for a list of tiles, with split-K where it helps.
+--- Returns candidates for a list of tiles, with K split in parts where that is
+-- faster.
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles

@@ -6,12 +6,11 @@
 --     known:add(plan, arguments...)              -- record the plan of a call
 --     known:ready(run, arguments...)             -- and its launches
 --
--- The arguments of a call identify its configuration: operands, options,
--- functions with their captured values. A number among them is a value of the
--- launch; a number that is part of the configuration is passed as a
--- cute.constexpr. core/bind/plan_cache.c finds a call by its arguments and
--- starts its launches in a microsecond. New calls, and those on the simulator,
--- run in Lua.
+-- The arguments of a call identify its configuration: operands, options, and
+-- functions with their captured values. Numbers may differ between launches of
+-- a configuration, except those passed as cute.constexpr, which are part of it.
+-- core/bind/plan_cache.c finds a call by its arguments and starts its launches
+-- in a microsecond. New calls, and those on the simulator, run in Lua.
 --
 -- The memory that blocks of a launch share comes from the pool. A launch
 -- allocates it and frees it at once, in stream order. Launches of one stream
@@ -35,7 +34,7 @@ local tiles = require "cute.tiles"
 
 local calls = {}
 
-local MOST = 1024  -- configurations of an operation
+local MOST = 1024  -- most configurations kept of an operation
 
 local all = {}
 
@@ -45,8 +44,8 @@ function calls.new()
   return known
 end
 
---- Returns the results of a known call: the tensors of `out`, and the new
--- tensors where it has none.
+--- Returns the results of a call that was found: the tensors of `out`, or new
+-- tensors if the call has no `out`.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -62,7 +61,7 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
-local LARGE = 1 << 22  -- f32
+local LARGE = 1 << 22  -- number of f32 from which rounding is finer
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
 -- rounded up: to a power of two, or above LARGE by at most an eighth.
@@ -82,8 +81,8 @@ end
 
 local counts = {}  -- [device][stream number]: i32
 
---- Returns at least n i32 zeros, which a launch leaves at 0, and whether they
--- belong to the graph being captured.
+--- Returns at least n i32 zeros, which a launch sets to 0 again at its end.
+-- Also returns whether they belong to the graph that is being captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil
@@ -103,8 +102,7 @@ function calls.counts(device, place, stream, n)
   return t, alone
 end
 
---- Discards the counters of a device, which may no longer be 0 after a failed
--- launch.
+--- Discards the counters of a device: after a failed launch they may not be 0.
 function calls.failed(place) counts[place] = nil end
 
 -- cute.gpu.trim also frees the memory that calls keep.
@@ -119,8 +117,8 @@ end)
 
 local LAUNCHES = 4  -- prepared launches that a step keeps
 
---- Returns true if the device supports dependent launches, else nil: the
--- kernels' option pdl.
+--- Returns the value of the kernels' option pdl: true if the device supports
+-- dependent launches, else nil.
 function calls.dependent(device)
   return core.has(device.sm, "griddepcontrol") or nil
 end
@@ -158,16 +156,17 @@ function calls.launch(step, list, o, check)
   return calls.step(ready, list), reads
 end
 
---- Returns a launch in the form of known:ready; nil for the simulator's.
+--- Returns a launch in the form that known:ready accepts, or nil for a launch
+-- on the simulator.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end
   return {launch = ready.run, values = core.launch_values(list),
           from = list.from}
 end
 
---- Records the source of the number that is kernel argument `list.n`: the nth
--- number of the call's argument `at`. part: 1 or 2 for its lower or upper half
--- in f64.
+--- Records from where the number in kernel argument `list.n` comes: it is the
+-- nth number of the call's argument `at`. part: 1 or 2 for the lower or upper
+-- half of an f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -1,5 +1,5 @@
---- Captures the values that a user's function takes from its environment, to
--- pass them as kernel arguments.
+--- Captures the values that a user's function reads from its environment, so
+-- that they can be passed as kernel arguments.
 --
 -- An epilogue is written where it is used, so it refers to numbers and tensors
 -- there: upvalues, globals, fields of tables. Each call passes them anew; as
@@ -10,8 +10,8 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone has upvalues of its own for the values; those of the function stay
--- unchanged. Functions that it calls are cloned with it.
+-- The clone has its own upvalues for these values; the upvalues of the original
+-- function stay unchanged. Functions that it calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -32,7 +32,7 @@ local function is_value(v)
   return math.type(v) ~= nil or t == "tensor" or t == "constexpr"
 end
 
---- Reports whether v is a function of the user's, whose upvalues are captured.
+--- Reports whether v is a function of the user, whose upvalues are captured.
 function capture.is_users(v)
   if type(v) ~= "function" then return false end
   local i = debug.getinfo(v, "S")
@@ -42,10 +42,11 @@ local is_users = capture.is_users
 
 local codes = 0
 
---- Returns the form of a function's captures: {[0] = a number of its own,
--- upvalue, n, key 1 .. key n, ...}, where n = 0 is the upvalue as it is.
--- Returns false if it is not a user's function, its code cannot be read, or it
--- keeps state. Functions of one code have the same form; core.calls calls it.
+--- Returns a list that describes what a function captures: {[0] = a number of
+-- this list, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
+-- otherwise its fields with these keys. Returns false if it is not a user's
+-- function, if its code cannot be read, or if it keeps state. Functions with
+-- the same code have the same list. core.calls calls this function.
 ---@param f function
 ---@return table|false form
 ---@return string? wrong the forbidden operation of the function
@@ -86,7 +87,7 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records field k of upvalue i of f: a value, or another part.
+-- Records field k of upvalue i of f, as a value or as another part.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -96,7 +97,8 @@ local function look(self, f, i, k, v)
   end
 end
 
--- Walks in the order of core.calls (core/bind/plan_cache.c).
+-- Visits the captured values in the same order as core.calls
+-- (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
   self.functions[#self.functions + 1] = f
@@ -119,8 +121,9 @@ local function walk(self, f, root)
   end
 end
 
---- Returns the current captures of f. Fields: values, the numbers and tensors;
--- parts, everything else, as {function, upvalue, field, value}; clone().
+--- Returns an object with the current captures of f. Its fields are values (the
+-- numbers and tensors), parts (everything else, as {function, upvalue, field,
+-- value}) and the method clone().
 ---@param f function
 ---@return table
 function capture.of(f)
@@ -138,8 +141,8 @@ end
 -- Clones
 ---------------------------------------------------------------------------
 
--- Returns f's code with upvalues of its own, still empty; f itself if it is not
--- the user's.
+-- Returns a function with f's code and new, still empty upvalues. Returns f
+-- itself if it is not the user's.
 local function bare(f)
   if not is_users(f) then return f end
   local g = assert(load(string.dump(f), "clone", "b"))
@@ -148,8 +151,8 @@ local function bare(f)
   end
 end
 
---- Returns a copy of the captured function, and bind, which sets its values:
--- bind(list), in the order of values; bind() removes them.
+--- Returns a copy of the captured function, and a function that sets its
+-- values: bind(list) sets them in the order of `values`, bind() removes them.
 ---@return function
 ---@return function bind
 function Capture:clone()
@@ -157,7 +160,7 @@ function Capture:clone()
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
   local own = {}  -- [clone] = {[upvalue] = true: not shared with the original}
   for _, g in pairs(to) do own[g] = {} end
-  local views = {}  -- stand-ins for tables with fields that are values
+  local views = {}  -- stand-ins for tables whose fields are values
   local set = {}
   for n, s in ipairs(self.slots) do
     local g, i, k = to[s[1]], s[2], s[3]
@@ -195,8 +198,9 @@ end
 -- State
 ---------------------------------------------------------------------------
 
---- Returns the state that a trace of the function read through parts other than
--- values, as it is now, for core.unchanged; nil where there is none.
+--- Returns the state that a trace of the function read in addition to the
+-- captured values, with its current contents, in the form of core.unchanged.
+-- Returns nil if there is none.
 ---@param program table the program of that trace
 ---@return table?
 function Capture:reads(program)
@@ -205,7 +209,8 @@ function Capture:reads(program)
   return dependencies.within(roots, program.read)
 end
 
---- Raises where a function that was traced alone stored to a captured tensor.
+--- Raises an error if a function that was traced on its own stored to a
+-- captured tensor.
 ---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
@@ -216,8 +221,8 @@ function Capture:check_stores(program)
   end
 end
 
---- Wraps the clone g: raises where g changes the state that an earlier trace
--- read.
+--- Wraps the clone g in a function that raises an error if g changes state that
+-- an earlier trace read.
 ---@param g function
 ---@param read? table the state that the trace read
 ---@return function

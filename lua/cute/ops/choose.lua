@@ -46,13 +46,13 @@ local function before(x, y)
   return x.tile[2] > y.tile[2]
 end
 
--- Options, besides the tile, that distinguish candidates of a problem.
+-- Options besides the tile in which the candidates of a problem differ.
 local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- Returns a candidate's name among those of its problem, the same for other
--- sizes: "gemm_sm90 128x256x64 cluster=2x1".
+--- Returns a candidate's name, which is unique among those of its problem and
+-- the same for problems of other sizes: "gemm_sm90 128x256x64 cluster=2x1".
 ---@param c table
 ---@return string
 function choose.name(c)
@@ -66,7 +66,7 @@ function choose.name(c)
   return table.concat(out, " ")
 end
 
---- Returns all candidates for a problem, the best by the model first, and the
+--- Returns all candidates for a problem, sorted by estimated time, and the
 -- families that rejected it: {{family, why}, ...}.
 ---@param p table
 ---@return table[] list
@@ -100,9 +100,9 @@ end
 --- Returns the choice for a problem: the best measured one (cute.ops.tuned),
 -- else the candidate of all families with the least estimated time: {family,
 -- base = the family that offers it, options, tile, stages, cluster, split,
--- order, ns, why = a sentence, how = "by rule" or "measured", others = the
--- next best, refused = {{family, why}, ...}}. Returns nil and the rejections
--- where no family accepts it.
+-- order, ns, why = a sentence, how = "by rule" or "measured", others = the next
+-- best, refused = {{family, why}, ...}}. Returns nil and the rejections if no
+-- family accepts the problem.
 ---@param p table
 ---@return table?
 ---@return table refused
@@ -133,7 +133,7 @@ function choose.must(p)
   core.fail("bad-argument", table.concat(out, "\n"))
 end
 
--- printed separately
+-- Options that the text prints separately.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
@@ -153,7 +153,8 @@ local function words(c)
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
--- Returns whether B is read before the previous launch ends, as a sentence.
+-- Returns a sentence that says whether B is read before the previous launch
+-- ends.
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead

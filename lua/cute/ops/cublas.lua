@@ -28,9 +28,10 @@ local fail = operand.fail
 local NVJET = 66
 local IN_F32 = {[0] = true, [2] = true}  -- reduction schemes: none, f32 sums
 
--- Parts of K in this version on an H200, for operands with K contiguous and D
--- of their type: "from row:parts ...", for up to ROWS rows. No product of LARGE
--- or more elements of D had more than one. With a bias the parts are the same,
+-- Number of parts into which this version of cuBLAS divides K on an H200, for
+-- operands with K contiguous and D of their type. "row:parts" gives the parts
+-- from this number of rows on, up to ROWS rows. No product with LARGE or more
+-- elements of D had more than one part. With a bias the numbers are the same,
 -- except those in `biased`.
 cublas.VERSION = 130100
 cublas.ROWS = 128
@@ -70,7 +71,8 @@ local function dense(t, lead)
     and (t.stride[other] == t.shape[lead] or t.shape[other] == 1)
 end
 
--- Returns the mode to declare as contiguous to cuBLAS, 2 if possible.
+-- Returns the mode that is declared to cuBLAS as contiguous, which is 2 if
+-- possible.
 local function lead_of(name, t)
   for lead = 2, 1, -1 do
     if dense(t, lead) then
@@ -102,8 +104,8 @@ end
 -- A bias
 ---------------------------------------------------------------------------
 
--- Returns "bias" or "bias_relu" where the epilogue is that operation on this
--- tensor, else nil.
+-- Returns "bias" or "bias_relu" if the epilogue performs that operation with
+-- this tensor, else nil.
 local function kind_of(p, bias)
   if core.typename(bias) ~= "tensor" then return nil end
   local known = require "kernels.tuned.epilogues"  -- requires cute.ops
@@ -116,8 +118,8 @@ local function kind_of(p, bias)
   end
 end
 
--- Returns the bias in the form of cublasLt, {bias, epilogue}; nil where there
--- is none.
+-- Returns the bias in the form that cublasLt accepts, {bias, epilogue}, or nil
+-- if there is none.
 local function bias_of(p, call, leads)
   if not call.f then return nil end
   local bias = call.captured.values[1]
@@ -159,7 +161,7 @@ local function recorded(p, leads, _, bias)
     .. "measurement was recorded", p.m, p.n, p.k)
 end
 
--- Returns the number of parts of K that cuBLAS uses on this GPU.
+-- Returns the number of parts into which cuBLAS divides K on this GPU.
 local function asked(p, leads, steps, bias)
   local said, why = p.device.dev:cublaslt_first {
     m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d, batches = p.batches,
@@ -178,7 +180,7 @@ local function asked(p, leads, steps, bias)
   return math.max(said.split, 1)
 end
 
--- Checks that the call is a plain product with factors and C.
+-- Checks that the call is a plain product, with factors and C at most.
 local function check(p, call)
   local o = call.o
   if p.arch ~= "sm_90a" then
@@ -201,7 +203,7 @@ local function check(p, call)
 end
 
 --- Returns cuBLAS's order for a problem, in the words of cute.ops.sum_order,
--- and its number of parts of K. Raises where they are unknown.
+-- and its number of parts of K. Raises an error if they are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)

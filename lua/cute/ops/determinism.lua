@@ -1,11 +1,11 @@
 --- Determinism guarantees of a call, and the candidates that satisfy them.
 --
 -- Every call guarantees the same bits for the same arguments. With
--- `batch_invariant` a row of D has the same bits in any batch: the
--- accumulation order is that of a large product with the same B, independent
--- of M, of batches, and of the layouts of A and D. With like = "cublas" it is
--- cuBLAS's order. Candidates with another order are excluded (p.order, see
--- cute.ops.sum_order).
+-- `batch_invariant`, a row of D has the same bits in every batch: its
+-- accumulation order is that of a large product with the same B, and does not
+-- depend on M, on the number of matrices, or on the layouts of A and D. With
+-- like = "cublas" it is cuBLAS's order. Candidates with another order are
+-- excluded (p.order, see cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"
@@ -15,13 +15,13 @@ local determinism = {}
 
 local fail = operand.fail
 
-local LARGE = 4096  -- rows of the reference product for batch_invariant
+local LARGE = 4096  -- rows of the large product for batch_invariant
 
 local function facts(shape, dtype)
   return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
 end
 
--- Returns problem p without its batch: one matrix, no groups.
+-- Returns problem p as a product of one matrix, without batches and groups.
 local function of_many_rows(p)
   local q = {}
   for name, v in pairs(p) do q[name] = v end
@@ -33,7 +33,8 @@ local function of_many_rows(p)
   return q
 end
 
--- Returns the order with an undivided K, if a family has that.
+-- Returns the accumulation order with an undivided K, if a family has such a
+-- candidate.
 local function common_order(p)
   local q = of_many_rows(p)
   local list = choose.list(q)
@@ -45,7 +46,7 @@ end
 
 local SUMS = {sum = true, mean = true, rms = true}
 
--- Rejects sums over rows, which depend on the batch.
+-- Rejects reductions over rows, because they depend on the batch.
 local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]

@@ -28,8 +28,8 @@ local ops = {}
 local At = {}
 At.__index = At
 
---- Returns the coordinates of each element: one vector per mode of the result,
--- i32, or i64 for a mode of more than 2^31.
+--- Returns the coordinates of each element as one vector for each mode of the
+-- result. Their type is i32, or i64 for a mode of more than 2^31 elements.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
@@ -41,8 +41,9 @@ function At:coords()
   return table.unpack(list)
 end
 
---- Returns x / (1 - p), or 0 with probability p, as in epilogues of ops.gemm:
--- the last two modes are row and column, those in front the batch.
+--- Returns x / (1 - p), or 0 with probability p, like at:dropout in epilogues
+-- of ops.gemm. The last two modes count as row and column, the modes before
+-- them as batch.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
@@ -66,10 +67,10 @@ local function takes(f)
   return not i.isvararg and i.nparams or nil
 end
 
--- Returns two functions. The first is the one that kernels/elementwise.lua
--- calls: f of problem p with the captured values bound. The second,
--- take(captured), switches to the f of another call with the same code. read:
--- the state that a trace of f alone has read.
+-- Returns two functions. The first calls f of problem p with its captured
+-- values; kernels/elementwise.lua calls it. The second, take(captured), makes
+-- the first call the f of another call with the same code. read: the state that
+-- a trace of f on its own has read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -107,7 +108,7 @@ end
 
 local AT_F, AT = 2, 7  -- positions of numbers in the arguments of known calls
 
--- Appends the numbers of a call, in the order of `bound`.
+-- Appends the numbers of a call, in the order in which `bound` reads them.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
     if x.number then
@@ -154,8 +155,9 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the default type of a result: f's type. If f computes in f32 on
--- inputs of one narrow type, it is that type.
+-- Returns the default type of a result, which is the type that f returns. If f
+-- computes in f32 and all inputs have one narrow type, the default is that
+-- type.
 local function usual(p, made)
   if made ~= cute.f32 then return made end
   local like
@@ -168,8 +170,8 @@ local function usual(p, made)
   return like and like.bits < 32 and like or made
 end
 
--- Returns a compact layout with the mode order of an operand that has the whole
--- shape; nil: row-major.
+-- Returns a compact layout whose modes have the same order as those of an
+-- operand with the whole shape, or nil for row-major order.
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)
@@ -197,7 +199,7 @@ local function order_of(p)
   end
 end
 
--- Checks the operands. p.inputs are the tensors among them.
+-- Checks the operands. Those that are tensors become p.inputs.
 local function operands_of(p, call)
   local tensors = {}
   for i, t in ipairs(call.operands) do
@@ -249,8 +251,8 @@ local function outputs_of(p, call, made)
   end
 end
 
--- Sets p.loops: the loops of all operands, sorted and merged. x.at is the
--- number of operand x in them, p.index that of the row-major index of an
+-- Sets p.loops to the sorted and merged loops of all operands. Their columns
+-- are numbered: x.at for operand x, p.index for the row-major index of an
 -- element.
 local function loops_of(p)
   local list = {}
@@ -288,19 +290,19 @@ end
 
 local SHARED = 96 << 10  -- bytes of shared memory for tiles
 
--- Elements along the result's first mode and across it, and threads of a block,
--- by bits.
+-- For each number of bits of an element: the tile's elements along the result's
+-- first mode and across it, and the threads of a block.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
--- The same for one operand whose rows begin inside memory lines, on GPUs with
--- ROOM bytes of shared memory per block: fewer lines are split. ONES: for
--- elements stored one by one.
+-- Larger tiles for a single operand whose rows begin inside memory lines: they
+-- split fewer lines. They need ROOM bytes of shared memory per block. ONES are
+-- tiles for elements that are stored one by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
--- Reports whether a block's threads can load a tile of elements with so many
--- bits.
+-- Reports whether the threads of a block can load a tile of elements with this
+-- number of bits.
 local function fits(tile, bits)
   local warps, all = tile[2] * bits // 1024, tile[3] // 32
   if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
@@ -320,9 +322,9 @@ local function cuts(p, x)
   return false
 end
 
--- Returns a tile for elements of at least `bits` bits, where `all` is the sum
--- over all inputs, `input` among them. The tile is halved repeatedly for small
--- extents or many inputs.
+-- Returns a tile for elements of at least `bits` bits. `all` is the sum of bits
+-- over all inputs, and `input` is one of them. The tile is halved repeatedly
+-- for small extents or many inputs.
 local function tile_for(p, bits, all, input)
   local tile, room = TILES[bits], SHARED
   if all == bits and core.smem_budget(p.device.sm) >= ROOM
@@ -345,8 +347,8 @@ local function tile_for(p, bits, all, input)
   return tile
 end
 
--- Returns the number of elements in a thread's vector: 16 bytes of the widest
--- result, so that a warp's store is contiguous.
+-- Returns the number of elements in a thread's vector. It is 16 bytes of the
+-- widest result, which makes a warp's store contiguous.
 local function vector(p)
   local bits, w = 8, 16
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -358,9 +360,9 @@ local function vector(p)
   return w
 end
 
--- Selects the inputs that are contiguous along another mode than the result,
--- all along the same one: p.across. Returns nil if there are none, or the mode
--- is too short.
+-- Selects the inputs that are contiguous along another mode than the result.
+-- All of them must be contiguous along the same mode, p.across. Returns nil if
+-- there are none, or if that mode is too short.
 local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
@@ -395,15 +397,16 @@ local function choose_turned(p)
   return tile
 end
 
--- Reports whether rows of a transposed input are loaded unaligned: narrow
--- elements that otherwise would not allow 16-byte vectors.
+-- Reports whether rows of a transposed input are loaded without alignment. This
+-- applies to narrow elements for which 16-byte vectors are otherwise
+-- impossible.
 local function shifts(x)
   return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16
 end
 
--- Returns the number of vectors per thread: more for short ones, or single
--- elements.
+-- Returns the number of vectors per thread, which is larger for short vectors
+-- and single elements.
 local function steps_of(p, width)
   local bits = 8
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -411,13 +414,12 @@ local function steps_of(p, width)
   return math.max(p.f and 2 or 1, 128 // (width * bits))
 end
 
--- Tiles of matrices whose rows have any alignment, by bits; threads of a block,
--- and of a block that loads by tensor maps.
+-- For each number of bits: tiles for matrices whose rows have any alignment,
+-- the threads of a block, and the threads of a block that loads by tensor maps.
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 
--- Reports whether tensor maps can describe the rows that a transposition o
--- reads.
+-- Reports whether tensor maps can describe the rows that transposition o reads.
 local function mapped(p, o)
   if not core.has(p.device.sm, "a bulk copy") or #o.extents > 5 then
     return nil
@@ -431,8 +433,8 @@ local function mapped(p, o)
   return true
 end
 
--- Returns the transpose kernel for problem p, or nil. It applies to plain
--- transpositions of matrices no smaller than a tile whose rows do not allow
+-- Returns the transpose kernel for problem p, or nil. The kernel is for plain
+-- transpositions of matrices of at least one tile, whose rows do not allow
 -- 16-byte vectors.
 local function anywhere(p)
   local x, y = p.inputs[1], p.outputs[1]
@@ -484,8 +486,9 @@ local function kernel_of(p, f)
   return elementwise(o)
 end
 
--- Returns a check to run before a new launch: a result may overlap an operand
--- only where each element stays in place. take: from `bound`.
+-- Returns a check that runs before a new launch. A result may overlap an
+-- operand only if each element is at the same address in both. take: the
+-- function from `bound`.
 local function checker(p, take)
   return function(call, out)
     if take then take(call.captured) end
@@ -507,7 +510,7 @@ local function checker(p, take)
   end
 end
 
--- Returns a function that makes a kernel's arguments from a call and its
+-- Returns a function that makes the kernel's arguments from a call and its
 -- results.
 local function arguments_of(p, made)
   if made.arguments then
@@ -568,7 +571,7 @@ local function plan_of(p, call)
   local f, take = function(x) return x end, nil
   if p.f then f, take = bound(p, read) end
   if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
-    -- raw bits, whatever their meaning
+    -- copied as raw bits, whatever they mean
     p.as_is = cute["u" .. p.inputs[1].dtype.bits]
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
@@ -601,8 +604,8 @@ end
 -- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- Returns the steps that fill a result like dst with one number, for plans
--- with `anew`; o: device, arch.
+--- Returns steps that set all elements of a result like dst to one number, for
+-- plans with `anew`. o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
   local function one()  -- per call: a graph must fill from its own tensor
@@ -616,8 +619,8 @@ function ops.filling(dst, value, dtype, o)
   return {step}
 end
 
--- Returns the arguments that identify a call; numbers are at position AT_F and
--- after AT.
+-- Returns the arguments that identify a call. Numbers are at position AT_F and
+-- after position AT.
 local function arguments(what, f, o, operands)
   local stream = o.stream
   return what, f, o.out, o.dtype, o.device, o.arch,
@@ -685,8 +688,9 @@ function ops.copy(src, dst, o)
                                                  to = true})
 end
 
---- Queues dst = src, of equal shapes, on the GPU of both. Returns false where
--- it cannot: a layout is composed, or elements of dst share addresses.
+--- Queues the copy dst = src of equal shapes on the GPU of both. Returns false
+-- if that is not possible: if a layout is composed, or if elements of dst share
+-- addresses.
 ---@param dst any
 ---@param src any
 ---@param stream? any

@@ -6,10 +6,11 @@
 --       return y + at:tile(residual), at:row_reduce("sum", y)
 --     end
 --
--- `acc` is a vector of a thread's accumulators; the function applies to each
--- element. `at` gives their coordinates and loads further operands. The first
+-- `acc` is a vector of a thread's accumulators, so the function applies to each
+-- element. `at` returns their coordinates and loads further operands. The first
 -- result is D. Further results are additional outputs: a vector becomes a
--- matrix like D, a reduction one value per row, per column, or in total.
+-- matrix like D; a reduction gives one value for each row, for each column, or
+-- in total.
 --
 -- Captured values of the function become arguments (cute.ops.capture). A
 -- separate trace finds the number and types of the results before a kernel is
@@ -27,7 +28,8 @@ local sign = require "cute.lang.signature"
 
 local epilogue = {}
 
--- The kind of a reduction in a kernel that computes D^T.
+-- Reductions by row become reductions by column, and vice versa, in a kernel
+-- that computes D^T.
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
@@ -39,8 +41,8 @@ local fail = operand.fail
 
 local push, pass, reader = numbers.push, numbers.pass, numbers.reader
 
--- Returns a factor in the type of the sums: a float, or an integer for integer
--- sums.
+-- Returns a factor in the accumulator type: as a float, or as an integer if
+-- sums are integers.
 local function factor(x, sums)
   if not sums.is_integer then return x + 0.0 end
   return math.tointeger(x) or x
@@ -53,21 +55,23 @@ end
 local At = {}
 At.__index = At
 
--- Records a request of the probe, and the width of its elements in bits.
+-- Records, during the trial trace, an operand that the function loads and the
+-- width of its elements in bits.
 local function note(at, what, dtype)
   if at.probe then
     table.insert(at.words, dtype and ("%s %d"):format(what, dtype.bits) or what)
   end
 end
 
--- Reports whether i32 cannot hold all integers of this type.
+-- Reports whether a type has integers that i32 cannot represent.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
--- Returns the elements of a matrix (M,N[,L]) at the coordinates of the
--- accumulators, in the type of float sums, or as i32 or f32. source: its
--- number, where the kernel loads it. exact: all integers keep their value.
+-- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates:
+-- in the accumulator type if that is a float, or as i32 or f32. source: the
+-- matrix's number, if the kernel loads it. exact: all integers keep their
+-- value.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
@@ -123,14 +127,14 @@ local function vector(at, name, v, by_row)
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
 
---- Returns a value per row: v is (...,M).
+--- Returns v's value for the row of each accumulator; v is (...,M).
 function At:row(v) return vector(self, "row", v, true) end
 
---- Returns a value per column: v is (...,N).
+--- Returns v's value for the column of each accumulator; v is (...,N).
 function At:col(v) return vector(self, "col", v, false) end
 
---- Returns the elements of t, (...,M,N) like D, at the accumulators'
--- coordinates.
+--- Returns the elements of t at the accumulators' coordinates; t is (...,M,N)
+-- like D.
 function At:tile(t)
   check_memory("tile", t)
   local rank = cute.rank(t)
@@ -145,7 +149,7 @@ function At:tile(t)
   return fetch(self, operand.matrix(t, self.batch), self.sources[t])
 end
 
---- Returns row and column of each accumulator: two vectors of i32.
+--- Returns the row and the column of each accumulator as two vectors of i32.
 function At:coords()
   note(self, "coords")
   self.placed = true
@@ -164,9 +168,9 @@ function At:coords()
   return rows:load(), cols:load()
 end
 
---- Returns x / (1 - p), or 0 with probability p, by Philox4x32-10: the same for
--- the same seed, row, column and batch. p and seed are numbers, of Lua or of
--- the kernel.
+--- Returns x / (1 - p), or 0 with probability p. Random numbers are from
+-- Philox4x32-10: they are the same for the same seed, row, column and batch. p
+-- and seed are numbers of Lua or of the kernel.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rows, cols = self:coords()
@@ -209,19 +213,19 @@ local function reduction(at, name, kind, op, x)
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
 end
 
---- Makes a result of the epilogue that reduces each row of x, by op "sum",
--- "mean", "max", "min", "amax" (of magnitudes) or "rms" (root of the mean
--- square): f32, (...,M).
+--- Makes a result of the epilogue that reduces each row of x to one f32, in a
+-- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest magnitude)
+-- or "rms" (root of the mean square).
 function At:row_reduce(op, x)
   return reduction(self, "row_reduce", "row", op, x)
 end
 
---- Makes a result that reduces each column: (...,N).
+--- Makes a result that reduces each column, a tensor (...,N).
 function At:col_reduce(op, x)
   return reduction(self, "col_reduce", "col", op, x)
 end
 
---- Makes a result that reduces all elements: (1).
+--- Makes a result that reduces all elements, a tensor (1).
 function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
 
 ---------------------------------------------------------------------------
@@ -233,8 +237,8 @@ local function where_is(f)
   return ("the epilogue at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- Returns the checked results of f for the accumulators (or gates and up
--- values) and `at`. Functions of cute take only vectors.
+-- Calls f with the accumulators (or with gate and up values) and `at`, checks
+-- its results and returns them. Functions of cute get vectors only.
 local function results_of(f, original, shape, ...)
   local n = select("#", ...)
   if not capture.is_users(original) then n = n - 1 end
@@ -261,10 +265,10 @@ local function results_of(f, original, shape, ...)
   return out
 end
 
--- Traces the user's function for problem p. Returns its results, a list of
--- {kind, dtype, op}; the numbers of the values that at:tile reads; its
--- fingerprint; and whether it uses an element's row or batch. Sets p.read, the
--- state that the trace read.
+-- Traces the user's function for problem p. Returns its results as a list of
+-- {kind, dtype, op}; the numbers of the captured values that at:tile reads; its
+-- fingerprint; and whether its values depend on an element's row or batch. Sets
+-- p.read, the state that the trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -308,17 +312,17 @@ local function probe(p, f, captured)
   return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
---- Finds an epilogue's results before there is a kernel: p.results,
--- p.fingerprint, and p.placed (does the row or batch of an element matter?).
--- Returns the numbers of the values that it reads like D.
+--- Finds an epilogue's results before a kernel exists. Sets p.results,
+-- p.fingerprint, and p.placed (do values depend on an element's row or batch?).
+-- Returns the numbers of the captured values that it reads as matrices like D.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
   return p.results[1].dtype, read
 end
 
--- Returns a function that clamps integer sums, with C, to the range of D's
--- type; nil where none is needed.
+-- Returns a function that clamps integer sums (and C) to the range of D's type,
+-- or nil if no clamping is needed.
 local function narrowing(p, C)
   local d, sums = p.d, p.value
   if sums.is_integer and C and is_wide(C.element_type) then sums = cute.i64 end
@@ -337,14 +341,15 @@ local function narrowing(p, C)
   end
 end
 
--- Returns a vector multiplied by a factor; integers times a float become f32.
+-- Returns a vector multiplied by a factor. An integer vector times a float
+-- gives f32.
 local function scaled(x, by)
   if x.dtype.is_integer and by.dtype ~= cute.i32 then x = x:to(cute.f32) end
   return x * by
 end
 
--- Returns alpha sum + beta C rounded as cuBLAS does: which product is rounded
--- separately depends on whether K is divided.
+-- Returns alpha sum + beta C with cuBLAS's rounding. Which of the two products
+-- is rounded first depends on whether K is divided.
 local function like_cublas(acc, alpha, was, beta, splits)
   if splits == 1 then return cute.fma(acc, alpha, was * beta) end
   return cute.fma(was, beta, acc * alpha)
@@ -381,7 +386,7 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    f, bind = captured:clone()  -- holds no values, unlike call.f
+    f, bind = captured:clone()  -- unlike call.f, the clone holds no values
     clone = capture.steady(f, p.read)
   end
   local floats = {}
@@ -392,7 +397,7 @@ function epilogue.new(p, c, call)
     end
   end
 
-  local brought = {}  -- operands that the kernel loads: numbers in c.sources
+  local brought = {}  -- numbers, in c.sources, of operands to load
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
   -- Computes alpha sum + beta C, with factors, from the kernel's arguments.

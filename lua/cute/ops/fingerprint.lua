@@ -1,16 +1,16 @@
---- Identifies an epilogue in tables of measurements: 16 hexadecimal digits of
--- its computations, loads and results. They do not depend on names, files,
--- sizes, or captured numbers and tensors. All 16-bit types count as one, as
--- they have the same speed.
+--- Identifies an epilogue in tables of measurements by 16 hexadecimal digits,
+-- which depend on its computations, loads and results. They do not depend on
+-- names, files, sizes, or captured numbers and tensors. All 16-bit types give
+-- the same digits, because they have the same speed.
 
--- Returns an instruction's line of a dump without names; nil for properties of
--- arguments.
+-- Returns a line of a dump without names, if it is an instruction. Returns nil
+-- for properties of arguments.
 local function line_of(line)
   if line:find " arg #" or line:find " gmem " then return nil end
   return line:gsub("b?f16", "16-bit")
 end
 
--- Renumbers values in the order of their appearance.
+-- Renumbers values in the order in which they first appear.
 local function renumbered(text)
   local names, n = {}, 0
   return (text:gsub("%%%d+", function(name)

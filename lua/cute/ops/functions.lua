@@ -1,9 +1,10 @@
 --- Activation functions for epilogues: on vectors, values and numbers of a
 -- kernel.
 --
--- The f32 versions use few instructions, because they run beside tensor cores:
--- the special function unit's 2^x and 1 / x. Their relative error is below
--- 2^-19 where x > -4, and 2^-16 where x > -12. Results below 2^-120 may be 0.
+-- The f32 versions use few instructions, because they run at the same time as
+-- tensor cores. They use the special function unit for 2^x and 1 / x. Their
+-- relative error is below 2^-19 if x > -4, and below 2^-16 if x > -12. Results
+-- below 2^-120 may be 0.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -11,7 +12,7 @@ local functions = {}
 
 local LOG2E = math.log(math.exp(1), 2)
 
---- Returns max(x, 0); 0 for a NaN.
+--- Returns max(x, 0), which is 0 if x is NaN.
 function functions.relu(x) return cute.max(x, 0) end
 
 ---------------------------------------------------------------------------
@@ -29,8 +30,8 @@ local function logistic(y) return rcp(1 + exp2(-y)) end
 function lean.sigmoid(x) return logistic(x * LOG2E) end
 function lean.silu(x) return x * logistic(x * LOG2E) end
 
--- Constants of x / (1 + e^-2y) with y = sqrt(2 / pi) (x + 0.044715 x^3): 1 +
--- tanh y is 2 / (1 + e^-2y).
+-- Constants of gelu's tanh approximation x / (1 + e^-2y), where y = sqrt(2 /
+-- pi) (x + 0.044715 x^3). It follows from 1 + tanh y = 2 / (1 + e^-2y).
 local TANH = 2 * math.sqrt(2 / math.pi) * LOG2E
 function lean.gelu_tanh(x)
   return x * logistic(x * cute.fma(x * x, 0.044715 * TANH, TANH))
@@ -73,9 +74,10 @@ end
 
 ---------------------------------------------------------------------------
 
--- Functions with so many instructions that the compiler should see them once,
--- not per element. Each pass of a loop computes AT_ONCE elements and appends
--- them to the rest, which moves up, so that all register indices are constant.
+-- Functions with so many instructions that the compiler should see their code
+-- once and not once for each element. Each pass of a loop computes AT_ONCE
+-- elements, appends them to the vector and shifts the remaining ones forward,
+-- so that all register indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)

@@ -1,8 +1,8 @@
 --- Computes D = alpha A B^T + beta C with the best kernel.
 --
--- A plan is made once per configuration: types, layouts and alignment of the
--- operands, options, device. It keeps its kernel. Later calls of the
--- configuration are known (cute.ops.calls) and only launch.
+-- A plan is made once for each configuration: types, layouts and alignment of
+-- the operands, options, device. It keeps its kernel. Later calls of the same
+-- configuration are recognized (cute.ops.calls) and only launch.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -53,8 +53,8 @@ end
 local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
--- Returns a matrix like D that is read after the accumulation: C, or a value of
--- the epilogue.
+-- Returns the description of a matrix with the shape of D that is read after
+-- the accumulation: C, or a captured value of the epilogue.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
@@ -112,8 +112,8 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
--- Folds the batch into rows of one product, where the matrices are spaced like
--- rows and share one B. Tiles then cross matrices, and B is read once.
+-- Folds the batch into the rows of one product, if all matrices share one B and
+-- are spaced like rows. Tiles then extend across matrices, and B is read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
     or p.own_factors then
@@ -127,7 +127,8 @@ local function fold(p, call, B, read)
   if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
 end
 
--- Returns a problem with the extents of the product and its number of matrices.
+-- Returns a problem that has the extents of the product and the number of
+-- matrices.
 local function extents(all, batch)
   local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
@@ -147,8 +148,8 @@ local function check_results(p, out)
   end
 end
 
--- Returns the checked problem of a call: see cute.ops.choose. It holds no
--- operand.
+-- Returns the checked problem of a call: see cute.ops.choose. It does not keep
+-- the operands.
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
@@ -190,8 +191,8 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of numbers in the arguments that identify a call, in the order of
--- core.calls.
+-- Positions of numbers in the arguments that identify a call. The order is that
+-- of core.calls.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
 -- Numbers that are part of a configuration.
@@ -211,8 +212,7 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- Returns the options of a call whose C is not read, with D's type taken from
--- C.
+-- Returns the options of a call that does not read C; D's type is that of C.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
@@ -223,7 +223,7 @@ local function without(C, o)
   return all
 end
 
--- Returns C, options, alpha and beta in normal form: nil where they have no
+-- Returns C, options, alpha and beta in a normal form: each is nil if it has no
 -- effect.
 local function normal(C, o)
   if o == NONE then return C, o end
@@ -256,8 +256,8 @@ local function ordered(B, C, o)
   return C, o
 end
 
--- Returns C in the form of D: (N), a single row or a single column is
--- broadcast.
+-- Returns C in the shape of D. A vector (N), a single row and a single column
+-- are broadcast.
 local function spread(A, B, C)
   local packed = int4.is(B)
   if not C or cute.rank(A) < 2 or not packed and cute.rank(B) < 2 then
@@ -288,7 +288,7 @@ local function spread(A, B, C)
   return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns a call in the form that plans take: see cute.ops.plan.
+-- Returns a call in the form that plans accept: see cute.ops.plan.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
@@ -297,16 +297,17 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
--- Returns the call with a K of zeros where K is empty: the sum is 0.
+-- Returns the call with operands of zeros along K if K is empty, since the sum
+-- is then 0.
 local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
   rest.alpha, rest.beta, rest.accumulate = nil, beta, nil
-  if o.like == "cublas" then rest.like = nil end  -- there is no order
+  if o.like == "cublas" then rest.like = nil end  -- an empty sum has no order
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Runs a call in Lua and records its launches.
+-- Runs a call that is not known yet, and records its launches.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end
@@ -340,11 +341,12 @@ function gemm.gemm(A, B, C, o)
                 known(arguments(A, B, C, o, alpha, beta)))
 end
 
---- Returns the problem of such a call: see cute.ops.choose.
+--- Returns the problem of a call of gemm with these operands: see
+-- cute.ops.choose.
 function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
---- Returns the tuner's input for operands: the problem, its candidates, and a
--- call in the form that plans take.
+--- Returns the data that the tuner needs for these operands: the problem, its
+-- candidates, and a call in the form that plans accept.
 function gemm.offers(A, B, o, C)
   local alpha, beta
   C, o, alpha, beta = normal(C, o)

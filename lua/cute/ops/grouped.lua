@@ -1,8 +1,9 @@
---- Computes the products of groups in one launch: the experts of a mixture,
--- where each row of A belongs to one expert, or a list of products.
+--- Computes the products of groups in one launch. Either the rows of A are
+-- divided among groups, such as the experts of a mixture, or there is a list of
+-- products.
 --
--- Only the device knows how many rows an expert has: the host neither reads
--- the number nor waits for it. Calls are cached like those of ops.gemm.
+-- Only the device knows how many rows an expert has. The host neither reads
+-- this number nor waits for it. Calls are cached like those of ops.gemm.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -59,7 +60,7 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Checks the offsets (E+1), or counts (E).
+-- Checks the tensor of offsets (E+1) or counts (E).
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -118,7 +119,8 @@ local function problem(call)
   return p
 end
 
--- Checks offsets and counts in the simulator's memory, which the host can read.
+-- Checks the values of offsets and counts on the simulator, whose memory the
+-- host can read.
 local function check_numbers(plan, call)
   if plan.device.kind ~= "sim" or call.where.device ~= "host" then return end
   local t, m, before = call.where, plan.most, 0
@@ -139,10 +141,10 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of numbers in a call's arguments, as `known` takes them.
+-- Positions of numbers in the arguments that identify a call.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
--- Numbers that are part of a configuration.
+-- Marks numbers that are part of a configuration.
 local function fixed(n) return math.type(n) and cute.constexpr(n) end
 
 local function arguments(A, B, where, o)
@@ -154,7 +156,7 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- Returns a call in the form that plans take: see cute.ops.plan.
+-- Returns a call in the form that plans accept: see cute.ops.plan.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha
@@ -170,7 +172,7 @@ local function plan_of(call)
   return plan
 end
 
--- Runs a call in Lua and records its launches.
+-- Runs a call that is not known yet, and records its launches.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)
@@ -197,7 +199,7 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
-local MOST = 64  -- problems per launch: their tensor maps are arguments
+local MOST = 64  -- most problems of a launch, whose maps are arguments
 
 local function check_problem(i, x, gated)
   if type(x) ~= "table" then
@@ -214,7 +216,7 @@ local function check_problem(i, x, gated)
   if not gated then check_same("N", b, x[2], 1, d, x[3], 2) end
 end
 
--- Raises where a given D overlaps an operand or another D.
+-- Raises an error if a given D overlaps an operand or another D.
 local function check_memory(problems)
   local all, names, given = {n = 0}, {}, {}
   for i, x in ipairs(problems) do
@@ -238,11 +240,11 @@ local function check_memory(problems)
   end
 end
 
--- Properties that all problems of a launch share.
+-- Fields in which all problems of a launch agree.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
--- Returns a problem that represents a whole list, for Hopper's kernel; nil
--- where there is none and the problems run one by one.
+-- Returns one problem that represents a whole list, for Hopper's kernel.
+-- Returns nil if the problems have to run one by one.
 local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do
@@ -268,8 +270,8 @@ local function all_of(problems, o)
   return all
 end
 
--- Returns a launch of all problems, a step of cute.ops.calls; false where there
--- is none.
+-- Returns a launch of all problems as a step of cute.ops.calls, or false if
+-- that is not possible.
 local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
     and all_of(problems, o)
@@ -294,7 +296,8 @@ end
 
 local launches, count, KEPT = {}, 0, 256
 
--- Returns the cached launch for the problems of a list, made on first use.
+-- Returns the launch for the problems of a list. It is made on first use and
+-- then cached.
 local function step_of(problems, o, call)
   local words = {}
   for i, x in ipairs(problems) do
@@ -355,7 +358,7 @@ local function list(problems, o)
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
-  local full, at = {}, {}  -- problems with nonempty operands
+  local full, at = {}, {}  -- the problems whose operands are not empty
   for i, x in ipairs(problems) do
     if cute.size(x[1]) > 0 and cute.size(x[2]) > 0 then
       full[#full + 1], at[#at + 1] = x, i

@@ -1,4 +1,4 @@
---- Operations on whole tensors, each by the kernel that fits best.
+--- Operations on whole tensors. Each uses the kernel that fits best.
 --
 --     local D = cute.ops.gemm(A, B)                -- A B^T
 --     print(cute.ops.explain(A, B))                -- the kernel, and why

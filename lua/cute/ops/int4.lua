@@ -11,8 +11,8 @@ local Int4 = {__closed = true}  -- see cute.lang.dependencies
 Int4.__index = Int4
 function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 
---- Packs numbers from 0 to 15: a tensor (N,K), or a function of n and k. N is a
--- multiple of 16, K of 64.
+--- Packs numbers from 0 to 15, which are given as a tensor (N,K) or as a
+-- function of n and k. N is a multiple of 16, K of 64.
 function int4.int4(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
   if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
@@ -32,7 +32,7 @@ function Int4:to(device)
                       Int4)
 end
 
---- Reports whether x is a pack of 4-bit weights.
+--- Reports whether x is an object with packed 4-bit weights.
 function int4.is(x) return getmetatable(x) == Int4 end
 
 return int4

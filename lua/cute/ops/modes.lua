@@ -1,16 +1,16 @@
---- Modes of element-wise operands: broadcasting, sorting by the order in
--- memory, and coalescing.
+--- Modes of element-wise operands: broadcasts them, sorts them by the order in
+-- memory, and merges them.
 --
--- A loop is {n = extent, mode = its mode of the shape, stride of operand 1, of
--- operand 2, ...}. A list of loops visits every element of the shape once, the
--- first loop fastest.
+-- A loop is {n = extent, mode = mode of the shape to which it belongs, stride
+-- of operand 1, of operand 2, ...}. A list of loops visits every element of the
+-- shape once; the first loop is the innermost.
 local core = require "cute.core"
 local cute = require "cute"
 
 local modes = {}
 
--- Returns lists of extents and strides of the leaves of one mode,
--- colexicographic.
+-- Returns the extents and the strides of the leaves of one mode as two lists,
+-- in colexicographic order.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
@@ -21,7 +21,8 @@ local function leaves(extent, stride)
   return e, s
 end
 
--- Returns the modes of a layout; a single leaf is one mode.
+-- Returns the top-level modes of a layout. A layout that is a single leaf has
+-- one mode.
 local function top(l)
   local shape, stride = l.shape, l.stride
   if math.type(shape) then return {shape}, {stride} end
@@ -35,8 +36,8 @@ function modes.extents(l)
   return list
 end
 
---- Returns the shape that all layouts broadcast to, as in NumPy: counted from
--- the last mode, extents agree, are 1, or are missing.
+--- Returns the shape to which all layouts broadcast, by NumPy's rule: counted
+-- from the last mode, extents agree, are 1, or are missing.
 ---@param list table[] {name =, l = layout}
 ---@param fail fun(text: string, ...)
 ---@return integer[]
@@ -61,8 +62,8 @@ function modes.shape(list, fail)
   return shape
 end
 
--- Adds the loops of mode `m` of the shape: the leaves of all operands, cut at
--- the same points.
+-- Adds the loops of mode `m` of the shape. If operands have nested modes, each
+-- loop ends wherever a leaf of any operand ends.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -96,7 +97,7 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops of a shape, the last mode first: rows in order.
+--- Returns the loops of a shape, with its last mode first (row-major order).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)
@@ -108,7 +109,7 @@ function modes.loops(list, shape, fail)
 end
 
 --- Sorts loops in place by the strides of operand `lead`, the smallest first.
--- Equal strides, and stride 0, are decided by the next operands.
+-- Strides that are equal or 0 are compared by the next operands.
 ---@param loops table[]
 ---@param lead integer
 ---@param count integer number of operands
@@ -151,7 +152,7 @@ function modes.coalesce(loops, count)
   return out
 end
 
---- Returns the extents of loops, and the strides of operand i.
+--- Returns two lists: the extents of loops, and the strides of operand i.
 function modes.column(loops, i)
   local e, s = {}, {}
   for k, loop in ipairs(loops) do e[k], s[k] = loop.n, loop[i] end
@@ -159,9 +160,9 @@ function modes.column(loops, i)
 end
 
 --- Returns the number of elements of operand i that one access can move along
--- the first loop: a power of two, at most `most`. The memory is aligned to it,
--- and it divides the other strides and, unless there is only one loop, the
--- extent. 1: no vectors.
+-- the first loop: a power of two, at most `most`. The memory is aligned to this
+-- size, which divides the other strides and, if there are several loops, the
+-- extent. 1 means that no vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -184,8 +185,8 @@ function modes.width(loops, i, bits, alignment, most, along)
   return w
 end
 
---- Reports whether each coordinate has an address of its own, for loops sorted
--- by operand i's strides; false where that is uncertain.
+--- Reports whether all coordinates have different addresses, for loops that are
+-- sorted by operand i's strides. Returns false if that is uncertain.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -198,18 +199,19 @@ function modes.injective(loops, i)
 end
 
 ---------------------------------------------------------------------------
--- Memory that operands share
+-- Overlap of operands in memory
 ---------------------------------------------------------------------------
 
--- Returns a tensor's buffer, and where its elements begin and end in bytes.
+-- Returns a tensor's buffer, and the offsets in bytes where its elements begin
+-- and end.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]
 end
 
---- Returns how operands i and j of loops overlap in memory: nil (not at all),
--- "same" (each element has the same address in both), "apart" (they interleave
--- without overlap, like columns of one matrix), or "mixed".
+--- Returns how operands i and j of loops overlap in memory: nil (they do not),
+-- "same" (each element has the same address in both), "apart" (their elements
+-- alternate without overlap, like columns of one matrix), or "mixed".
 ---@param loops table[] with the strides of both
 ---@param a any tensor i
 ---@param b any tensor j
@@ -228,7 +230,7 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  local x, y = ba // 8, bb // 8  -- bytes of each between two pitches
+  local x, y = ba // 8, bb // 8  -- bytes of each in one pitch
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
       x = x + (loop.n - 1) * (loop[i] * ba // 8)

@@ -10,9 +10,9 @@ function numbers.push(list, x)
 end
 local push = numbers.push
 
---- Appends a number. Lua's floats are f32 in a kernel; where the kernel
--- computes in f64, a float is passed as two 32-bit halves. at, nth: the
--- number's position in the call.
+--- Appends a number to a list of kernel arguments. Lua's floats become f32; if
+-- the kernel computes in f64, a float is passed as two 32-bit halves. at, nth:
+-- the number's position in the call.
 ---@param list table
 ---@param x any
 ---@param as any the type in which the kernel computes
@@ -31,8 +31,8 @@ function numbers.pass(list, x, as, at, nth)
   end
 end
 
---- Returns two functions that read a kernel's arguments after the first n in
--- order: one returns the next argument, the other the next number (as,
+--- Returns two functions that read a kernel's arguments in order, after the
+-- first n. One returns the next argument, the other the next number: (as,
 -- is_float).
 ---@param args any[]
 ---@param n? integer

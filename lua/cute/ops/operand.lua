@@ -1,5 +1,5 @@
---- Operands of a product and their options: matrices with batch modes in front,
--- exchanged modes; types and the device.
+--- Operands of a product and their options: matrices with batch modes first,
+-- exchanged modes, types and the device.
 --
 -- Users put batch modes first, (...,M,K); the kernels take one of them last,
 -- (M,K,L). An extent of 1 broadcasts.
@@ -19,8 +19,8 @@ function operand.fail(text, ...)
 end
 local fail = operand.fail
 
---- Raises unless the last modes of tensor t (rows and columns of a matrix, or
--- elements of a vector) have one stride each.
+--- Raises an error unless each of the last modes of tensor t has one stride.
+-- These modes are rows and columns of a matrix, or elements of a vector.
 ---@param own integer number of these modes: 2 or 1
 function operand.check_strides(name, t, own)
   local rank, l = cute.rank(t), t.layout
@@ -37,7 +37,7 @@ function operand.check_strides(name, t, own)
   end
 end
 
---- Raises unless t is a tensor of two modes or more.
+--- Raises an error unless t is a tensor of two modes or more.
 function operand.check(name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
@@ -47,7 +47,8 @@ function operand.check(name, t)
   operand.check_strides(name, t, 2)
 end
 
---- Raises unless the elements of the output t all have different addresses.
+--- Raises an error unless the elements of output t all have different
+-- addresses.
 function operand.check_apart(name, t)
   local l = t.layout
   for _, d in ipairs(cute.flatten_to_tuple(l.stride)) do
@@ -62,9 +63,10 @@ function operand.check_apart(name, t)
   end
 end
 
--- Reports whether elements of x and D, which start `from` and `to` bytes into
--- their buffer, never overlap. Where strides are multiples of g, only addresses
--- modulo g matter: D and x may be different columns of one matrix.
+-- Reports whether elements of x and D never overlap. Their first elements are
+-- `from` and `to` bytes after the begin of their buffer. If all strides are
+-- multiples of g, only addresses modulo g matter: D and x may be different
+-- columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
   local function rest(s, g)  -- first and last byte, modulo g
@@ -89,8 +91,8 @@ local function never_meet(x, from, D, to)
   return false
 end
 
---- Raises where the output D shares memory with x. If x is read element by
--- element (`alike`), an identical layout is allowed.
+--- Raises an error if output D shares memory with x. If x is read element by
+-- element (`alike`), it may have the same layout and address as D.
 ---@param name string x's name
 ---@param what string D's name
 function operand.check_shared(name, x, D, what, alike)
@@ -106,12 +108,13 @@ function operand.check_shared(name, x, D, what, alike)
   fail("%s shares memory with %s", what, name)
 end
 
--- Returns the modes in front of a matrix's own two.
+-- Returns the modes of a tensor in front of the two modes of a matrix.
 local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- Returns the batch of all operands: each extent is an operand's, or 1.
+--- Returns the batch modes of all operands together: each extent is that of an
+-- operand, or 1.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
@@ -130,8 +133,8 @@ function operand.batch(list)
 end
 
 -- Returns the strides of rows and columns. The stride of a single row or column
--- has no effect. It is replaced by one that every kernel accepts, if the other
--- stride is 1 or has no effect either.
+-- has no effect; if the other stride is 1 or has no effect either, it is
+-- replaced by a stride that every kernel accepts.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
@@ -141,8 +144,8 @@ local function strides_of(shape, stride, rank)
 end
 
 -- Returns the rows of all matrices of layout l as rows of one matrix, {extent,
--- stride}; nil where the matrices are not spaced like its rows. A single matrix
--- has its own rows.
+-- stride}, or nil if the matrices are not spaced like its rows. If there is one
+-- matrix, these are its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -164,8 +167,8 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Returns the batch folded into rows, where the matrices of A and of
--- everything like D are rows of one product; nil where they are not.
+--- Returns the batch as one that is folded into rows, if the matrices of A and
+-- of all operands like D form the rows of one product. Otherwise returns nil.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any
@@ -184,10 +187,10 @@ function operand.folded(batch, list, B)
   return {folded = batch, rows = rows}
 end
 
---- Returns a layout in the form that kernels take: (rows, columns), or with
--- batches (rows, columns, L), the last batch mode fastest. batch: from
--- operand.batch or operand.folded. Broadcast modes get stride 0, or one
--- without effect.
+--- Returns a layout in the form that kernels accept: (rows, columns) or, with
+-- batches, (rows, columns, L), whose last batch mode varies fastest. batch:
+-- from operand.batch or operand.folded. Broadcast modes get stride 0, or a
+-- stride without effect.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
   local shape, stride = l.shape, l.stride
@@ -213,20 +216,21 @@ function operand.layout(l, batch)
                           {by_row, by_column, L.stride})
 end
 
---- Returns the tensor with that layout and nothing dynamic. A tf32 tensor
--- becomes f32, its type in memory.
+--- Returns the tensor with the layout that kernels accept and without dynamic
+-- extents. A tf32 tensor becomes f32, its type in memory.
 function operand.matrix(t, batch)
   if t.element_type == cute.tf32 then t = cute.recast_tensor(t, cute.f32) end
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 
---- Reports whether t is one or more matrices whose rows have no elements.
+--- Reports whether t consists of matrices whose rows have no elements.
 function operand.is_flat(t)
   return core.typename(t) == "tensor" and t.memspace ~= "coord"
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns such a t with rows of zeros, as the product over an empty K.
+--- Returns a tensor with rows of zeros instead of t's empty rows, for the
+-- product over an empty K.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
   shape[#shape] = 16  -- an extent that every kernel takes
@@ -239,8 +243,8 @@ function operand.turned(t)
     cute.rank(t) > 2 and {1, 0, 2} or {1, 0}))
 end
 
---- Returns a vector (..., n) as a matrix of `other` equal columns (by_row), or
--- rows.
+--- Returns a vector (..., n) as a matrix that has `other` equal columns (if
+-- by_row) or equal rows.
 function operand.spread(v, other, by_row)
   local shape, stride = v.shape, v.stride
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -255,7 +259,7 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- Returns a vector (..., n) as (n, l), with its batches in one mode.
+--- Returns a vector (..., n) as (n, l), in which one mode holds all batches.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -275,7 +279,7 @@ end
 -- Options, types, devices
 ---------------------------------------------------------------------------
 
---- Raises unless all options are known and have their types.
+--- Raises an error unless all options are known and have the right types.
 ---@param what string the operation: "ops.gemm"
 ---@param known table<string, string> types by option name
 ---@param o table
@@ -296,8 +300,8 @@ function operand.check_options(what, known, o)
   end
 end
 
---- Returns the type of D that a call's options name, or nil. It has to be that
--- of `out`.
+--- Returns the type of D that a call's options name, or nil. It must be the
+-- type of `out`.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -330,7 +334,7 @@ function operand.facts(l, dtype, alignment)
           alignment = alignment}
 end
 
---- Returns the device of a call: the one that its options name, else A's.
+--- Returns the device of a call: the device named in its options, else A's.
 function operand.device(A, o)
   local device, why = devices.pick(core.launch_values {A, n = 1}, o, "auto")
   if not device then report.raise(why) end

@@ -1,9 +1,9 @@
 --- Reductions over the elements of a tile, in the same order every time.
 --
--- Each thread reduces its elements of a row (a column, all). Lanes with
--- elements of the same row combine by shuffles. The partial results of warps
--- and blocks are stored side by side in memory, and a second kernel reduces
--- them. No atomics are used.
+-- Each thread reduces its elements of a row (or of a column, or of everything).
+-- Lanes that have elements of the same row combine their values by shuffles.
+-- Partial results of warps and blocks are stored side by side in memory, and a
+-- second kernel reduces them. No atomics are used.
 local cute = require "cute"
 local operations = require "kernels.reduce_tensor"
 local tiles = require "cute.tiles"
@@ -44,7 +44,8 @@ end
 
 local function mates(way, kind) return kind == "all" or way == kind end
 
--- Returns the number of warps with parts of one row (column, all) of a tile.
+-- Returns the number of warps that have parts of one row (or column, or
+-- everything) of a tile.
 local function warps(s, kind)
   local n = 1
   for bit, k in pairs(s.bits) do
@@ -53,8 +54,8 @@ local function warps(s, kind)
   return n
 end
 
---- Returns the memory needed for a reduction's partial results: rows, and parts
--- of each.
+--- Returns the extents of the memory for a reduction's partial results: the
+-- number of rows, and of parts of each row.
 ---@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer} m,
 -- n, l: of the result in the kernel's view
 ---@param kind string "row", "col" or "all", in the kernel's view
@@ -67,8 +68,8 @@ function partial.extents(how, kind)
   return 1, tm * tn * each
 end
 
---- Returns the coordinates in D of a thread's elements (C: see tiles.result):
--- (MMA,M,N).
+--- Returns the coordinates in D of a thread's elements, (MMA,M,N). C is an
+-- object of tiles.result.
 function partial.coordinates(C)
   return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
@@ -91,8 +92,8 @@ end
 -- In the kernel
 ---------------------------------------------------------------------------
 
--- Groups the elements of vector x by row (column, all), in order: lists of
--- indices.
+-- Groups the elements of vector x by row (or column, or in one group). Returns
+-- lists of indices in order.
 local function groups_of(s, kind, n)
   local list, by = {}, {}
   for i = 0, n - 1 do
@@ -106,8 +107,8 @@ local function groups_of(s, kind, n)
   return list
 end
 
--- Returns the condition that element i is inside D along the reduced modes;
--- nil: always.
+-- Returns the condition that element i is inside D along the reduced modes, or
+-- nil if it always is.
 local function inside(C, crd, kind, i)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local ok
@@ -121,8 +122,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- Returns this thread's part of a group, combined with those of the lanes that
--- share it.
+-- Returns the reduced value of a group's elements in this thread and in the
+-- lanes that share the group.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
@@ -140,8 +141,8 @@ local function fold(C, s, crd, kind, op, r, group)
   return sum
 end
 
--- Returns the condition that this thread is the first of its lanes, which
--- stores the result, and the number of its part.
+-- Returns two values: the condition that this thread is the first of the lanes
+-- that share a result (it stores the result), and the number of its part.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do
@@ -161,8 +162,9 @@ local function part_of(C, s, kind)
   return cute.eq(tid & lanes, 0), tile * n + part, kind == "all" and tm * tn
 end
 
---- Stores the partial results of a reduction of vector x for tile position C to
--- P, of f32: (rows, parts, l), see partial.extents.
+--- Stores the partial results of a reduction of vector x in P, a tensor of f32
+-- (rows, parts, l); see partial.extents. C is the tile's object from
+-- tiles.result.
 function partial.leave(C, kind, name, x, P, l)
   local op, s = partial.OPS[name], spread(C.mma, C.tile)
   local r = cute.make_rmem_tensor(x.shape, cute.f32)
@@ -188,9 +190,10 @@ end
 
 local BLOCK, MOST = 128, 64
 
--- Returns a kernel of (P, Y): Y (rows, l) = op over the parts P (rows, parts,
--- l). limit: number of parts that exist, where P is larger. n: number of
--- elements in total, for the last step. pdl: for dependent launches.
+-- Returns a kernel of (P, Y) that computes Y (rows, l) by reducing the parts of
+-- P (rows, parts, l) by op. limit: the number of parts that exist, if P is
+-- larger. n: the number of elements in total, for the last step. pdl: for
+-- dependent launches.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
@@ -217,8 +220,9 @@ end
 --- Returns the steps (see cute.ops.calls) that reduce the parts of a result r
 -- {op, count, all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}.
 -- P and Y are layouts in the memory of the parts; where Y is nil the target is
--- the result itself, (rows, l). Reducing everything to one number takes
--- several in-place steps, because few threads would wait for many loads.
+-- the result itself, (rows, l). Reducing everything to one number takes several
+-- steps that work in place, because a single step would let few threads wait
+-- for many loads.
 function partial.folds(r, batches, pdl)
   if not r.all then
     return {{kernel = folder(r.op, nil, r.count, pdl), block = BLOCK,

@@ -15,8 +15,9 @@ local function product(x, by)
   return (wide >> 32):to(cute.u32), wide:to(cute.u32)
 end
 
---- Returns four words for a counter of four u32 and a key of two: values or
--- vectors. It is a loop, because the unrolled rounds took NVRTC seconds.
+--- Returns four random words for a counter of four u32 and a key of two; these
+-- are values or vectors. The rounds are a loop, because NVRTC took seconds for
+-- unrolled ones.
 function philox.four(c0, c1, c2, c3, k0, k1)
   for _ in cute.range(0, ROUNDS, 1, {unroll = 1}) do
     local h0, l0 = product(c0, M0)
@@ -27,7 +28,7 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
--- Returns a number of Lua or of the kernel as two words.
+-- Returns a seed, a number of Lua or of the kernel, as two words.
 local function key_of(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -51,16 +52,18 @@ local function key_of(seed)
   return wide:to(cute.u32), (wide >> 32):to(cute.u32)
 end
 
--- Returns n elements of a fragment, `step` apart.
+-- Returns n elements of a fragment that are `step` apart, beginning with
+-- element `from`.
 local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- counters at once: more do not fit in registers beside accumulators
+-- number of counters processed at once: more do not fit in registers besides
+-- the accumulators
 local AT_ONCE = {4, 2}
 
---- Returns a word for each element of a matrix, given vectors of rows and
--- columns: word column % 4 of counter (column / 4, row, batch, 0).
+--- Returns a random word for each element of a matrix, from vectors of rows and
+-- columns. It is word column % 4 of counter (column / 4, row, batch, 0).
 ---@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
 -- of a row, so they share a counter
 function philox.words(rows, cols, batch, seed, paired)
@@ -98,7 +101,7 @@ local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"
 end
 
---- Raises unless the arguments of at:dropout(x, p, seed) are valid.
+--- Raises an error unless the arguments of at:dropout(x, p, seed) are valid.
 function philox.check(x, p, seed)
   local wrong
   if core.typename(x) ~= "vector" then
@@ -111,7 +114,7 @@ function philox.check(x, p, seed)
   if wrong then core.fail("bad-argument", "at:dropout: " .. wrong) end
 end
 
---- Returns x / (1 - p) where x's word is at least p 2^32, else 0.
+--- Returns x / (1 - p) if the random word of x is at least p 2^32, else 0.
 function philox.dropout(x, words, p)
   local least, scale = p * 4294967296.0, 1.0 / (1.0 - p)
   if math.type(p) then

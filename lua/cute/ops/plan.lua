@@ -31,11 +31,12 @@ local fail = operand.fail
 
 local MATRICES = {"A", "B", "D"}
 
--- Functions by family that make the kernel and its call. They return the
--- kernel, its block, grid and cluster; the MMA and tile of the epilogue; the
--- amount of memory that its blocks share (sums, counts); whether it supports
--- dependent launches (if c.options.pdl is set); and a function for the first
--- arguments of a call. `space` gives the last argument from the shared memory.
+-- Functions by family, each of which makes the kernel and the data to call it.
+-- A function returns the kernel, its block, grid and cluster; the MMA and tile
+-- of the epilogue; the amount of memory that its blocks share (sums, counts);
+-- whether it supports dependent launches (if c.options.pdl is set); and a
+-- function that returns the first arguments of a call. `space` makes the last
+-- argument from the shared memory.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -43,8 +44,8 @@ local function view(t, n, dtype)
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
--- Makes a plan for kernels of (A, B, D[, group positions][, factors of blocks])
--- with one block per tile.
+-- Makes a plan for kernels with one block per tile, whose arguments are (A, B,
+-- D[, group positions][, factors of blocks]).
 local function by_tiles(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
@@ -76,7 +77,7 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Makes a plan for kernels of kernels/splitk_skinny: `operands` returns their
+-- Makes a plan for kernels of kernels/splitk_skinny. `operands` returns their
 -- first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
@@ -113,8 +114,9 @@ local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
--- Returns the memory that blocks of gemm_sm90 share: the numbers of sums and
--- counts, and a function that makes its argument from them, or from the groups.
+-- Returns a description of the memory that blocks of gemm_sm90 share: the
+-- numbers of sums and counts, and a function that makes the kernel's argument
+-- from them or from the groups.
 local function shared(o, grid)
   if not o.shares then return nil end
   if o.groups then
@@ -131,7 +133,8 @@ local function shared(o, grid)
   end
 end
 
--- Returns the matrices of a call that c.sources names, in the kernel's form.
+-- Returns the matrices of a call that c.sources names, in the form that kernels
+-- accept.
 local function sources_of(p, c, call)
   local list = {}
   for i, s in ipairs(c.sources or {}) do
@@ -142,7 +145,7 @@ local function sources_of(p, c, call)
   return list
 end
 
--- Returns arguments of gemm_sm90 for matrices like these.
+-- Returns the first arguments of gemm_sm90, for matrices with these layouts.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end
@@ -176,8 +179,9 @@ end
 local Plan = {}
 Plan.__index = Plan
 
--- Returns the shape and type of result i of the epilogue. A reduction also has
--- the extents of its partial results and the operation that reduces them.
+-- Returns the shape and type of result i of the epilogue. If it is a reduction,
+-- also returns the extents of its partial results and the operation that
+-- reduces them.
 local function result(plan, p, c, r)
   local shape, b = {}, #p.batch
   for i = 1, b do shape[i] = p.shape[i] end
@@ -198,8 +202,8 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Returns the positions, after the first `floats`, of the repacked matrices of
--- c.moved by name, and the total size.
+-- Returns where the repacked matrices of c.moved are in the work memory, by
+-- name, after the first `floats`; and the total size.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -214,8 +218,8 @@ local function placed(to, floats)
   return list, floats
 end
 
---- Returns the plan for a call with problem p: for the best candidate, or for
--- an empty D.
+--- Returns the plan for a call with problem p. It uses the best candidate, or
+-- no kernel if D is empty.
 function plans.of(p, call)
   if cute.product(p.shape) == 0 then return plans.empty(p) end
   return plans.new(p, choose.must(p), call)
@@ -246,7 +250,7 @@ function plans.new(p, c, call)
   return plan
 end
 
--- Returns the extents of result i of the epilogue where D is empty.
+-- Returns the extents of result i of the epilogue if D is empty.
 local function extents_of(p, r)
   local b, shape = #p.shape - 2, {}
   if r.kind == "tile" then return p.shape elseif r.kind == "all" then
@@ -260,8 +264,8 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- Makes a plan for a problem with an empty D: reductions get the values for no
--- elements.
+--- Makes a plan for a problem with an empty D. Reductions get the values that
+-- belong to no elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
                              results = {{shape = p.shape, dtype = p.d}}}, Empty)
@@ -289,8 +293,8 @@ function Empty:run(call)
   return table.unpack(out)
 end
 
--- Returns the memory that blocks of a call share: sums, counts, and whether the
--- counts belong to a graph.
+-- Returns the memory that blocks of a call share: sums and counts. Also returns
+-- whether the counts belong to a graph.
 function Plan:memory(call)
   local work = self.floats > 0 and calls.work(self.place, self.floats) or nil
   if not self.counts then return work end
@@ -299,8 +303,8 @@ function Plan:memory(call)
   return work, view(turns, self.counts), alone
 end
 
--- Returns the tensors for the results: those given and new ones. The new ones
--- are a second list.
+-- Returns the tensors for the results, some given and some new; and the new
+-- ones as a second list.
 function Plan:outputs(call)
   local out, made = {}, {}
   for i, r in ipairs(self.results) do
@@ -322,8 +326,8 @@ function Plan:outputs(call)
   return out, made
 end
 
--- Returns matrix t of a call in the kernel's form: its repacked copy in `work`,
--- if there is one.
+-- Returns matrix t of a call in the form that kernels accept. If it is
+-- repacked, returns the copy in `work`.
 local function seen(plan, name, t, batch, work)
   local to = plan.moved[name]
   if not to then
@@ -379,8 +383,8 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Returns the launches of a call except those that reduce partial results:
--- steps with their arguments, the kernel's own among them.
+-- Returns the steps of a call with their arguments: the kernel's own and those
+-- that repack, but not those that reduce partial results.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -448,8 +452,8 @@ function Plan:prepare(call, out)
   end}
 end
 
--- Launches the kernel, the repacking steps and the reductions of partial
--- results; returns the run for known:ready.
+-- Launches the repacking steps, the kernel and the reductions of partial
+-- results. Returns the run in the form that known:ready accepts.
 function Plan:launch(call, out, work, turns)
   local plain = {device = self.device, stream = call.o.stream,
                  seed = call.o.seed}
@@ -481,14 +485,14 @@ function Plan:launch(call, out, work, turns)
 end
 
 --- Launches everything and returns the results. Passes the launches to `ready`,
--- for later calls of this kind.
+-- which records them for later calls of this configuration.
 ---@param call table
 ---@param ready fun(run: table)
 function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  if not ok then  -- counts may be nonzero now
+  if not ok then  -- after an error counts may not be 0
     calls.failed(self.place)
     error(run, 0)
   end

@@ -1,5 +1,6 @@
---- The parts that problems of ops.gemm and ops.grouped_gemm have in common:
--- gates, types, epilogue, device. cute.ops.choose describes a problem.
+--- Functions that make the common parts of the problems of ops.gemm and
+-- ops.grouped_gemm: gates, types, epilogue, device. cute.ops.choose describes a
+-- problem.
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
 local int4 = require "cute.ops.int4"
@@ -10,8 +11,8 @@ local problem = {}
 
 local fail = operand.fail
 
---- Sets p.gated and p.columns, the columns of D: with gates, one for two rows
--- of B.
+--- Sets p.gated, and p.columns, the number of columns of D. With gates there is
+-- one column for two rows of B.
 ---@param p table with p.n, the rows of B
 ---@param call table of cute.ops.plan
 ---@param B any its matrices
@@ -49,7 +50,7 @@ function problem.types(p, call)
   return made ~= p.value and made or like, read
 end
 
---- Sets the device, the location of the operands, and the device's properties.
+--- Sets the device, where the operands are, and properties of the device.
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm

@@ -1,10 +1,10 @@
 --- Reductions of tensors with any strides: ops.reduce.
 --
--- Reduced modes and kept modes are each sorted by stride. A thread's vectors
--- run along the contiguous mode: along the reduced modes (sums of rows) or
--- across them (sums of columns); kernels/reduce_tensor.lua. Where that yields
--- too few blocks, several blocks share a result, and further kernels reduce
--- their partial results.
+-- Reduced modes and kept modes are sorted by stride, separately. The vectors
+-- that a thread loads run along the contiguous mode: along reduced modes (sums
+-- of rows) or across them (sums of columns); see kernels/reduce_tensor.lua. If
+-- this gives too few blocks, several blocks share a result, and further kernels
+-- reduce their partial results.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
@@ -28,8 +28,8 @@ local fail = tensor_op.failing "ops.reduce"
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the set of reduced modes. by is "row" (reduces the elements of a
--- row), "column", "all", or a list of modes.
+-- Returns the set of reduced modes. by is "row" (the elements of each row are
+-- reduced), "column", "all", or a list of modes.
 local function gone_of(x, by)
   local rank, gone = cute.rank(x), {}
   if by == "all" then
@@ -78,8 +78,9 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- Returns the shape of the result and the loops of both kinds. Operand 1 is x,
--- 2 the result, 3 the index within the reduced modes.
+-- Returns the shape of the result, and the loops over kept modes and over
+-- reduced modes. In the loops, operand 1 is x, 2 the result, and 3 the index
+-- within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do
@@ -145,19 +146,19 @@ end
 -- thread.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
 local WAVES = 8  -- waves of blocks: several in sequence even out their times
--- Elements, in wider registers, that a thread holds during argmax and argmin;
--- half as many where each has a result of its own.
+-- Number of elements, in wider registers, that a thread holds during argmax and
+-- argmin. It is half as large if each element has a result of its own.
 local HELD = 64
 
--- Returns the number of splits that gives every multiprocessor blocks, with
--- some rounds of work for each block's threads.
+-- Returns the number of blocks that share a result, such that every
+-- multiprocessor has blocks and each thread has at least some rounds of work.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
   return math.max(1, math.min(up(want, blocks), rounds // 2))
 end
 
--- Returns the kernel whose vectors run along the reduced modes.
+-- Returns the kernel in which vectors run along the reduced modes.
 local function along(p, o, vectors)
   local rest = o.folded.extents[1] % o.width  -- one element per thread
   local few = vectors > 2 and up(vectors, 2) or vectors  -- two at once
@@ -188,7 +189,8 @@ local function across(p, o, rows)
   return reduce_tensor.across(o)
 end
 
--- Returns the kernel of a reduction, given the kept and reduced loops.
+-- Returns the kernel of a reduction, from the loops over kept and over reduced
+-- modes.
 local function kernel_of(p, o, stay, gone, dtype, alignment)
   local function column(loops, i)
     local e, s = modes.column(loops, i)
@@ -240,10 +242,11 @@ end
 ---------------------------------------------------------------------------
 
 local NAN = -(0 / 0)  -- a NaN with sign bit 0
--- Results of reducing no elements, as in NumPy and PyTorch.
+-- Results of a reduction over no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 
---- Returns an operation's result for no elements; raises where it is undefined.
+--- Returns the result of an operation over no elements. Raises an error if it
+-- is undefined.
 ---@param raise fun(text: string, ...)
 ---@param op string
 ---@param x string the reduced operand: "x is (0,8):(8,1)"
@@ -258,8 +261,8 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- Returns the first kernel and, where its blocks share results, the kernels
--- after it.
+-- Returns the first kernel and, if its blocks share results, the kernels that
+-- reduce their partial results.
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment

@@ -1,12 +1,13 @@
 --- Scale factors of operands: per tensor, per row, or per block of K.
 --
--- scale_a and scale_b are numbers or tensors: (1); (M) or (N), one per row;
--- (M,K/128) or (N,K/128), one per row and 128 elements of K; or one per block
--- of 128 x 128, (M/128,K/128) or (N/128,K/128), rounded up. `group` replaces
--- 128 as the number of elements of K. Factors of whole rows multiply the final
--- sums; factors of blocks multiply partial sums during the accumulation. Batch
--- modes may come first; then (...,1) is one per matrix, and (...,M,1) and
--- (...,N,1) are (...,M) and (...,N).
+-- scale_a and scale_b are numbers or tensors. A tensor (1) is one factor; (M)
+-- or (N) has one for each row; (M,K/128) or (N,K/128) one for each row and 128
+-- elements of K; (M/128,K/128) or (N/128,K/128), rounded up, one for each block
+-- of 128 x 128. `group` replaces 128 as the number of elements of K. Factors of
+-- whole rows multiply the final sums; factors of blocks multiply partial sums
+-- during the accumulation. Batch modes may come first. Then (...,1) has one
+-- factor for each matrix, and (...,M,1) and (...,N,1) are the same as (...,M)
+-- and (...,N).
 local core = require "cute.core"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -18,7 +19,7 @@ local BLOCK = 128
 
 local fail = operand.fail
 
--- Reports whether x has `own` modes after the modes of the batch.
+-- Reports whether x has the modes of the batch, followed by `own` modes.
 local function has_batch(x, batch, own)
   local lead = batch and #batch or 0
   if lead == 0 or cute.rank(x) ~= lead + own then return false end
@@ -29,8 +30,8 @@ local function has_batch(x, batch, own)
   return true
 end
 
--- Returns (...,rows,1) as (...,rows), and anything else unchanged. lead: number
--- of batch or group modes that may come first.
+-- Returns a tensor (...,rows,1) as (...,rows), and any other tensor unchanged.
+-- lead: the number of batch or group modes that may come first.
 local function without_last(x, rows, lead)
   local rank = cute.rank(x)
   if rank < 2 or rank ~= 2 and rank ~= lead + 2 or cute.size(x, rank - 1) ~= 1
@@ -42,10 +43,11 @@ local function without_last(x, rows, lead)
   return cute.select(x, modes)
 end
 
--- Returns the kind of a factor for `rows` rows and k elements: "number", "one",
--- "rows", "blocks"; and whether each matrix has factors of its own. groups:
--- number of matrices with factors each, as a first mode. ragged: matrices begin
--- and end at any row. batch: that of a product without groups.
+-- Returns the kind of a factor for `rows` rows and k elements ("number", "one",
+-- "rows" or "blocks"), and whether each matrix has factors of its own. groups:
+-- the number of matrices that have factors each, as a first mode. ragged:
+-- whether matrices begin and end at any row. batch: the batch of a product
+-- without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -75,9 +77,10 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
     and ", with modes of the batch in front or without" or "")
 end
 
---- Sets the factors of problem p: p.scale_a, p.scale_b (kinds); p.group, where
--- some are per block of K; p.value, the type of scaled sums; p.own_factors,
--- whether each matrix of a batch has its own scale_b.
+--- Sets the fields of problem p that describe its factors: p.scale_a and
+-- p.scale_b, their kinds; p.group, if any are per block of K; p.value, the type
+-- of scaled sums; p.own_factors, whether each matrix of a batch has its own
+-- scale_b.
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
@@ -109,8 +112,9 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
---- Returns the options of a product with an empty K. Factors per block, which
--- are empty then, become 1, because scaled sums have a type of their own.
+--- Returns the options of a product with an empty K. Its factors per block are
+-- empty and are replaced by 1, because scaled sums have another type than
+-- unscaled ones.
 function scales.without_blocks(o)
   local rest = {}
   for name, v in pairs(o) do rest[name] = v end
@@ -123,8 +127,8 @@ function scales.without_blocks(o)
   return rest
 end
 
--- Returns factors of blocks as (rows,K/group[,L]); a factor for 128 rows is
--- broadcast.
+-- Returns factors of blocks as (rows,K/group[,L]). A factor for 128 rows is
+-- broadcast over them.
 local function matrix(x, rows, batch)
   local rank = cute.rank(x)
   if cute.size(x, rank - 2) == rows then return operand.matrix(x, batch) end
@@ -135,7 +139,8 @@ local function matrix(x, rows, batch)
     cute.make_layout(shape, stride)), batch)
 end
 
---- Returns factors of packed weights in gemm_int4's form, (K/group,N) or (1,N).
+--- Returns factors of packed weights in the form that gemm_int4 reads,
+-- (K/group,N) or (1,N).
 function scales.turned(p, x)
   local first = x.stride
   if type(first) == "table" then first = first[1] end
@@ -149,13 +154,13 @@ function scales.turned(p, x)
   return operand.turned(x)
 end
 
---- Returns the kernel's factors per block of K; nil where there are none.
+--- Returns the kernel's factors per block of K, or nil if there are none.
 function scales.blocks(p, o, batch)
   return p.scale_a == "blocks" and matrix(o.scale_a, p.m, batch) or nil,
          p.scale_b == "blocks" and matrix(o.scale_b, p.n, batch) or nil
 end
 
--- Returns a factor per row of A or B as a matrix like D.
+-- Returns factors per row of A or B as a matrix with the shape of D.
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
@@ -175,8 +180,8 @@ local function like_D(p, x, by_row)
   return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
---- Returns the other factors for a kernel: a list of {number, name} and
--- {matrix}.
+--- Returns the factors of a kernel that are not per block of K, as a list of
+-- {number, name} and {matrix}.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do

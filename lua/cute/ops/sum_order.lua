@@ -1,7 +1,8 @@
---- Describes the order in which a candidate accumulates, in words. Two
--- candidates for one problem with the same description give the same bits.
+--- Describes in words the order in which a candidate accumulates. If two
+-- candidates for one problem have the same description, they give the same
+-- bits.
 --
--- The description covers how many products an instruction adds at once, which
+-- The description says how many products an instruction adds at once, which
 -- bits it truncates, and where K is divided into parts whose partial sums are
 -- added. It omits what has no effect: tiles of M and N, their order, stages,
 -- which operand comes first (tensor cores give the same sums for both), and
@@ -13,15 +14,15 @@ local types = require "cute.ops.family.types"
 local sum_order = {}
 
 --- The order of Hopper's tensor cores for 16-bit floats, and for 8-bit floats
--- that continue in f32 after so many products.
+-- whose sums continue in f32 after a number of products.
 sum_order.SIXTEEN = "16 products at once"
 sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
--- The order within one instruction or a few, by family.
+-- By family, the order in which one instruction or a few of them add products.
 local STEPS = {}
 
--- Returns the family whose kernel runs; repacked matrices are multiplied like
--- others.
+-- Returns the family whose kernel runs. Repacked matrices are multiplied by the
+-- same kernel as others.
 local function kernel_of(c)
   return c.base == "moved" and c.family or c.base
 end
@@ -61,13 +62,13 @@ function STEPS.gemm_skinny(p, o)
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 
--- Returns the phrase for K divided into parts of `each`.
+-- Returns the phrase that says that K is divided into parts of `each` elements.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
 
---- Returns `words` with K divided into parts whose partial sums are added in
--- f32 or f64.
+--- Returns the text `words` extended by a phrase: K is divided into parts whose
+-- partial sums are added in f32 or f64.
 function sum_order.in_parts(words, k, each) return words .. cut_in(k, each) end
 
 local function parts(p, c)
@@ -90,7 +91,7 @@ end
 
 local ADDED = {sum = true, mean = true, rms = true}
 
--- Returns how an epilogue's sums over rows are accumulated.
+-- Returns a phrase for the order in which an epilogue adds over rows.
 local function of_rows(p, c)
   local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do
@@ -107,8 +108,8 @@ local function of_rows(p, c)
   return ""
 end
 
---- Returns the order in which candidate c for problem p accumulates: see
--- cute.ops.choose. A candidate may state its own as c.order.
+--- Returns the order in which candidate c for problem p accumulates (see
+-- cute.ops.choose). If c.order is set, returns that.
 ---@return string
 function sum_order.of(p, c)
   if p.sums.is_integer then return "whole numbers, in any order" end

@@ -15,7 +15,7 @@ local report = require "cute.lang.report"
 
 local tensor_op = {}
 
---- Returns a function that raises errors about a call's arguments.
+--- Returns a function that raises errors about the arguments of a call.
 ---@param what string "ops.reduce"
 function tensor_op.failing(what)
   return function(text, ...)
@@ -73,7 +73,7 @@ function tensor_op.device(tensors, o)
   return device, tensors[1].device, pdl
 end
 
---- Returns the type that the options name, or nil. It has to be that of the
+--- Returns the type that the options name, or nil. It must be the type of the
 -- first output tensor.
 ---@param what string
 function tensor_op.dtype(what, o)
@@ -93,15 +93,15 @@ function tensor_op.dtype(what, o)
   return dtype
 end
 
---- Returns `out` of a call as a list.
+--- Returns the option `out` of a call as a list.
 function tensor_op.outputs(o)
   local out = o.out
   if core.typename(out) == "table" then return out end
   return {out}
 end
 
--- Returns the tensors for the results: those given and new ones. The new ones
--- are a second list.
+-- Returns the tensors for the results, some given and some new; and the new
+-- ones as a second list.
 local function results(plan, call)
   local out, made = {}, {}
   for i, r in ipairs(plan.results) do
@@ -115,8 +115,8 @@ local function results(plan, call)
 end
 
 --- Runs the steps of a plan and returns the results. Passes the launches to
--- `ready`, for later calls of this kind, except for plans whose steps make
--- tensors of their own (`anew`).
+-- `ready`, which records them for later calls of this configuration. It does
+-- not for plans whose steps make new tensors in each call (`anew`).
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)

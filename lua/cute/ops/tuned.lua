@@ -12,13 +12,13 @@
 --       },
 --     }
 --
--- A class names the types of A, B and D; their contiguous modes in BLAS
--- notation ("tn": K of both); and D's, "row" or "column". Then follow "C:bf16"
--- if the product adds a C of that type, and "NAME:FINGERPRINT" for an epilogue
--- (cute.ops.fingerprint), whose name is only informative. A choice is a name
--- from cute.ops.choose. A name that is not among a problem's candidates is
--- ignored, so a table may be outdated or from another GPU, but never causes an
--- error.
+-- A class names the types of A, B and D, then the contiguous modes of A and B
+-- in BLAS notation ("tn": K of both), then "row" or "column" for D. "C:bf16"
+-- follows if the product adds a C of that type, and "NAME:FINGERPRINT" if there
+-- is an epilogue (see cute.ops.fingerprint), whose name is only informative. A
+-- choice is a name from cute.ops.choose. A name that is not among a problem's
+-- candidates is ignored, so a table may be outdated or from another GPU, but
+-- never causes an error.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local folders = require "cute.lang.folders"
@@ -36,8 +36,8 @@ local function contiguous(t, second, first)
   return t.stride[1] == 1 and first or nil
 end
 
---- Returns the class of a problem; nil where tables have none: batches, factors
--- per block, or packed weights.
+--- Returns the class of a problem, or nil if tables have no class for it
+-- (batches, factors per block, packed weights).
 ---@param p table
 ---@param name? string the epilogue's name; "epilogue" when absent
 ---@return string?
@@ -60,14 +60,15 @@ local function nameless(class)
   end))
 end
 
---- Returns the name of a GPU's files: "h200" for "NVIDIA H200".
+--- Returns the part of a file's name that stands for a GPU model: "h200" for
+-- "NVIDIA H200".
 ---@param name string
 ---@return string
 function tuned.card(name)
   return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
 end
 
---- Returns the user's folder of tables; nil where there is no home.
+--- Returns the user's folder of tables, or nil if there is no home folder.
 ---@return string?
 function tuned.folder()
   local data = folders.data()
@@ -80,7 +81,7 @@ end
 
 local LARGEST = 16 << 20  -- limit of a table's size in bytes
 
--- Reports whether x is a list whose fields have these types.
+-- Reports whether x is a list whose elements have these types, in this order.
 local function has_types(x, ...)
   if type(x) ~= "table" then return false end
   for i, t in ipairs {...} do
@@ -91,7 +92,7 @@ local function has_types(x, ...)
   return true
 end
 
--- Returns the error in a table, as a sentence.
+-- Returns a sentence about the first error in a table, or nil.
 local function fault(t)
   if type(t) ~= "table" then return "it does not return a table" end
   if t.format ~= tuned.FORMAT then
@@ -127,8 +128,8 @@ function tuned.parse(text)
   return t
 end
 
---- Returns a file's table; nil where there is no file; nil and the reason where
--- it is invalid.
+--- Returns the table in a file. Returns nil if there is no file, or nil and the
+-- reason if it is invalid.
 ---@param path string
 function tuned.read(path)
   local kind = core.file_kind(path)
@@ -141,7 +142,7 @@ function tuned.read(path)
   return t
 end
 
---- Returns a table as a file's text.
+--- Returns the text of a file that holds the table.
 ---@param t table
 ---@return string
 function tuned.text(t)
@@ -170,11 +171,11 @@ function tuned.text(t)
   return table.concat(out)
 end
 
---- Merges the rows of `more` into t; they replace rows of the same sizes.
+--- Merges the rows of `more` into t. They replace rows for the same sizes.
 ---@param t table
 ---@param more table<string, table[]> by class
 function tuned.merge(t, more)
-  local known = {}  -- by class without names
+  local known = {}  -- by class without its epilogue's name
   for class in pairs(t.gemm) do known[nameless(class)] = class end
   for class, rows in pairs(more) do
     class = known[nameless(class)] or class
@@ -202,7 +203,7 @@ local function say(text)
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- Returns a table's choices by class and sizes.
+-- Returns the choices of a table, indexed by class and sizes.
 local function index(t, place)
   local out = {place = place}
   for class, rows in pairs(t.gemm) do
@@ -215,8 +216,9 @@ local function index(t, place)
   return out
 end
 
--- Reports whether a table is valid for a GPU. Another architecture or a smaller
--- number of multiprocessors has other candidates, or occupies them differently.
+-- Reports whether a table is valid for a GPU. On a GPU of another architecture
+-- or with fewer multiprocessors, the candidates differ or fill the GPU
+-- differently.
 local function fits(t, device, place)
   local info = device.info
   if t.arch ~= device.arch then
@@ -235,10 +237,10 @@ local function fits(t, device, place)
   return true
 end
 
--- The repository's tables by architecture.
+-- Tables of the repository: the file's name by architecture.
 local OURS = {sm_90a = "h200"}
 
--- Returns the tables for a device: the user's, then ours.
+-- Returns the tables for a device, first the user's, then the repository's.
 local function tables_of(device)
   local list = {}
   local name = device.info and device.info.name
@@ -260,8 +262,8 @@ end
 
 local known = {}  -- tables by device
 
---- Returns the number of the candidate that a table names for a problem; nil
--- where none does.
+--- Returns the index of the candidate that a table names for a problem, or nil
+-- if no table names one.
 ---@param p table
 ---@param list table[] from choose.list
 ---@param name_of fun(c: table): string
@@ -281,7 +283,7 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    if here and not p.order then  -- otherwise the list is incomplete
+    if here and not p.order then  -- otherwise the list lacks candidates
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
     end

@@ -1,5 +1,5 @@
---- cute.pipeline, part: rings of stages between producers and consumers, by the
--- mechanism that signals a full or empty stage.
+--- cute.pipeline, part: rings of stages between producers and consumers. There
+-- is one class for each mechanism that signals a full or empty stage.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -27,9 +27,10 @@ end
 local CpAsync = {}
 CpAsync.__index = CpAsync
 
---- Makes a pipeline of num_stages stages that all threads of the block (or
--- those of `barrier`, a NamedBarrier) fill by cp.async and read. If producers
--- and consumers are different threads, use PipelineAsync {cp_async = true}.
+--- Makes a pipeline of num_stages stages for cp.async. All threads of the
+-- block, or those of `barrier` (a NamedBarrier), both fill and read the stages.
+-- If producers and consumers are different threads, use PipelineAsync {cp_async
+-- = true}.
 ---@param opts {num_stages: integer, barrier: table?}
 function stages.PipelineCpAsync(opts)
   return setmetatable({num_stages = count_of("PipelineCpAsync", opts, 2),
@@ -40,29 +41,31 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
---- Returns the producer's state: at the first stage, empty.
+--- Returns the producer's initial state: at the first stage, with all stages
+-- empty.
 function CpAsync:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
---- Returns the consumer's state: at the first stage.
+--- Returns the consumer's initial state, at the first stage.
 function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
---- Waits until the stage is empty. It already is: the barrier of the
--- consumer_wait after the last reads guarantees it (see consumer_release).
+--- Does nothing: the stage is already empty. The barrier in the consumer_wait
+-- after the last reads guarantees it (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
---- Closes a group of the copies since the last commit: those of this stage.
+--- Ends the group of the copies since the last commit, which belong to this
+-- stage.
 function CpAsync:producer_commit(state)  -- luacheck: ignore self state
   arch.cp_async_commit_group()
 end
 
---- Waits until the stage is full for all threads. With num_stages - 1 groups
--- committed ahead of the reader, num_stages - 2 may be pending when the oldest
--- has completed. Then all threads synchronize, so that each sees the others'
--- copies.
+--- Waits until the stage is full for all threads. The oldest group is complete
+-- when at most num_stages - 2 groups are pending, because the producer commits
+-- num_stages - 1 groups ahead of the reader. Then all threads synchronize, and
+-- each sees the others' copies.
 --
 -- The barrier also guarantees that all threads have read the previous stage,
 -- which the next copies overwrite. A pipeline whose producer is num_stages - 1
@@ -74,8 +77,8 @@ function CpAsync:consumer_wait(state)  -- luacheck: ignore state
   end)
 end
 
---- Marks the stage as read. It does nothing: the next consumer_wait
--- synchronizes.
+--- Does nothing: the next consumer_wait synchronizes, and thereby marks the
+-- stage as read.
 function CpAsync:consumer_release(state) end  -- luacheck: ignore self state
 
 --- Waits for all pending copies, before shared memory is reused.
@@ -101,8 +104,8 @@ local function group_of(what, opts, name)
   return g
 end
 
--- Returns the number of blocks of the cluster that fill each other's stages,
--- including this one: those of its row and of its column.
+-- Returns the number of blocks that fill each other's stages: all blocks in
+-- this block's row or column of the cluster, including this one.
 local function peers_of(cluster)
   return cluster and cluster[1] + cluster[2] - 1 or 1
 end
@@ -138,9 +141,9 @@ local function make(what, opts, class, cluster)
   return p
 end
 
---- Makes stages that some threads of a block fill and others read. The accesses
--- must be complete when the threads arrive; with cp_async = true, the cp.async
--- copies arrive by themselves when complete.
+--- Makes stages that some threads of a block fill and others read. A thread's
+-- accesses must be complete when it arrives. With cp_async = true, the cp.async
+-- copies arrive by themselves when they are complete.
 --
 -- All threads of a group call its functions. If its agent is Warp, one lane
 -- arrives for the warp, whose lanes must have synchronized before
@@ -154,12 +157,13 @@ function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
---- Returns the producer's state: at the first stage, empty.
+--- Returns the producer's initial state: at the first stage, with all stages
+-- empty.
 function Async:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
 
---- Returns the consumer's state: at the first stage.
+--- Returns the consumer's initial state, at the first stage.
 function Async:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
@@ -212,8 +216,8 @@ end
 --- Marks the stage as read.
 function Async:consumer_release(state) release(self, state) end
 
---- Returns the mbarrier that completes when the stage is full: the one that TMA
--- copies signal.
+--- Returns the mbarrier that completes when the stage is full. TMA copies into
+-- the stage signal it.
 function Async:producer_get_barrier(state)
   return self.full:get_barrier(state.index)
 end
@@ -223,8 +227,8 @@ function Async:consumer_get_barrier(state)
   return self.empty:get_barrier(state.index)
 end
 
---- Waits until all stages are empty again, so that no block arrives here after
--- this block has exited. `state` is the stage of the next tile; it advances.
+--- Waits until all stages are empty again, so no other block signals this block
+-- after it has exited. `state` is the stage of the next tile; it advances.
 function Async:producer_tail(state)
   for _ = 1, self.num_stages do
     self:producer_acquire(state)
@@ -235,19 +239,19 @@ end
 local Tma = {}
 Tma.__index = Tma
 
---- Makes stages that one thread fills by TMA: tx_count bytes each, from this
--- block's own copies and from those that blocks of its cluster multicast to it.
+--- Makes stages that one thread fills by TMA. Each stage gets tx_count bytes,
+-- from this block's own copies and from copies that other blocks of its cluster
+-- multicast to it.
 --
 -- consumer_group are the readers of this block. In a cluster {m, n}, blocks
--- copy A to their row and B to their column, so each block's readers signal all
--- blocks whose copies reach it. A consumer_group of threads arrives once for
--- each thread and signalled block; one of warps, once for each warp and block,
--- by one lane.
+-- copy A to their row and B to their column. The readers of a block therefore
+-- signal all blocks whose copies reach it. If consumer_group counts threads,
+-- each thread arrives once at each of these blocks. If it counts warps, one
+-- lane of each warp does.
 --
--- A plain arrival releases a stage that wgmma has read to another block. If
--- threads read the stage themselves (ldmatrix, loads), releasing it to other
--- blocks needs scope = "cluster", which costs a fence.
--- other blocks with scope = "cluster" only, which costs a fence.
+-- To release a stage that wgmma has read to another block, a plain arrival is
+-- sufficient. If threads read the stage themselves (ldmatrix, loads), releasing
+-- it to other blocks needs scope = "cluster", which costs a fence.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- scope: "cta"|"cluster"?, barrier_storage: table?, defer_sync: boolean?,
@@ -270,8 +274,8 @@ function stages.PipelineTmaAsync(opts)
   return p
 end
 
---- Waits until the stage is empty in all blocks that it fills, and expects its
--- bytes. A stage of another size passes tx_count here.
+--- Waits until the stage is empty in all blocks that this block fills, and
+-- expects its bytes. tx_count is for a stage with another number of bytes.
 function Tma:producer_acquire(state, token, tx_count)
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
              self.scope)
@@ -282,12 +286,11 @@ function Tma:producer_try_acquire(state)
   return self.empty:try_wait(state.index, state.phase, self.scope)
 end
 
---- Marks the stage as filled. It does nothing: the arrival of the bytes fills
--- it.
+--- Does nothing: the stage is filled when its bytes arrive.
 function Tma:producer_commit(state) end  -- luacheck: ignore self state
 
--- Returns the rank of the block's i-th peer: the blocks of its row (n differs),
--- then the other blocks of its column.
+-- Returns the rank of the block's i-th peer. Peers are first the blocks of its
+-- row (n differs), then the other blocks of its column.
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
@@ -298,7 +301,7 @@ local function peer(cluster, i)
   return core.where(core.lt(i, columns), m + rows * i, other + rows * n)
 end
 
---- Marks the stage as read, in all blocks that fill it here.
+--- Marks the stage as read, at all blocks whose copies fill it.
 function Tma:consumer_release(state)
   local cluster, index, scope = self.cluster, state.index, self.scope
   if not cluster then return release(self, state) end
@@ -314,8 +317,8 @@ function Tma:consumer_release(state)
   end)
 end
 
---- Waits until all stages are empty again. Expects no bytes, since only the
--- readers are waited for.
+--- Waits until all stages are empty again. No bytes are expected, because it
+-- waits for the readers only.
 function Tma:producer_tail(state)
   for _ in trace().range(0, self.num_stages, 1, {unroll = 1}) do
     self.empty:wait(state.index, state.phase)
@@ -331,8 +334,8 @@ local TmaStore = {}
 TmaStore.__index = TmaStore
 
 --- Makes num_stages buffers of shared memory that one thread, always the same,
--- stores by TMA. Its waits cover only that thread: the others need a barrier
--- with it.
+-- stores by TMA. Only that thread waits for its stores: other threads need a
+-- barrier with it.
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
   local n = count_of("PipelineTmaStore", opts, 1)
@@ -343,7 +346,8 @@ end
 --- Waits until the oldest buffer has been read, so that it can be filled again.
 function TmaStore:producer_acquire() self.fence:wait() end
 
---- Closes a group of the stores since the last commit: those of this buffer.
+--- Ends the group of the stores since the last commit, which belong to this
+-- buffer.
 function TmaStore:producer_commit() self.fence:arrive() end
 
 --- Waits until all buffers have been read, before shared memory is released.
@@ -360,9 +364,10 @@ function TmaStore:consumer_release() end  -- luacheck: ignore self
 local Order = {}
 Order.__index = Order
 
---- Lets `length` groups of threads execute `depth` steps each in turn: group 0
--- first, then group 1 ... Each group makes one with its own group_id (which may
--- be traced), on the same storage; `group` contains the threads that arrive.
+--- Makes an object that lets `length` groups of threads take turns: group 0,
+-- then group 1 and so on, `depth` steps each. Each group makes one object with
+-- its own group_id (which may be traced) on the same storage. producer_group
+-- contains the threads that arrive.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -389,8 +394,8 @@ function stages.PipelineOrder(opts)
                       Order)
 end
 
--- Returns the index of a group's barrier at `state`, or at the object's own
--- state.
+-- Returns the index of a group's barrier for the stage of `state`, or of the
+-- object's own state.
 local function place(o, id, state)
   return (state or o.state).index * o.length + id
 end
@@ -430,8 +435,8 @@ end
 local Handle = {}
 Handle.__index = Handle
 
--- Makes a handle of an acquired stage: its index, count and, for a producer,
--- its mbarrier.
+-- Makes a handle of an acquired stage. It has the stage's index and count and,
+-- for a producer, its mbarrier.
 local function handle(pipe, state, barrier)
   return setmetatable({pipe = pipe, state = state, index = state.index,
                        count = state.count, barrier = barrier}, Handle)
@@ -614,7 +619,8 @@ sign.class("PipelineConsumer", Consumer, [[
   clone() reset() current_handle()
 ]])
 
--- The Python DSL's PipelineAsync.create {num_stages = 3, ...}.
+-- Defines the Python DSL's way to make pipelines: PipelineAsync.create
+-- {num_stages = 3, ...}.
 for name, make_one in pairs(stages) do
   if name:find "^Pipeline" then sign.with(make_one, {create = make_one}) end
 end

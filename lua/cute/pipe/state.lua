@@ -7,7 +7,7 @@ local core = require "cute.core"
 
 local states = {}
 
---- The two users of the stages.
+--- The two kinds of users of stages.
 states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 
 local State = {}
@@ -28,8 +28,8 @@ function states.PipelineState(stages, count, index, phase)
                        index = index or 0, phase = phase or 0}, State)
 end
 
---- Makes the initial state. The producer begins with empty stages, so its first
--- round must not wait: its phase is 1.
+--- Makes the initial state. A producer begins with empty stages and must not
+-- wait in its first round; its phase is therefore 1.
 ---@param type "producer"|"consumer" from PipelineUserType
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
@@ -62,7 +62,7 @@ local function step(s, by)
   known_range(s)
 end
 
---- Advances to the next stage, or by `count` stages, past those that others
+--- Advances to the next stage, or by `count` stages, past stages that others
 -- use.
 ---@param count? integer|cute.Value 0 or more
 function State:advance(count)

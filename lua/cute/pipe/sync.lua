@@ -18,20 +18,20 @@ local function lacks(object, what, why)
     getmetatable(object).__name or "SyncObject", what, why or ""))
 end
 
---- Records the arrival of this thread, or its agent.
+--- Records an arrival of this thread, or of its agent (see Agent).
 function SyncObject:arrive() lacks(self, "arrive()") end
 
---- Waits until all have arrived.
+--- Waits until all participants have arrived.
 function SyncObject:wait() lacks(self, "wait()") end
 
---- Arrives and waits until all have arrived: arrive and wait, with the same
--- arguments.
+--- Arrives and then waits until all participants have arrived. The arguments
+-- are those of arrive and wait.
 function SyncObject:arrive_and_wait(...)
   self:arrive(...)
   self:wait(...)
 end
 
---- Arrives and leaves the count of later phases.
+--- Arrives, and removes this participant from the count of later phases.
 function SyncObject:arrive_and_drop()
   lacks(self, "arrive_and_drop()", ": all counted threads must arrive each "
     .. "time")
@@ -59,7 +59,8 @@ end
 local Barrier = {}
 Barrier.__index = Barrier
 
---- Makes barrier `barrier_id` (1 to 15, or traced) of `num_threads` threads.
+--- Makes a named barrier with number `barrier_id` (1 to 15, or traced) for
+-- `num_threads` threads.
 ---@param opts {barrier_id: integer|cute.Value, num_threads: integer}
 function sync.NamedBarrier(opts)
   local id, n = opts.barrier_id, opts.num_threads
@@ -76,7 +77,7 @@ function sync.NamedBarrier(opts)
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end
 
---- Arrives without waiting; this thread or others wait by another call.
+--- Arrives without waiting. This thread or others wait with another call.
 function Barrier:arrive()
   arch.barrier_arrive(self.barrier_id, self.num_threads)
 end
@@ -92,13 +93,14 @@ function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits, like PTX: arrive_and_wait where the lanes of a warp may
--- arrive one by one.
+--- Arrives and waits, like the PTX instruction. It is arrive_and_wait for code
+-- in which the lanes of a warp may arrive one by one.
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Raises an error: a named barrier cannot be waited for without arriving.
+--- Raises an error, because a thread cannot wait at a named barrier without
+-- arriving.
 function Barrier:wait()
   core.fail("bad-argument", ("barrier %s: a named barrier has no separate "
     .. "wait\n  waiting threads call arrive_and_wait() and count in "
@@ -148,15 +150,15 @@ function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 -- Agents and groups
 ---------------------------------------------------------------------------
 
---- The agents that arrive once: each thread, or one lane for its warp.
--- ThreadBlock and ThreadBlockCluster are the scopes of agent_sync.
+--- The kinds of agents that arrive: each thread, or one lane for its warp.
+-- ThreadBlock and ThreadBlockCluster are scopes of agent_sync.
 sync.Agent = {Thread = "thread", Warp = "warp", ThreadBlock = "block",
               ThreadBlockCluster = "cluster"}
 
 local Group = {}
 Group.__index = Group
 
---- Makes a group of `size` threads or warps of a block that work together: its
+--- Makes a group of `size` threads or warps of a block that work together. Its
 -- size is the number of arrivals at a barrier.
 ---@param agent "thread"|"warp" from pipeline.Agent
 ---@param size? integer 1 when absent
@@ -184,8 +186,8 @@ local function first_thread()
   return x:eq(0) & y:eq(0) & z:eq(0)
 end
 
--- Reports whether a cluster has several blocks. `cluster` is true, its shape
--- {m, n}, its layout (V,M,N,K), or the name of an agent.
+-- Reports whether a cluster has several blocks. `cluster` is true, or the
+-- cluster's shape {m, n}, its layout (V,M,N,K), or the name of an agent.
 local function clustered(cluster)
   if type(cluster) == "boolean" or cluster == nil then return cluster end
   if cluster == "cluster" or cluster == "block" then
@@ -255,9 +257,10 @@ function sync.alloc_reserved_mbarrier(num_stages, multiplier)
   return arch.alloc_smem(core.i64, num_stages * multiplier)
 end
 
---- Makes one mbarrier for each stage. A phase ends after `arrivals` and all
--- expected bytes. One thread initializes them; other threads may use them only
--- after agent_sync or another synchronization.
+--- Makes one mbarrier for each stage. A phase ends when there were `arrivals`
+-- arrivals and all expected bytes have arrived. One thread initializes the
+-- mbarriers. Other threads may use them only after agent_sync or another
+-- synchronization.
 ---@param opts table {num_stages: integer, arrivals: integer, storage: table?,
 -- maker: cute.Value?}
 -- storage: a pointer to num_stages i64 of shared memory; maker: true on the
@@ -280,12 +283,12 @@ end
 ---@param index integer|cute.Value
 function Array:get_barrier(index) return self.storage + index end
 
--- Returns the scope of arrivals and waits as options; nil selects the plain
+-- Returns the scope of arrivals and waits as options, or nil for the plain
 -- form.
 local function hints(scope) return scope and {scope = scope} end
 
---- Arrives; with a rank, in another block of the cluster. scope: see
--- arch.mbarrier_arrive.
+--- Arrives at the mbarrier of a stage; with a rank, at that of another block of
+-- the cluster. scope: see arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -294,7 +297,7 @@ function Array:arrive(index, rank, scope)
 end
 Array.arrive_mbarrier = Array.arrive
 
---- Arrives and expects `bytes` bytes.
+--- Arrives and increases the number of expected bytes by `bytes`.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 function Array:arrive_and_expect_tx(index, bytes)
@@ -315,7 +318,7 @@ function Array:arrive_cp_async_mbarrier(index)
   arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
 end
 
---- Waits until the phase of that parity is complete.
+--- Waits until the phase with this parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -323,7 +326,8 @@ function Array:wait(index, phase, scope)
   arch.mbarrier_wait(self.storage + index, phase, hints(scope))
 end
 
---- Reports whether that phase is complete, after waiting for a while.
+--- Reports whether the phase with this parity is complete, after waiting for a
+-- while.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -331,14 +335,15 @@ function Array:try_wait(index, phase, scope)
   return arch.mbarrier_try_wait(self.storage + index, phase, hints(scope))
 end
 
---- Reports whether that phase is complete now.
+--- Reports, without waiting, whether the phase with this parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 function Array:test_wait(index, phase)
   return arch.mbarrier_test_wait(self.storage + index, phase)
 end
 
---- Arrives in this block and waits until the phase of that parity is complete.
+--- Arrives in this block and waits until the phase with this parity is
+-- complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 function Array:arrive_and_wait(index, phase)
@@ -353,8 +358,9 @@ end
 local Fence = {}
 Fence.__index = Fence
 
---- Makes the groups of the thread that stores num_stages buffers by TMA. The
--- stores since its last arrival are one group, that of one buffer.
+--- Makes an object that counts the groups of TMA stores of one thread, which
+-- stores num_stages buffers. The stores since the last arrival are one group
+-- and belong to one buffer.
 ---@param num_stages integer
 function sync.TmaStoreFence(num_stages)
   if num_stages < 1 then
@@ -365,7 +371,7 @@ function sync.TmaStoreFence(num_stages)
   return setmetatable({num_stages = num_stages}, Fence)
 end
 
---- Closes a group.
+--- Ends the group of the stores since the last arrival.
 function Fence:arrive()  -- luacheck: ignore self
   arch.cp_async_bulk_commit_group()
 end
@@ -380,8 +386,8 @@ function Fence:tail()  -- luacheck: ignore self
   arch.cp_async_bulk_wait_group(0, true)
 end
 
---- The base class of synchronization objects. A user's class whose metatable
--- has it as __index inherits the methods that it does not define.
+--- The base class of synchronization objects. A class of the user inherits its
+-- methods if the class's metatable has it as __index.
 sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end

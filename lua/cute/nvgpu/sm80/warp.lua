@@ -1,6 +1,6 @@
---- cute.nvgpu.warp: operations of one warp with the Python DSL's names: MMA of
--- sm_80, ldmatrix and stmatrix. They make atoms, which can also be made by
--- their C++ names.
+--- cute.nvgpu.warp: operations of one warp with the Python DSL's names: MMAs of
+-- sm_80, ldmatrix and stmatrix. They make atoms, for which there are also C++
+-- names.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -37,7 +37,8 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
                                                                 acc))
 end
 
--- Makes ldmatrix or stmatrix of 8 x 8 matrices of 16 bits.
+-- Defines a function that makes ldmatrix or stmatrix operations for 8 x 8
+-- matrices of 16-bit elements.
 local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1

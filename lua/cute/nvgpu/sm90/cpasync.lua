@@ -15,11 +15,12 @@
 --       cute.copy(atom, tAgA(_, k), tAsA(_, stage), {tma_bar_ptr = bar})
 --     end)
 --
--- Every thread that executes a copy issues it, so let one thread do so. Parts
--- of a tile outside the tensor are read as zeros and not written; their bytes
--- count all the same. A load signals its bytes to its mbarrier. The thread that
--- issues stores waits for their groups. The data of a store must be written
--- before a cute.arch.fence_view_async_shared() by the writers and a barrier.
+-- Every thread that executes a copy issues it, so let only one thread execute
+-- it. Elements of a tile outside the tensor are loaded as zeros and never
+-- stored; their bytes are still counted. A load signals its number of bytes to
+-- its mbarrier. The thread that issues stores waits for their groups. Before a
+-- store, the threads that wrote the data must call
+-- cute.arch.fence_view_async_shared(), and a barrier must follow.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -29,13 +30,13 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
-local Op = {__closed = true}  -- to cute.lang.dependencies
+local Op = {__closed = true}  -- for cute.lang.dependencies
 Op.__index = Op
 function Op.__tostring(op) return op.name end
 
 local function op_of(fields) return setmetatable(fields, Op) end
 
---- The caches that keep what cp.async and loads read.
+--- The caches through which cp.async and loads read.
 cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
                          LAST_USE = "lu", NONE = "cv"}
 
@@ -51,17 +52,18 @@ function cpasync.CopyG2SOp(cache_mode)
     .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
 end
 
---- Copies boxes from global to shared memory.
+--- Makes the operation that copies boxes from global to shared memory.
 function cpasync.CopyBulkTensorTileG2SOp()
   return op_of {name = "CopyBulkTensorTileG2SOp"}
 end
 
---- Copies boxes from global memory to the shared memory of all CTAs of a mask.
+--- Makes the operation that copies boxes from global memory to the shared
+-- memory of all CTAs of a mask.
 function cpasync.CopyBulkTensorTileG2SMulticastOp()
   return op_of {name = "CopyBulkTensorTileG2SMulticastOp", multicast = true}
 end
 
---- Copies boxes from shared to global memory.
+--- Makes the operation that copies boxes from shared to global memory.
 function cpasync.CopyBulkTensorTileS2GOp()
   return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
 end
@@ -82,8 +84,8 @@ function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
                 reduction = kind}
 end
 
---- Copies runs of bytes, contiguous on both sides, without a tensor map, for
--- cute.make_copy_atom(op, dtype). Loads and copies to another CTA take
+--- Makes the operation that copies contiguous runs of bytes without a tensor
+-- map, for cute.make_copy_atom(op, dtype). Loads and copies to another CTA take
 -- mbar_ptr, the mbarrier that counts the bytes; copies to another CTA also take
 -- cta_rank:
 --     cute.copy(atom, src, dst, {mbar_ptr = bar})
@@ -91,31 +93,34 @@ function cpasync.CopyBulkG2SOp()
   return op_of {name = "CopyBulkG2SOp", runs = "G2S"}
 end
 
---- Copies runs of bytes to the shared memory of all CTAs of a mask
--- (mcast_mask).
+--- Makes the operation that copies contiguous runs of bytes to the shared
+-- memory of all CTAs of a mask (mcast_mask).
 function cpasync.CopyBulkG2SMulticastOp()
   return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
                 multicast = true}
 end
 
---- Copies runs of bytes from shared to global memory.
+--- Makes the operation that copies contiguous runs of bytes from shared to
+-- global memory.
 function cpasync.CopyBulkS2GOp()
   return op_of {name = "CopyBulkS2GOp", runs = "S2G"}
 end
 
---- Loads a convolution's operand: make_im2col_tma_atom.
+--- Makes the operation that loads a convolution's operand, for
+-- make_im2col_tma_atom.
 function cpasync.CopyBulkTensorIm2ColG2SOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SOp", im2col = true}
 end
 
---- Loads a convolution's operand into the shared memory of all CTAs of a mask.
+--- Makes the operation that loads a convolution's operand into the shared
+-- memory of all CTAs of a mask.
 function cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
   return op_of {name = "CopyBulkTensorIm2ColG2SMulticastOp", im2col = true,
                 multicast = true}
 end
 
---- Stores the pixels of a result to an image: the inverse of the load, for a
--- filter with one position.
+--- Makes the operation that stores pixels of a result to an image. It is the
+-- inverse of the load for a filter with one position.
 function cpasync.CopyBulkTensorIm2ColS2GOp()
   return op_of {name = "CopyBulkTensorIm2ColS2GOp", im2col = true,
                 store = true}
@@ -133,8 +138,8 @@ function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end
 
---- Groups the modes of both tensors that are contiguous on both sides into one
--- first mode.
+--- Groups the modes of both tensors that are contiguous in both into one first
+-- mode.
 ---@param src table
 ---@param dst table
 ---@return table src, table dst
@@ -147,7 +152,8 @@ function cpasync.group_bulk_copy_modes(src, dst)
   return grouped(src), grouped(dst)
 end
 
---- The L2 eviction policy of the data of a copy: its cache_policy.
+--- L2 eviction policies for the data of a copy, the values of its option
+-- cache_policy.
 cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
                      EVICT_FIRST = 0x12f0000000000000,
                      EVICT_LAST = 0x14f0000000000000}
@@ -162,14 +168,16 @@ local function fail(kind, text, ...)
   core.fail(kind, maker .. ": " .. text:format(...))
 end
 
--- Returns the leaves of a layout: extents, and strides as text ("1@0", "64").
+-- Returns the leaves of a layout: their extents, and their strides as text
+-- ("1@0", "64").
 local function leaves(layout)
   local shape = core.flatten_to_tuple(core.shape(layout))
   local stride = core.flatten_to_tuple(core.stride(layout))
   return shape, stride
 end
 
--- Returns n for a TMA swizzle of rows of 16 << n bytes; n = 0: none.
+-- Returns the n of TMA's swizzle for rows of 16 << n bytes; n = 0 means no
+-- swizzle.
 local function swizzle_of(layout, dtype)
   local swizzle = core.get_swizzle_portion(layout)
   local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
@@ -188,8 +196,8 @@ local function swizzle_of(layout, dtype)
   return bits
 end
 
--- Returns the tile in the order of its addresses in shared memory, as
--- coordinates of the tensor: (extent, basis) of each run, the contiguous one
+-- Returns the tile's modes in the order of its addresses in shared memory. Each
+-- is a run (extent, basis) in coordinates of the tensor; the contiguous run is
 -- first.
 local function runs_of(gmem, smem, tiler)
   local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
@@ -209,8 +217,9 @@ local function runs_of(gmem, smem, tiler)
   return leaves(core.coalesce(core.composition(tile, inverse)))
 end
 
--- Returns the modes of the map, those of the box first: {leaf = of the tensor's
--- layout, box = extent}. Also returns the number of elements of a box.
+-- Returns the modes of the tensor map as a list; those that the box covers come
+-- first. Each is {leaf = leaf of the tensor's layout, box = extent in the box}.
+-- Also returns the number of elements of a box.
 local function modes_of(gmem, smem, tiler)
   local shape, stride = runs_of(gmem, smem, tiler)
   local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
@@ -220,7 +229,7 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      if not leaf then break end  -- more boxes
+      if not leaf then break end  -- the other runs take several boxes
       local box = n
       if n > 256 then
         box = 256
@@ -253,7 +262,8 @@ local function modes_of(gmem, smem, tiler)
   return modes, values, tensor
 end
 
--- A tensor with one element in each row has no contiguous mode of its own.
+-- Checks the modes of the map. A tensor with one element in each row has no
+-- contiguous mode.
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
@@ -271,7 +281,7 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Splits the last modes of a box, so that each CTA copies one part.
+-- Splits the last modes of a box among the CTAs; each CTA copies one part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -295,7 +305,8 @@ local function check_slices(values, ctas, dtype, swizzle)
   end
 end
 
--- Returns the layout of the tensor's coordinates in the map.
+-- Returns the layout that maps coordinates of the tensor to coordinates of the
+-- map.
 local function coordinates(gmem, modes)
   local shape = core.shape(gmem)
   local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
@@ -319,13 +330,14 @@ local function check_options(opts)
   end
 end
 
---- Makes an atom for tiles of a tensor, and the tensor of its coordinates; pass
--- both to the kernel. The swizzle is taken from the layout. The box is the part
--- of a tile that is in order on both sides; the whole tile may take several
--- boxes. With num_multicast, CTAs of a cluster share a tile, and each loads its
--- part for all. opts: l2_promotion; oob_fill = "nan" (for floats);
--- internal_type, an element type for the map that has as many bits as the
--- tensor's. A map of tf32 rounds the loaded values to tf32, to nearest even.
+--- Makes an atom for tiles of a tensor, and the tensor of its coordinates. Pass
+-- both to the kernel. The swizzle is that of the layout. A box is the largest
+-- part of a tile whose elements have the same order in global and shared
+-- memory; a tile may take several boxes. With num_multicast, CTAs of a cluster
+-- share a tile, and each loads its part for all. opts: l2_promotion; oob_fill =
+-- "nan" (for floats); internal_type, an element type for the map that has as
+-- many bits as the tensor's. A map of tf32 rounds the loaded values to tf32, to
+-- nearest even.
 ---@param op table
 ---@param gmem_tensor table a host tensor, contiguous along one mode
 ---@param smem_layout table the layout of one stage
@@ -370,7 +382,7 @@ end
 -- im2col: a convolution's operand as a matrix
 ---------------------------------------------------------------------------
 
--- Returns n numbers of a list {w, h, d}, with a default for missing ones.
+-- Returns n numbers from a list {w, h, d}. Missing numbers get a default.
 local function spatial(name, list, n, default)
   local out = {}
   for i = 1, n do
@@ -383,8 +395,8 @@ local function spatial(name, list, n, default)
   return out
 end
 
--- Returns the numbers of channels and pixels that are in order in shared
--- memory.
+-- Returns the numbers of channels and of pixels of a box: those that are
+-- consecutive in shared memory.
 local function box_of_pixels(coords, smem, tiler)
   local shape, stride = runs_of(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
@@ -407,7 +419,7 @@ local function check_im2col(op, ctas)
   end
 end
 
--- Returns the pixels of a box that each CTA loads.
+-- Returns the number of pixels of a box that each CTA loads.
 local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
   if pixels % ctas ~= 0 then
     fail("shape-mismatch", "%d CTAs cannot share a box of %d pixels", ctas,
@@ -504,8 +516,8 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- Splits t's first mode into ((TMA,TMA_Iter)) by the addresses in shared
--- memory. The swizzle is part of t's iterator.
+-- Splits t's first mode into ((TMA,TMA_Iter)) in the order of the addresses in
+-- shared memory. The swizzle is part of t's iterator.
 local function by_place(t, order)
   local tiler = {order}
   for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end
@@ -513,10 +525,10 @@ local function by_place(t, order)
     core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
---- Partitions the tile in shared memory and that of the coordinates as an atom
--- copies them: ((TMA,TMA_Iter),Rest...). The first mode of both must be the
--- tile (cute.group_modes). cta_coord in cta_layout is this CTA's position among
--- the CTAs that share the tile.
+--- Partitions a tile in shared memory and the tile's coordinates into what each
+-- instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first mode of
+-- both tensors must be the tile (see cute.group_modes). cta_coord in cta_layout
+-- is this CTA's position among the CTAs that share the tile.
 ---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
@@ -552,8 +564,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   return shifted(s), shifted(g)
 end
 
---- Returns the mask of the CTAs along mode `mcast_mode` of the cluster that
--- have the other coordinates of cta_coord_vmnk.
+--- Returns a mask of CTAs of the cluster: those at all positions along mode
+-- `mcast_mode` whose other coordinates are those of cta_coord_vmnk.
 ---@param cta_layout_vmnk table
 ---@param cta_coord_vmnk any
 ---@param mcast_mode integer
@@ -592,17 +604,17 @@ end
 -- Tensor maps made by the kernel
 ---------------------------------------------------------------------------
 
---- Copies an atom's tensor map to shared or global memory: 16 elements of i64,
--- aligned to 128 bytes. Copies use it with tma_desc_ptr = tensormap_ptr; boxes
--- and swizzle remain the atom's.
+--- Copies an atom's tensor map to shared or global memory, which must have 16
+-- elements of i64 and be aligned to 128 bytes. Copies use the new map with
+-- tma_desc_ptr = tensormap_ptr. Boxes and swizzle remain the atom's.
 ---@param tma_atom table
 ---@param tensormap_ptr table
 function cpasync.copy_tensormap(tma_atom, tensormap_ptr)
   core.tma_map("copy", tensormap_ptr, tma_atom)
 end
 
---- Changes the tensor map at a pointer to describe another tensor with the
--- modes of the atom's tensor: its address, extents and strides.
+--- Changes the tensor map at a pointer so that it describes another tensor with
+-- the same modes: replaces address, extents and strides.
 ---@param tma_atom table
 ---@param gmem_tensor table
 ---@param tma_desc_ptr table
@@ -610,10 +622,12 @@ function cpasync.update_tma_descriptor(tma_atom, gmem_tensor, tma_desc_ptr)
   core.tma_map("update", tma_desc_ptr, tma_atom, gmem_tensor)
 end
 
---- Releases earlier writes to tensor maps to the threads that acquire them.
+--- Releases this thread's earlier writes to tensor maps; threads that acquire
+-- the maps then see them.
 function cpasync.fence_tma_desc_release() core.fence "tensormap" end
 
---- Acquires a tensor map: later copies through it see what its writer released.
+--- Acquires a tensor map: later copies through it use the contents that its
+-- writer released.
 ---@param tma_desc_ptr table
 function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
   core.tma_map("acquire", tma_desc_ptr)

@@ -1,9 +1,9 @@
 --- cute.nvgpu.warpgroup: MMAs of a warpgroup (wgmma of sm_90a). A warpgroup is
 -- four consecutive warps; the first has an index that is a multiple of four.
 --
--- Such an MMA reads B, and A if a_src is SMEM, from shared memory through
--- descriptors: tiled_mma:make_fragment_A(partition) is a tensor of them. It
--- executes asynchronously:
+-- Such an MMA reads B from shared memory, and A too if a_src is SMEM. It reads
+-- them through descriptors: tiled_mma:make_fragment_A(partition) returns a
+-- tensor of descriptors. The MMA executes asynchronously:
 --
 --     warpgroup.fence()           -- orders earlier register accesses
 --     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
@@ -13,8 +13,9 @@
 --     warpgroup.wait_group(0)     -- acc may be read, shared memory written
 --
 -- ACCUMULATE is true when a kernel begins. In a gemm over several blocks of K,
--- it applies to the first block. Shared memory written by threads is read after
--- cute.arch.fence_view_async_shared() by the writers and a barrier.
+-- its value applies to the first block only. If threads wrote the shared memory
+-- that an MMA reads, they must call cute.arch.fence_view_async_shared(), and a
+-- barrier must follow, before the MMA.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
@@ -36,8 +37,8 @@ end
 warpgroup.OperandMajorMode = enum "MN K"
 warpgroup.OperandSource = enum "RMEM SMEM"
 warpgroup.Field = enum "ACCUMULATE"
---- The canonical layouts: the contiguous mode, and the bytes of the swizzle
--- (INTER: 16, no swizzle).
+--- The kinds of canonical layouts. The name gives the contiguous mode and the
+-- bytes of the swizzle (INTER: 16 bytes, no swizzle).
 warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   K_INTER K_SW32 K_SW64 K_SW128]]
 
@@ -86,7 +87,8 @@ local function width(op, shape, k)
   return n
 end
 
--- Returns "SS<K,MN>", "RS<K,K>"; without the major modes if only K is possible.
+-- Returns the part of an atom's name for its operands: "SS<K,MN>" or "RS<K,K>",
+-- without the major modes if only K is possible.
 local function source(op, a_src, a_major, b_major, only_k)
   a_major, b_major = a_major or "K", b_major or "K"
   if a_src ~= "SMEM" and a_src ~= "RMEM" then
@@ -108,8 +110,8 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
--- Makes the atom. For a sparse A, K is twice as long, and `selector` says which
--- two lanes of four hold metadata (0 or 1; nil: all).
+-- Makes the MMA atom. If A is sparse, K is twice as long. `selector` then says
+-- which two lanes of each four hold metadata (0 or 1; nil means all lanes).
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
@@ -132,8 +134,8 @@ local function selected(op, selector)
   return selector
 end
 
--- Each function makes one kind of operation, dense or sparse: K of a sparse one
--- is twice that of the dense one.
+-- Each of these functions defines the maker of one kind of operation, dense or
+-- sparse. K of a sparse operation is twice that of the dense one.
 local function f16_bf16(op, sparse)
   return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
                   b_major_mode, selector)
@@ -147,8 +149,9 @@ local function f16_bf16(op, sparse)
   end
 end
 
--- Makes operations on 8-bit elements: A and B have one of `types`, accumulators
--- one of `sums`; legal(n) reports whether N is possible, if not every N is.
+-- Defines the maker of operations on 8-bit elements. A and B have one of
+-- `types`, accumulators one of `sums`. legal(n) reports whether N is possible;
+-- if it is absent, every N is.
 local function of_bytes(types, sums, legal)
   return function(op, sparse)
     return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
@@ -179,7 +182,8 @@ local function tf32(op, sparse)
   end
 end
 
---- Makes an MMA of f16 or bf16, K 16; accumulators of bf16 are f32.
+--- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
+-- also f16.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType f32, or f16 for f16
 ---@param instruction_shape integer[] {64, N, 16}
@@ -189,24 +193,25 @@ end
 ---@return cute.MmaAtom for cute.make_tiled_mma
 warpgroup.MmaF16BF16Op = f16_bf16 "MmaF16BF16Op"
 
---- Makes an MMA of e4m3 and e5m2 in any combination, K 32, K-major;
--- accumulators are f32 or f16.
+--- Makes an MMA of e4m3 and e5m2 in any combination, with K = 32. Operands are
+-- K-major; accumulators are f32 or f16.
 ---@return cute.MmaAtom
 warpgroup.MmaF8Op = f8 "MmaF8Op"
 
---- Makes an MMA of i8 and u8 in any combination, K 32, K-major; accumulators
--- are i32. N is 8, 24 or a multiple of 16.
+--- Makes an MMA of i8 and u8 in any combination, with K = 32. Operands are
+-- K-major; accumulators are i32. N is 8, 24 or a multiple of 16.
 ---@return cute.MmaAtom
 warpgroup.MmaI8Op = i8 "MmaI8Op"
 
---- Makes an MMA of tf32, K 8, K-major; accumulators are f32. Shared memory may
--- hold f32.
+--- Makes an MMA of tf32 with K = 8. Operands are K-major; accumulators are f32.
+-- Shared memory may hold f32.
 ---@return cute.MmaAtom
 warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
 
 -- ---- sparse: cute.nvgpu.sparse describes A and its metadata ----
 
---- Makes an MMA of f16 or bf16 with a sparse A: K 32, of which A stores 16.
+--- Makes an MMA of f16 or bf16 with a sparse A. K is 32, of which A stores 16
+-- elements.
 ---@param selector? integer lanes with metadata in each four; 0: the first two,
 -- 1: the last two
 ---@return cute.MmaAtom its gemm takes {A, metadata} for A
@@ -227,16 +232,17 @@ warpgroup.MmaTF32SparseOp = tf32("MmaTF32SparseOp", true)
 
 -- ---- order ----
 
---- Orders register accesses of threads before later MMAs. Call it before the
--- first MMA, and whenever threads have accessed registers that a later MMA
--- uses.
+--- Orders accesses of threads to registers before later MMAs. Call it before
+-- the first MMA, and again whenever threads have accessed registers that a
+-- later MMA uses.
 function warpgroup.fence() core.effect "wgmma_fence" end
 
---- Closes a group of the MMAs issued so far.
+--- Ends a group that contains the MMAs issued since the last group.
 function warpgroup.commit_group() core.effect "wgmma_commit" end
 
---- Waits until at most `group` of the warpgroup's groups are pending. After it,
--- accumulators of the other groups may be read and their operands written.
+--- Waits until at most `group` groups of the warpgroup's MMAs are pending. Then
+-- the accumulators of the completed groups may be read, and their operands
+-- overwritten.
 ---@param group integer
 function warpgroup.wait_group(group)
   if math.type(group) ~= "integer" or group < 0 or group > 7 then

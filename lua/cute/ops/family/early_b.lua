@@ -4,13 +4,13 @@ local tiles = require "cute.tiles"
 
 local early_b = {}
 
--- The least fraction of the blocks that fit at once.
+-- The least fraction of the blocks that must fit on the GPU at once.
 local FULL = 0.75
 
---- Reports whether reading ahead pays off. Blocks of the next launch begin
--- wherever there is room. They should begin where this launch's blocks end,
--- one for one, or leave most of the GPU to it. Otherwise some multiprocessors
--- get more of them than others, which costs up to a third.
+--- Reports whether reading B ahead pays off. Blocks of the next launch begin
+-- wherever there is room. They should either begin as this launch's blocks end,
+-- one for each, or find most of the GPU free. Otherwise some multiprocessors
+-- get more blocks than others, which costs up to a third of the time.
 ---@param blocks integer blocks of a launch
 ---@param room integer blocks that fit on a multiprocessor
 ---@param sms integer

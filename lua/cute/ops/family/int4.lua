@@ -28,11 +28,12 @@ function int4.takes(p)
   return types.too_old(p)
 end
 
--- The assumed number of rows where results must not depend on it.
+-- The number of rows to assume if results must not depend on the actual number.
 local INT4_ROWS = 16
 
--- Weights of at least so many bytes are read ahead. Smaller ones would arrive
--- before the previous launch's sums and delay them.
+-- Weights of at least this many bytes are read before the previous launch ends.
+-- Smaller weights would arrive while the previous launch stores its sums, and
+-- delay them.
 local AHEAD = 8 << 20
 
 function int4.list(p)

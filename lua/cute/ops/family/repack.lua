@@ -1,8 +1,8 @@
---- Products that Hopper's kernel (kernels/gemm_sm90) supports except for the
--- layouts of the matrices, or for weights of 8 bits. Launches before it repack
--- A and B into memory of the pool, in layouts for TMA and wgmma. A launch
--- after it copies D to its destination. Elements of 8 bits are converted to 16
--- bits exactly. Factors, C and matrices that epilogues read stay in place.
+--- Products that Hopper's kernel (kernels/gemm_sm90) would support except for
+-- the layouts of the matrices or for 8-bit weights. Launches before it repack A
+-- and B into memory of the pool, in layouts for TMA and wgmma. A launch after
+-- it copies D to its destination. Elements of 8 bits are converted to 16 bits
+-- exactly. Factors, C and matrices that epilogues read stay in place.
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
@@ -14,7 +14,8 @@ local repack = {name = "moved"}
 local LAUNCH = 2500  -- ns of a launch and its dependency wait
 local LINE = 1024    -- alignment of rows in bits
 
--- Returns strides of batch modes, from `apart` on; 0 for broadcast modes.
+-- Returns strides of the batch modes if their matrices are `apart` elements
+-- apart; 0 for broadcast modes.
 local function behind_each_other(shape, stride, apart)
   if math.type(shape) then return stride == 0 and 0 or apart end
   local out = {}
@@ -25,8 +26,9 @@ local function behind_each_other(shape, stride, apart)
   return out
 end
 
--- Returns the repacked layout of matrix t: mode `lead` contiguous, the other
--- one padded to whole lines, matrices one after another.
+-- Returns the layout of matrix t after repacking: mode `lead` is contiguous,
+-- the other mode is padded to whole memory lines, and matrices follow one
+-- another.
 local function room(t, dtype, lead)
   local each = LINE // dtype.bits
   local pitch = tiles.count(t.shape[lead], each) * each
@@ -36,7 +38,7 @@ local function room(t, dtype, lead)
   return operand.facts(cute.make_layout(t.shape, stride), dtype, 256)
 end
 
--- Returns the number of distinct elements copied for t.
+-- Returns the number of distinct elements that repacking copies for t.
 local function count(t)
   local n, stride = 1, cute.flatten_to_tuple(t.stride)
   for i, extent in ipairs(cute.flatten_to_tuple(t.shape)) do
@@ -45,13 +47,14 @@ local function count(t)
   return n
 end
 
--- Reports whether the weights are converted to A's type.
+-- Reports whether the weights are converted to the type of A.
 local function widens(p)
   return p.b.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16)
 end
 
--- Returns the matrices of problem p to repack, with their layouts: {A =, B =, D
--- = in the form of p, words, ns}; nil where none prevents gemm_sm90.
+-- Returns the matrices of problem p to repack, with their new layouts: {A =, B
+-- =, D = in the form of p, words, ns}. Returns nil if gemm_sm90 accepts all
+-- layouts.
 local function places(p)
   if p.ragged then return nil end
   local to, words, ns = {}, {}, 0
@@ -72,12 +75,12 @@ local function places(p)
   return to
 end
 
--- Returns the problem after repacking.
+-- Returns the problem with repacked matrices.
 local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.B then
-    q.b, q.constant = to.B.element_type, false  -- written by the launch before
+    q.b, q.constant = to.B.element_type, false  -- the previous launch writes it
   end
   return q
 end

@@ -1,4 +1,4 @@
---- Products of few rows of A (kernels/gemm_skinny).
+--- Products in which A has few rows (kernels/gemm_skinny).
 local early_b = require "cute.ops.family.early_b"
 local cute = require "cute"
 local gemm_skinny = require "kernels.gemm_skinny"
@@ -6,9 +6,10 @@ local types = require "cute.ops.family.types"
 
 local skinny = {name = "gemm_skinny"}
 
-local MOST = 32  -- rows
+local MOST = 32  -- most rows of A
 
--- Returns a sentence if t's rows do not consist of 16-byte pieces.
+-- Returns the reason as a sentence if t's rows do not consist of 16-byte
+-- pieces.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})

@@ -10,8 +10,8 @@ local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
 local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
   "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- Returns the product's type for two types of which one is converted. All 8-bit
--- types are exact in both 16-bit types.
+-- Returns the type in which a product of two different types is computed; one
+-- of them is converted. All 8-bit types are exact in both 16-bit types.
 local function converted(a, b)
   local wide, narrow = a, b
   if a.bits < b.bits then wide, narrow = b, a end
@@ -20,8 +20,8 @@ local function converted(a, b)
   return types.fp8(a) and types.fp8(b) and cute.f16 or nil
 end
 
--- Returns the atom for two types, its extent of K, and the type that they are
--- converted to, if any; nil and the reason otherwise.
+-- Returns the MMA atom for two types, its extent of K, and the type to which
+-- they are converted, if any. Returns nil and the reason if there is none.
 local function atom_of(p)
   local a, b = p.a, p.b
   if types.too_old(p) then return nil, types.too_old(p) end
@@ -50,15 +50,16 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- Warps along M and N, and the part of a tile that one instruction of all of
--- them covers.
+-- For each arrangement: the number of warps along M and N, and the part of a
+-- tile that one instruction of all these warps covers.
 local FOUR = {atoms = {2, 2, 1}, each = {32, 32}}
 local EIGHT = {atoms = {2, 4, 1}, each = {32, 64}}
 local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
 local SIXTEEN = {atoms = {4, 4, 1}, each = {64, 64}}
 
--- Tiles of 16- and 8-bit types, and of tf32. Where elements are loaded one by
--- one, the first of `warps` with at most MOST elements per thread is used.
+-- Tiles for types of 16 and 8 bits, and for tf32. If elements are loaded one by
+-- one, the first entry of `warps` with at most MOST elements per thread is
+-- used.
 local MOST = 64
 local TILES = {
   {128, 256, warps = {EIGHT}, stages = 3, group = 16},
@@ -70,8 +71,8 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Tiles of f64. good: how well they use the tensor cores, relative to the rate
--- of small atoms. Hopper's larger atoms reach nearly twice that.
+-- Tiles for f64. good: the fraction of the tensor cores' rate with small atoms
+-- that is reached. Hopper's larger atoms reach nearly twice that rate.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -91,15 +92,17 @@ local TILES64 = {
    good = 0.6},
 }
 
--- Returns the ns that a step of f64 along K waits for so many bytes, from L2
--- and from memory (set f64 of tools/fit.lua).
+-- Returns the ns that one step of f64 along K waits for this number of bytes,
+-- from L2 and from memory (see the set f64 of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Fractions of the rate: with factors per block, with square tiles that have
--- registers for both, and with a converted operand.
+-- Fractions of the rate that remain: BY_FACTORS with factors per block, SQUARE
+-- with factors and square tiles that have registers for both, CONVERTED with a
+-- converted operand.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
--- Returns the tiles with those of their warps for which fit(tile, warps) holds.
+-- Returns the tiles, each with those of its warps for which fit(tile, warps) is
+-- true.
 local function fitting(list, fit)
   local out = {}
   for _, t in ipairs(list) do
@@ -114,15 +117,15 @@ local function fitting(list, fit)
   return out
 end
 
--- Reports whether a thread has both gate and up values.
+-- Reports whether each thread has both the gate and the up value of an element.
 local function has_gates(t, w) return t[2] // 2 % w.each[2] == 0 end
 
--- Reports whether there are registers for 64 bits of each accumulator.
+-- Reports whether a thread has registers for 64 bits per accumulator.
 local function has_room(t, w)
   return t[1] * t[2] <= 64 * 32 * w.atoms[1] * w.atoms[2]
 end
 
--- Reports whether a 64-bit matrix is read or written by the epilogue.
+-- Reports whether the epilogue reads or writes a matrix of 64-bit elements.
 local function is_wide(p)
   local wide = p.d.bits == 64
   for _, r in ipairs(p.results or {}) do
@@ -153,8 +156,8 @@ function sm80.takes(p)
   end
 end
 
--- Returns the warps for a tile, given the single elements per thread of one
--- warp.
+-- Returns the warps for a tile, from the number of single elements that a
+-- thread of one warp would load.
 local function warps_of(t, single)
   for _, w in ipairs(t.warps) do
     if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
@@ -162,18 +165,19 @@ local function warps_of(t, single)
   return t.warps[#t.warps]
 end
 
--- Returns 2 blocks per multiprocessor where D consists of whole tiles. A and B
--- are then waited for one after the other, and ptxas, which knows the number of
--- registers, keeps more loads in flight: 1024 x 1024 x 1023 takes 20 us instead
--- of 29.
+-- Returns 2 blocks per multiprocessor if D consists of whole tiles. The threads
+-- then wait for A and B one after the other, and ptxas, which knows the number
+-- of registers, keeps more loads in flight: 1024 x 1024 x 1023 takes 20 us
+-- instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated
     and p.a.bits == 16 and p.b.bits == 16 and 2 or nil
 end
 
--- Returns the columns of D per iteration of the epilogue loop, for wide tiles.
--- Reductions need whole tiles, and matrices read like D load faster at once.
+-- Returns the number of columns of D that one iteration of the epilogue's loop
+-- processes, for wide tiles. Reductions need whole tiles, and matrices read
+-- like D load faster without a loop.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end
@@ -181,16 +185,16 @@ local function columns(p, t, warps)
   return t[2] >= 256 and #(p.sources or {}) == 0 and warps.each[2] or nil
 end
 
--- Returns the bytes of one load of a matrix (cute.tiles): runs of K, or M or N
--- with 16 and 64 bits.
+-- Returns the bytes that one load of a matrix moves (see cute.tiles): a run
+-- along K, or along M or N for 16 and 64 bits.
 local function piece(t)
   local bits = t.element_type.bits
   return blocks.piece(t, t.stride[2] == 1 and 2 or t.stride[1] == 1
     and (bits == 16 or bits == 64) and 1)
 end
 
--- Returns the number of loads of less than 16 bytes per element of K for so
--- many rows.
+-- Returns the number of loads of less than 16 bytes for one element of K and
+-- this many rows.
 local function asked(rows, bits, bytes)
   return bytes < 16 and rows * bits / (8 * bytes) or 0
 end

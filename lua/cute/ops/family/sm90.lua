@@ -1,5 +1,5 @@
---- Products by wgmma, fed by TMA (kernels/gemm_sm90): supported problems, and
--- the kernel's candidates that suit them.
+--- Products by wgmma whose operands TMA loads (kernels/gemm_sm90): the
+-- supported problems, and the suitable candidates for each.
 local early_b = require "cute.ops.family.early_b"
 local core = require "cute.core"
 local cute = require "cute"
@@ -9,8 +9,8 @@ local types = require "cute.ops.family.types"
 
 local sm90 = {name = "gemm_sm90"}
 
--- Returns a sentence if TMA cannot move tiles of t, whose mode `lead` has to be
--- contiguous.
+-- Returns the reason as a sentence if TMA cannot move tiles of t. Mode `lead`
+-- of t has to be contiguous.
 local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -43,14 +43,14 @@ local function tma_refuses(name, t, lead, rows)
   end
 end
 
--- Returns the mode along which TMA moves an operand: K, or the other one for 16
--- bits.
+-- Returns the contiguous mode of an operand, which TMA needs: K, or for 16-bit
+-- types also the other mode.
 local function lead_of(t)
   return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
     and 1 or 2
 end
 
---- Returns the mode along which TMA moves matrix `name` of p: "A", "B" or "D".
+--- Returns the contiguous mode of matrix `name` of p: "A", "B" or "D".
 function sm90.lead(p, name)
   if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
   return lead_of(p[name])
@@ -109,15 +109,15 @@ end
 -- cublasLt: tensor cores keep fewer bits. More would hold more stages.
 local PROMOTE = 1
 
--- Returns after how many tiles along K the sums continue in f32; nil where the
--- tensor cores' sums are f32.
+-- Returns the number of tiles along K after which the sums continue in f32, or
+-- nil if the tensor cores' sums are f32.
 local function promote(p)
   if types.fp8(p.a) then return p.group and 1 or PROMOTE end
   return p.group and p.group // 64 or nil
 end
 
--- Reports whether a candidate can apply factors per p.group elements of K and
--- per row, or per 128 rows, of B.
+-- Reports whether a candidate can apply factors for each p.group elements of K,
+-- which may belong to each row or to each 128 rows of B.
 local function has_factors(p, o)
   if p.a.bits == 16 and o.epi then return false end  -- their registers spill
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
@@ -125,9 +125,10 @@ local function has_factors(p, o)
                           or o.tile[2] % 128 == 0)
 end
 
--- Extra time of an epilogue, for products of several waves and K = 4096 on an
--- H200. It applies where warpgroups do not alternate, so that no MMAs run
--- beside the epilogue: for gates, for others (also a C), and for further reads.
+-- Fractions of extra time that an epilogue takes, measured for products of
+-- several waves and K = 4096 on an H200. They apply if warpgroups do not
+-- alternate, because then no MMAs run during the epilogue. GATED is for gates,
+-- EXPOSED for other epilogues (also for C), READ for each further matrix read.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
@@ -149,15 +150,15 @@ local function by_factors(p, o)
     * (o.tile[1] == 256 and 0.7 or 1)
 end
 
--- Reports whether a thread's accumulators leave registers for an epilogue: at
--- most 128 do.
+-- Reports whether a candidate leaves registers for an epilogue, which needs at
+-- most 128 accumulators per thread.
 local function has_room(o)
   local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Returns those of p.sources that TMA can load, at most two, and their options
--- for gemm_sm90.
+-- Returns the matrices of p.sources that TMA can load, at most two, and their
+-- options for gemm_sm90.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do
@@ -173,18 +174,18 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- A placeholder for the epilogue, which a plan makes.
+-- Stands for the epilogue in a candidate; the plan replaces it.
 local function LATER() end
 
--- Returns the ratio of rows in tiles to rows in groups: the last tile of each
--- group is half full.
+-- Returns the ratio of rows in tiles to rows in groups. On average the last
+-- tile of each group is half full.
 local function padded(p, o)
   if not p.ragged then return 1 end
   return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
 end
 
--- Returns the candidates of kernels/gemm_sm90; with swap those for D^T = B A^T,
--- whose tiles can be narrow along M.
+-- Returns the suitable candidates of kernels/gemm_sm90. With swap, returns
+-- those that compute D^T = B A^T, whose tiles can be narrow along M.
 local function candidates(p, swap)
   local n_major = p.D.stride[2] == 1
   local A, B = p.A, p.B
@@ -203,7 +204,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- matrices one below another, each of whole tiles
+  -- the matrices are stacked, and each consists of whole tiles
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then

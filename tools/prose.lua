@@ -205,14 +205,17 @@ local function is_mark(line)
     or line:find "^-%->"
 end
 
--- Calls f(text, line) for each comment. Comments in one column of consecutive
--- lines are one; an empty line or an indented example ends it.
--- Labels of one or two words are no comments.
+-- Calls f(text, line, before) for each comment; `before` is the code to the
+-- left of a trailing comment, else empty. Comments in one column of consecutive
+-- lines are one; an empty line, an annotation or an indented example ends it.
+-- An annotation (---@param) extends over the lines that follow it. Labels of
+-- one or two words are no comments.
 function prose.comments(path, text, f)
-  local part, first, last, column = {}, nil, nil, nil
+  local part, first, last, column, code_before = {}, nil, nil, nil, nil
+  local annotated = false
   local function finish()
     local said = table.concat(part, " ")
-    if word_count(said) > 2 then f(said, first) end
+    if word_count(said) > 2 then f(said, first, code_before) end
     part = {}
   end
   local line, counted = 1, 1
@@ -222,15 +225,19 @@ function prose.comments(path, text, f)
     if what ~= "comment" then return end
     local head = text:sub(math.max(1, start - 200), start - 1):match "[^\n]*$"
     local n = line
-    if head:find "%S" or last ~= n - 1 or column ~= #head then finish() end
+    if head:find "%S" or last ~= n - 1 or column ~= #head then
+      finish()
+      annotated = false
+    end
     column = #head
     for said in (text:sub(from, to) .. "\n"):gmatch "(.-)\n" do
       local code = said:find "^%-?     *%S"
       said = said:gsub("^[-/*!<]*%s*", ""):gsub("%s+$", "")
       if code or is_mark(said) then
         finish()
-      else
-        if #part == 0 then first = n end
+        annotated = said:find "^@" ~= nil
+      elseif not annotated then
+        if #part == 0 then first, code_before = n, head end
         part[#part + 1] = said
       end
       n = n + 1
@@ -275,18 +282,28 @@ local RAISES = {
   "fail_at", "core%.fail", "fail", "raise", "error", "stop", "throw",
 }
 
+-- Appends the string `part` of a call to the message `said`. Strings with code
+-- between them, such as two alternatives, are separated by " | ".
+local function append(said, part, between)
+  if #said == 0 and part:find "^%l+[%l-]*$" then
+    said[1] = "[" .. part .. "] "  -- the kind
+  elseif #said > 0 and between:find "[^%s.%(\"]" and not said[#said]:find "%] $"
+  then
+    said[#said + 1] = " | " .. part
+  else
+    said[#said + 1] = part
+  end
+end
+
 -- Calls f(text, line) for each message: the strings of a call that raises.
 function prose.messages(path, text, f)
   for _, name in ipairs(RAISES) do
     for start, open in text:gmatch("%f[%w_.]()" .. name .. "()%s?%(") do
-      local call, said = text:match("^%s?%b()", open) or "", {}
+      local call, said, past = text:match("^%s?%b()", open) or "", {}, 1
       lex(path, call, function(what, from, to)
         if what == "string" and call:sub(from - 1, from - 1) ~= "'" then
-          local part = call:sub(from, to)
-          if #said == 0 and part:find "^%l+[%l-]*$" then
-            part = "[" .. part .. "] "  -- the kind
-          end
-          said[#said + 1] = part
+          append(said, call:sub(from, to), call:sub(past, from - 1))
+          past = to + 1
         end
       end)
       local message = table.concat(said)
@@ -317,20 +334,43 @@ local function draw(list, n)
   return table.move(list, 1, math.min(n, #list), 1, {})
 end
 
--- Prints 60 comments, 30 messages, 30 sentences of documents and the 20 newest
--- commit subjects. The same seed and files give the same sample. It leaves out
--- the notebook of docs/measured/ and cells of tables that are no sentences.
+-- Returns the line of code that a comment at a line describes: what is left of
+-- it, else the next line that is neither a comment nor empty.
+local function described(lines, line, before)
+  if before:find "%S" then return before:match "^%s*(.-)%s*$" end
+  for n = line + 1, math.min(line + 40, #lines) do
+    local code = lines[n]:match "^%s*(.-)%s*$"
+    if code ~= "" and not code:find "^%-%-" and not code:find "^//" then
+      return code
+    end
+  end
+  return ""
+end
+
+local function split_lines(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Prints 60 comments with the code that they describe, 30 messages, 30
+-- sentences of documents and the 20 newest commit subjects. The same seed and
+-- files give the same sample. It leaves out the notebook of docs/measured/ and
+-- cells of tables that are no sentences.
 local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}
   for _, path in ipairs(prose.sources()) do
     local text = read(path)
-    local function into(list)
-      return function(said, line) list[#list + 1] = {said, path, line} end
-    end
-    prose.comments(path, text, into(comments))
+    local lines = split_lines(text)
+    prose.comments(path, text, function(said, line, before)
+      comments[#comments + 1] = {said, path, line,
+                                 described(lines, line, before)}
+    end)
     if path:find "^core/" or path:find "^lua/" or path:find "^kernels/" then
-      prose.messages(path, text, into(messages))
+      prose.messages(path, text, function(said, line)
+        messages[#messages + 1] = {said, path, line}
+      end)
     end
   end
   for _, path in ipairs(prose.documents()) do
@@ -351,6 +391,7 @@ local function sample(seed)
     for i, row in ipairs(part[2]) do
       print(("%2d. %s%s"):format(i, row[1],
         row[2] and ("  [%s:%d]"):format(row[2], row[3]) or ""))
+      if row[4] and row[4] ~= "" then print("      at: " .. row[4]) end
     end
   end
 end

@@ -108,14 +108,16 @@ describe("a TMA atom", function()
     raises("tensor map: the stride of mode 1, 510 bytes, is not a multiple of "
       .. "16",
       function() make(LOAD, matrix(512, 255), sw128(128, 64), {128, 64}) end)
-    raises("make_tiled_tma_atom: each of 2 CTAs copies 6272 bytes of a box: "
-      .. "with a swizzle of 128 bytes they are multiples of 1024 [misaligned]",
+    raises("make_tiled_tma_atom: each of 2 CTAs copies 6272 bytes of a box; "
+      .. "with a swizzle of 128 bytes a multiple of 1024 is needed "
+      .. "[misaligned]",
       function()
         make(MULTICAST, A, cute.make_composed_layout(cute.make_swizzle(3, 3,
           3), 0, cute.make_layout({98, 64}, {64, 1})), {98, 64}, 2)
       end)
-    raises("make_tiled_tma_atom: num_multicast of 2: 1 to 16 CTAs share tiles "
-      .. "of CopyBulkTensorTileG2SMulticastOp [bad-argument]", function()
+    raises("make_tiled_tma_atom: num_multicast = 2; with "
+      .. "CopyBulkTensorTileG2SMulticastOp 1 to 16 CTAs can share a tile "
+      .. "[bad-argument]", function()
         make(LOAD, A, sw128(128, 64), {128, 64}, 2)
       end)
     raises("a tensor map has no element type i4 [type-mismatch]\n", function()
@@ -456,15 +458,16 @@ describe("a TMA copy", function()
     refuses("internal_type f32 has 32 bits, bf16 16 [type-mismatch]",
       {32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1}, nil, nil,
       nil, 1, {internal_type = cute.f32})
-    refuses("make_im2col_tma_atom: lower_corner_whd: 2 whole numbers are "
-      .. "needed (w, h, d), got {0} [bad-argument]", {8, 32}, nil, {0},
+    refuses("make_im2col_tma_atom: lower_corner_whd: 2 integers (w, "
+      .. "h, d) are needed, got {0} [bad-argument]", {8, 32}, nil, {0},
       {0, 0})
-    refuses("make_im2col_tma_atom: tiles of 48 channels do not divide the 64 "
-      .. "of the image [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
-    refuses("of a tile all pixels lie one behind the other in shared memory",
+    refuses("make_im2col_tma_atom: tiles of 48 channels do not divide the "
+      .. "image's 64 channels [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
+    refuses("the pixels of a tile must be consecutive in shared memory",
       {8, 32}, cute.make_layout {8, 32}, {0, 0}, {0, 0})
-    refuses("spatial mode 1: 1 places of the filter at 0 pixels "
-      .. "[shape-mismatch]", {8, 32}, nil, {0, 4}, {0, -3})
+    refuses("spatial mode 1: a filter of 1 by the corners, and 0 output "
+      .. "pixels; both must be positive [shape-mismatch]", {8, 32}, nil,
+      {0, 4}, {0, -3})
     refuses("tensor map: the upper corner of spatial mode 0, 200",
       {8, 32}, nil, {0, 0}, {200, 0})
   end)
@@ -524,22 +527,22 @@ describe("a TMA copy", function()
     assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, 7, "
       .. "4, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})
-    raises("make_im2col_tma_atom: spatial mode 0: a filter of 3 places; a "
-      .. "store is to one [shape-mismatch]", function()
+    raises("make_im2col_tma_atom: spatial mode 0: a filter of 3 by the "
+      .. "corners; a store needs 1 [shape-mismatch]", function()
       other(store, {-1, -1})
     end)
-    raises("spatial mode 1: pixels between corners -1 and 0: those of a store "
-      .. "lie inside of the image, from 0 on and to 0 [inadmissible]",
+    raises("spatial mode 1: corners -1 and 0; a store needs a lower corner "
+      .. "of at least 0 and an upper corner of at most 0 [inadmissible]",
       function() stored({0, -1}, {0, 0}) end)
-    raises("spatial mode 0: pixels between corners 0 and 2",
+    raises("spatial mode 0: corners 0 and 2",
       function() stored({0, 0}, {2, 0}) end)
     raises("make_im2col_tma_atom: 3 CTAs cannot share a box of 32 pixels "
       .. "[shape-mismatch]", function() other(multicast, {-1, -1}, 3) end)
-    raises("make_im2col_tma_atom: num_multicast of 2", function()
+    raises("make_im2col_tma_atom: num_multicast = 2", function()
       other(IM2COL, {-1, -1}, 2)
     end)
-    raises("make_im2col_tma_atom: each of 8 CTAs copies 512 bytes of a box: "
-      .. "with a swizzle of 128 bytes they are multiples of 1024",
+    raises("make_im2col_tma_atom: each of 8 CTAs copies 512 bytes of a box; "
+      .. "with a swizzle of 128 bytes a multiple of 1024 is needed",
       function() other(multicast, {-1, -1}, 8) end)
     raises("prefetch: im2col boxes need the atom of a load", function()
       cute.kernel("k", function(a, c) cpasync.prefetch(a, c) end)(to, ds)

@@ -299,8 +299,8 @@ local function check_slices(values, ctas, dtype, swizzle)
   local bytes, pattern = values // ctas * dtype.bits // 8,
     swizzle == 0 and 128 or 128 << swizzle
   if ctas > 1 and bytes % pattern ~= 0 then
-    fail("misaligned", "each of %d CTAs copies %d bytes of a box: with %s they "
-      .. "are multiples of %d", ctas, bytes, swizzle == 0 and "no swizzle"
+    fail("misaligned", "each of %d CTAs copies %d bytes of a box; with %s a "
+      .. "multiple of %d is needed", ctas, bytes, swizzle == 0 and "no swizzle"
       or ("a swizzle of %d bytes"):format(16 << swizzle), pattern)
   end
 end
@@ -324,8 +324,8 @@ local OPTIONS = {l2_promotion = {[0] = 0, [64] = 1, [128] = 2, [256] = 3},
 local function check_options(opts)
   for k, values in pairs(OPTIONS) do
     if opts[k] ~= nil and not values[opts[k]] then
-      fail("unknown-name", "no %s = %s (l2_promotion = 0, 64, 128, 256; "
-        .. "oob_fill = \"zeros\", \"nan\")", k, core.show(opts[k]))
+      fail("unknown-name", "no %s = %s (l2_promotion: 0, 64, 128, 256; "
+        .. "oob_fill: \"zeros\", \"nan\")", k, core.show(opts[k]))
     end
   end
 end
@@ -356,8 +356,8 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   check_options(opts)
   local ctas, dtype = num_multicast or 1, gmem_tensor.dtype
   if ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
-    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
-      .. "CopyBulkTensorTileG2SMulticastOp", ctas)
+    fail("bad-argument", "num_multicast = %d; with "
+      .. "CopyBulkTensorTileG2SMulticastOp 1 to 16 CTAs can share a tile", ctas)
   end
   local swizzle = swizzle_of(smem_layout, dtype)
   local smem = core.get_nonswizzle_portion(smem_layout)
@@ -388,7 +388,7 @@ local function spatial(name, list, n, default)
   for i = 1, n do
     out[i] = list and list[i] or default
     if math.type(out[i]) ~= "integer" then
-      fail("bad-argument", "%s: %d whole numbers are needed (w, h, d), got %s",
+      fail("bad-argument", "%s: %d integers (w, h, d) are needed, got %s",
         name, n, core.show(list))
     end
   end
@@ -402,7 +402,7 @@ local function box_of_pixels(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
   if tostring(stride[1]) ~= "1@0@1" or (stride[2]
       and tostring(stride[2]) ~= "1@0") or pixels ~= core.size(tiler[1]) then
-    fail("inadmissible", "%s: of a tile all pixels lie one behind the other in "
+    fail("inadmissible", "%s: the pixels of a tile must be consecutive in "
       .. "shared memory, each with its channels", smem)
   end
   return channels, pixels
@@ -414,8 +414,9 @@ local function check_im2col(op, ctas)
     fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
       .. "needed, got %s", core.show(op))
   elseif ctas < 1 or ctas > 16 or (ctas > 1 and not op.multicast) then
-    fail("bad-argument", "num_multicast of %d: 1 to 16 CTAs share tiles of "
-      .. "CopyBulkTensorIm2ColG2SMulticastOp", ctas)
+    fail("bad-argument", "num_multicast = %d; with "
+      .. "CopyBulkTensorIm2ColG2SMulticastOp 1 to 16 CTAs can share a tile",
+      ctas)
   end
 end
 
@@ -459,8 +460,8 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   local n, ctas = #image - 2, num_multicast or 1
   check_im2col(op, ctas)
   if n < 1 or n > 3 then
-    fail("shape-mismatch", "an image has modes (C,W,N) to (C,W,H,D,N), this "
-      .. "tensor is %s", gmem_tensor)
+    fail("shape-mismatch", "an image has modes (C,W,N) to (C,W,H,D,N), "
+      .. "not %s", gmem_tensor)
   end
   local lower = spatial("lower_corner_whd", lower_corner_whd, n)
   local upper = spatial("upper_corner_whd", upper_corner_whd, n)
@@ -476,14 +477,15 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     filter[i + 1] = (padding[i] - upper[i]) // apart[i] + 1
     places[i + 1] = core.E(i + 1)
     if out[i] < 1 or filter[i + 1] < 1 then
-      fail("shape-mismatch", "spatial mode %d: %d places of the filter at %d "
-        .. "pixels", i - 1, filter[i + 1], out[i])
+      fail("shape-mismatch", "spatial mode %d: a filter of %d by the corners, "
+        .. "and %d output pixels; both must be positive", i - 1, filter[i + 1],
+        out[i])
     elseif op.store and filter[i + 1] > 1 then
-      fail("shape-mismatch", "spatial mode %d: a filter of %d places; a store "
-        .. "is to one", i - 1, filter[i + 1])
+      fail("shape-mismatch", "spatial mode %d: a filter of %d by the corners; "
+        .. "a store needs 1", i - 1, filter[i + 1])
     elseif op.store and (lower[i] < 0 or upper[i] > 0) then
-      fail("inadmissible", "spatial mode %d: pixels between corners %d and %d: "
-        .. "those of a store lie inside of the image, from 0 on and to 0",
+      fail("inadmissible", "spatial mode %d: corners %d and %d; a store needs "
+        .. "a lower corner of at least 0 and an upper corner of at most 0",
         i - 1, lower[i], upper[i])
     end
   end
@@ -495,8 +497,8 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   local channels, box = box_of_pixels(coords,
     core.get_nonswizzle_portion(smem_layout), cta_tiler)
   if image[1].extent % core.size(cta_tiler[2]) ~= 0 then
-    fail("shape-mismatch", "tiles of %d channels do not divide the %d of the "
-      .. "image", core.size(cta_tiler[2]), image[1].extent)
+    fail("shape-mismatch", "tiles of %d channels do not divide the image's %d "
+      .. "channels", core.size(cta_tiler[2]), image[1].extent)
   end
   local swizzle = swizzle_of(smem_layout, dtype)
   return core.tma_atom {

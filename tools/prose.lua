@@ -2,6 +2,7 @@
 --  prose.lua sentences [WORDS] [FILE...]  sentences of documents above WORDS
 --  prose.lua openings [FILE...]           comments that open with a pronoun
 --  prose.lua sample SEED                  a sample for a reader to judge
+--  prose.lua list FILE...                 all comments and messages
 -- Without FILEs it reads every tracked file that it applies to. tools/check.lua
 -- loads it as a module for the rules of `make rules`. ENFORCED: tools/check.lua
 -- fails above WORDS and PERCENT.
@@ -353,6 +354,31 @@ local function split_lines(text)
   return lines
 end
 
+-- Appends the comments of a file, and its messages if it is the product's, as
+-- {text, path, line, code}.
+local function gather(path, comments, messages)
+  local text = read(path)
+  local lines = split_lines(text)
+  prose.comments(path, text, function(said, line, before)
+    comments[#comments + 1] = {said, path, line,
+                               described(lines, line, before)}
+  end)
+  if path:find "^core/" or path:find "^lua/" or path:find "^kernels/" then
+    prose.messages(path, text, function(said, line)
+      messages[#messages + 1] = {said, path, line}
+    end)
+  end
+end
+
+local function print_rows(title, rows)
+  print(("== %d %s"):format(#rows, title))
+  for i, row in ipairs(rows) do
+    print(("%2d. %s%s"):format(i, row[1],
+      row[2] and ("  [%s:%d]"):format(row[2], row[3]) or ""))
+    if row[4] and row[4] ~= "" then print("      at: " .. row[4]) end
+  end
+end
+
 -- Prints 60 comments with the code that they describe, 30 messages, 30
 -- sentences of documents and the 20 newest commit subjects. The same seed and
 -- files give the same sample. It leaves out the notebook of docs/measured/ and
@@ -361,17 +387,7 @@ local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}
   for _, path in ipairs(prose.sources()) do
-    local text = read(path)
-    local lines = split_lines(text)
-    prose.comments(path, text, function(said, line, before)
-      comments[#comments + 1] = {said, path, line,
-                                 described(lines, line, before)}
-    end)
-    if path:find "^core/" or path:find "^lua/" or path:find "^kernels/" then
-      prose.messages(path, text, function(said, line)
-        messages[#messages + 1] = {said, path, line}
-      end)
-    end
+    gather(path, comments, messages)
   end
   for _, path in ipairs(prose.documents()) do
     local text = path:find "^docs/measured/" and "" or read(path)
@@ -383,17 +399,10 @@ local function sample(seed)
       end
     end)
   end
-  for _, part in ipairs {{"comments", draw(comments, 60)},
-                         {"messages", draw(messages, 30)},
-                         {"sentences of documents", draw(sentences, 30)},
-                         {"commit subjects", subjects(20)}} do
-    print(("== %d %s"):format(#part[2], part[1]))
-    for i, row in ipairs(part[2]) do
-      print(("%2d. %s%s"):format(i, row[1],
-        row[2] and ("  [%s:%d]"):format(row[2], row[3]) or ""))
-      if row[4] and row[4] ~= "" then print("      at: " .. row[4]) end
-    end
-  end
+  print_rows("comments", draw(comments, 60))
+  print_rows("messages", draw(messages, 30))
+  print_rows("sentences of documents", draw(sentences, 30))
+  print_rows("commit subjects", subjects(20))
 end
 
 local COMMANDS = {}
@@ -423,6 +432,15 @@ function COMMANDS.openings(...)
     100 * #bad / math.max(n, 1)))
 end
 
+function COMMANDS.list(...)
+  for _, path in ipairs {...} do
+    local comments, messages = {}, {}
+    gather(path, comments, messages)
+    print_rows("comments of " .. path, comments)
+    if #messages > 0 then print_rows("messages", messages) end
+  end
+end
+
 function COMMANDS.sample(seed)
   sample(assert(math.tointeger(tonumber(seed)), "sample SEED"))
 end
@@ -430,7 +448,7 @@ end
 if arg and arg[0] and arg[0]:find "prose%.lua$" then
   local command = COMMANDS[arg[1]]
   if not command then
-    io.stderr:write "usage: prose.lua sentences|openings|sample ...\n"
+    io.stderr:write "usage: prose.lua sentences|openings|sample|list ...\n"
     os.exit(2)
   end
   command(table.unpack(arg, 2))

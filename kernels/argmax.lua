@@ -9,9 +9,9 @@
 -- With sample = true the kernel takes (X, I, Seed, by) and finds the largest of
 -- X by + G, where G are independent Gumbel numbers: index i is drawn with
 -- probability e^(X[i] by) / sum (E. J. Gumbel, 1954). Seed is one i64 in global
--- memory; the random words are those of cute.ops.philox at (row, column).
+-- memory; the random words are those of cute.philox at (row, column).
 local cute = require "cute"
-local philox = require "cute.ops.philox"
+local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"

@@ -3,8 +3,8 @@
 --     local k = embedding {dtype = cute.bf16, rows = 32000, n = 4096}
 --     k.kernel(I, W, Y):launch {grid = k.grid(m), block = k.block}
 --
--- Forward: Y[m] = W[I[m]]. W is (rows,N), Y (M,N), I (M) of i32 or i64. An index
--- that is no row of W gives NaNs.
+-- Forward: Y[m] = W[I[m]]. W is (rows,N), Y (M,N), I (M) of i32 or i64. An
+-- index that is no row of W gives NaNs.
 --
 -- Backward (backward = true): kernel(I, dY, dW) adds the rows of dY (M,N) with
 -- one index and writes the sum to that row of dW; rows without an index keep
@@ -61,7 +61,8 @@ local function add_rows(o, width, I, dY, dW)
   local index = I[m]
   local repeated = is_repeated(I, m, index, tid)
   local valid = cute.ge(index, 0) & cute.lt(index, o.rows)
-  cute.when(cute.where(repeated, false, valid & cute.lt(from, o.n)), function()
+  valid = valid & cute.lt(from, o.n)
+  cute.when(cute.where(repeated, false, valid), function()
     local sum = cute.make_rmem_tensor({width}, cute.f32)
     sum:fill(0)
     for k in cute.range(m, I.shape[1], 1, {unroll = UNROLL}) do

@@ -10,7 +10,7 @@
 -- memory; the random word of row m is word 0 of Philox4x32-10 of counter (m, 0,
 -- 0, 0).
 local cute = require "cute"
-local philox = require "cute.ops.philox"
+local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 
 local BLOCK = 64

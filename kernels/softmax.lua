@@ -128,8 +128,8 @@ local OPERANDS = {forward = "X, Y", backward = "Y, dY, dX",
                   loss = "X, T, Loss, Lse, ignore"}
 local COUNT = {forward = 2, backward = 3, loss = 5}
 
---- Returns a kernel of (X, Y), (Y, dY, dX) or (X, T, Loss, Lse, ignore), and its
--- launch parameters.
+--- Returns a kernel of (X, Y), (Y, dY, dX) or (X, T, Loss, Lse, ignore), and
+-- its launch parameters.
 ---@param o table {n: integer, dtype: any, backward: boolean?, loss: boolean?,
 -- values: integer?, threads: integer?, block: integer?, persistent: boolean?}
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua

@@ -5,7 +5,7 @@ local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
-local rope = require "kernels.rope"
+local rotation = require "kernels.rope"
 local rowwise = require "cute.ops.rowwise"
 
 local embedding = {}
@@ -18,12 +18,7 @@ local function check_indices(call, name, t)
   end
 end
 
---- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). An index that is
--- no row of W gives NaNs.
----@param I any i32 or i64
----@param W any
----@param o? {out: any}
-embedding.embedding = rowwise.operation("ops.embedding", {names = {"I", "W"},
+local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
   flat = "I W", plan = function(call)
     local I, W = call.I, call.W
     check_indices(call, "I", I)
@@ -50,6 +45,15 @@ embedding.embedding = rowwise.operation("ops.embedding", {names = {"I", "W"},
       end}
     return p
   end})
+
+--- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). An index that is
+-- no row of W gives NaNs.
+---@param I any i32 or i64
+---@param W any
+---@param o? {out: any}
+function embedding.embedding(I, W, o)
+  return embedding_rows(I, W, o)
+end
 
 local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
   flat = "I dY", options = {rows = "integer"}, plan = function(call)
@@ -83,8 +87,8 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     return p
   end})
 
---- Returns the gradient dW (rows,N) of Y = ops.embedding(I, W): sums of the rows
--- of dY with equal indices, in a fixed order.
+--- Returns the gradient dW (rows,N) of Y = ops.embedding(I, W): sums of the
+-- rows of dY with equal indices, in a fixed order.
 ---@param dY any (...,N)
 ---@param I any i32 or i64 (...)
 ---@param rows integer of W
@@ -108,15 +112,7 @@ local function check_table(call, name, t, positions, half)
   end
 end
 
---- Rotates pairs of elements of each head: (x_i, x_(i + D/2)), or neighbours with
--- interleaved = true, by the angles whose cosines and sines are in row p of Cos
--- and Sin; p is the position along X's mode S, or that of `positions` for each
--- token. inverse = true rotates back, which is the gradient.
----@param X any (...,S,H,D)
----@param Cos any (P,D/2), P at least S
----@param Sin any (P,D/2)
----@param o? {positions: any?, interleaved: boolean?, inverse: boolean?, out: any}
-embedding.rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
+local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
   flat = "X Cos Sin positions", tensors = {"positions"},
   options = {interleaved = "boolean", inverse = "boolean"},
   plan = function(call)
@@ -146,7 +142,7 @@ embedding.rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
                 call.Cos.layout, call.Sin.layout)
     end
     if cute.product(shape) == 0 then return p end
-    local k = rope {dtype = operand.plain(rowwise.shape_of({X, call.out[1]}, 2,
+    local k = rotation {dtype = operand.plain(rowwise.shape_of({X, call.out[1]}, 2,
       {dtype}).dtype), m = m, heads = heads, d = d, positions = rows,
       interleaved = o.interleaved, inverse = o.inverse, at = at and true}
     local function flat(t, size)
@@ -160,6 +156,20 @@ embedding.rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
       end}
     return p
   end})
+
+--- Rotates pairs of elements of each head by their position: (x_i, x_(i +
+-- D/2)), or neighbours with interleaved = true. The cosines and sines of the
+-- angles are in row p of Cos and Sin. p is the position along X's mode S, or
+-- that of `positions` for each token. inverse = true rotates back, which is the
+-- gradient.
+---@param X any (...,S,H,D)
+---@param Cos any (P,D/2), P at least S
+---@param Sin any (P,D/2)
+---@param o? table {positions: any?, interleaved: boolean?, inverse: boolean?,
+-- out: any}
+function embedding.rope(X, Cos, Sin, o)
+  return rope(X, Cos, Sin, o)
+end
 
 return embedding
 -- SPDX-License-Identifier: MIT

@@ -21,10 +21,10 @@ return sign.parts({}, "cute.ops", "ops.", {
   ["cute.ops.norms"] = [[
     rmsnorm(X: tensor, W?: tensor|table, options?: table)
     layernorm(X: tensor, W?: tensor|table, B?: tensor|table, options?: table)
-    rmsnorm_backward(dY: tensor, X: tensor, W: any, Rstd: tensor,
+    rmsnorm_backward(dY: tensor, X: tensor, Rstd: tensor, W?: tensor|table,
       options?: table)
-    layernorm_backward(dY: tensor, X: tensor, W: any, Mean: tensor,
-      Rstd: tensor, options?: table)]],
+    layernorm_backward(dY: tensor, X: tensor, Mean: tensor, Rstd: tensor,
+      W?: tensor|table, options?: table)]],
   ["cute.ops.softmax"] = [[
     softmax(X: tensor, options?: table)
     softmax_backward(dY: tensor, Y: tensor, options?: table)

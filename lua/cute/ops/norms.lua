@@ -53,7 +53,7 @@ local function forward(name, layer)
     check_rows(call, {"X", "residual"})
     check_vectors(call, {"W", "B"}, n)
     local eps = o.eps or (layer and 1e-5 or 1e-6)
-    if not (eps >= 0) then
+    if eps < 0 or eps ~= eps then
       call:fail("eps = %s; 0 or more is needed", core.show(eps))
     end
     local own = operand.plain(X.element_type)
@@ -87,24 +87,34 @@ end
 
 local FORWARD = {eps = "number", save = "boolean"}
 
+local rmsnorm = rowwise.operation("ops.rmsnorm", {names = {"X", "W?"},
+  flat = "W", tensors = {"residual"}, options = FORWARD,
+  plan = forward("ops.rmsnorm", false)})
+
 --- Normalizes rows: H = X + residual, Y = H / sqrt(mean(H^2) + eps) * W.
 -- Returns Y; then H (with residual) and Rstd (with save); see docs/ops.md.
 ---@param X any (...,N)
 ---@param W? any (N)
----@param o? {eps: number?, residual: any?, save: boolean?, out: any, dtype: any}
-norms.rmsnorm = rowwise.operation("ops.rmsnorm", {names = {"X", "W?"},
-  flat = "W", tensors = {"residual"}, options = FORWARD,
-  plan = forward("ops.rmsnorm", false)})
+---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
+-- dtype: any}
+function norms.rmsnorm(X, W, o)
+  return rmsnorm(X, W, o)
+end
+
+local layernorm = rowwise.operation("ops.layernorm", {names = {"X", "W?", "B?"},
+  flat = "W B", tensors = {"residual"}, options = FORWARD,
+  plan = forward("ops.layernorm", true)})
 
 --- Normalizes rows: H = X + residual, Y = (H - mean) / sqrt(variance + eps) * W
 -- + B. Returns Y; then H (with residual), Mean and Rstd (with save).
 ---@param X any (...,N)
 ---@param W? any (N)
 ---@param B? any (N)
----@param o? {eps: number?, residual: any?, save: boolean?, out: any, dtype: any}
-norms.layernorm = rowwise.operation("ops.layernorm", {names = {"X", "W?", "B?"},
-  flat = "W B", tensors = {"residual"}, options = FORWARD,
-  plan = forward("ops.layernorm", true)})
+---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
+-- dtype: any}
+function norms.layernorm(X, W, B, o)
+  return layernorm(X, W, B, o)
+end
 
 ---------------------------------------------------------------------------
 -- Backward
@@ -112,7 +122,7 @@ norms.layernorm = rowwise.operation("ops.layernorm", {names = {"X", "W?", "B?"},
 
 -- Returns the step that adds the rows of partial sums from `first` on into
 -- result i.
-local function adding(k, parts, first, n, i)
+local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
   return {kernel = sums.kernel, grid = sums.grid, block = sums.block,
     ready = {}, arguments = function(_, out, work)
@@ -168,34 +178,43 @@ local function backward(name, layer)
           Part = work and cute.make_tensor(work.iterator, cute.make_layout(
             {p.floats // n, n}, {n, 1})), State = states(p, now, total)})
       end}
-    if W then p.steps[2] = adding(k, parts, 0, n, 2) end
-    if bias then p.steps[3] = adding(k, parts, parts, n, 3) end
+    if W then p.steps[2] = adding(parts, 0, n, 2) end
+    if bias then p.steps[3] = adding(parts, parts, n, 3) end
     return p
   end
 end
+
+local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
+  names = {"dY", "X", "Rstd", "W?"}, flat = "W Rstd", tensors = {"residual"},
+  plan = backward("ops.rmsnorm_backward", false)})
 
 --- Returns dX, and dW if W is given, of ops.rmsnorm. X is H if there was a
 -- residual; then `residual` is the gradient of H from elsewhere.
 ---@param dY any (...,N)
 ---@param X any (...,N)
----@param W? any (N)
 ---@param Rstd any f32, one element for each row
+---@param W? any (N)
 ---@param o? {residual: any?, out: any, dtype: any}
-norms.rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
-  names = {"dY", "X", "W?", "Rstd"}, flat = "W Rstd", tensors = {"residual"},
-  plan = backward("ops.rmsnorm_backward", false)})
+function norms.rmsnorm_backward(dY, X, Rstd, W, o)
+  return rmsnorm_backward(dY, X, Rstd, W, o)
+end
+
+local layernorm_backward = rowwise.operation("ops.layernorm_backward", {
+  names = {"dY", "X", "Mean", "Rstd", "W?"}, flat = "W Mean Rstd",
+  tensors = {"residual"},
+  options = {bias = "boolean"},
+  plan = backward("ops.layernorm_backward", true)})
 
 --- Returns dX, dW if W is given, and dB with bias = true, of ops.layernorm.
 ---@param dY any (...,N)
 ---@param X any (...,N)
----@param W? any (N)
 ---@param Mean any f32, one element for each row
 ---@param Rstd any f32, one element for each row
+---@param W? any (N)
 ---@param o? {bias: boolean?, residual: any?, out: any, dtype: any}
-norms.layernorm_backward = rowwise.operation("ops.layernorm_backward", {
-  names = {"dY", "X", "W?", "Mean", "Rstd"}, flat = "W Mean Rstd",
-  tensors = {"residual"},
-  options = {bias = "boolean"}, plan = backward("ops.layernorm_backward", true)})
+function norms.layernorm_backward(dY, X, Mean, Rstd, W, o)
+  return layernorm_backward(dY, X, Mean, Rstd, W, o)
+end
 
 return norms
 -- SPDX-License-Identifier: MIT

@@ -9,7 +9,6 @@ local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local modes = require "cute.ops.modes"
 local operand = require "cute.ops.operand"
-local sign = require "cute.lang.signature"
 local tensor_op = require "cute.ops.tensor_op"
 
 local rowwise = {}
@@ -239,11 +238,15 @@ local function key_of(o, scalars)
   return table.concat(words, " ")
 end
 
-local function split(count, ...)
+-- Returns the operands of a call and its options, the last argument if it is a
+-- table of options.
+local function split(...)
   local list, n = {...}, select("#", ...)
-  local o = nil
-  if n > 0 and tensor_op.is_options(list[n]) then o, list[n] = list[n], nil end
-  return list, o or {}
+  while n > 0 and list[n] == nil do n = n - 1 end
+  if n == 0 or not tensor_op.is_options(list[n]) then return list, {} end
+  local o = list[n]
+  list[n] = nil
+  return list, o
 end
 
 --- Makes an operation from its description:
@@ -320,7 +323,7 @@ function rowwise.operation(what, spec)
   end
 
   return function(...)
-    local list, o = split(given, ...)
+    local list, o = split(...)
     return finish(list, o, known(arguments(list, o)))
   end
 end

@@ -16,10 +16,7 @@ local function step(k, m, args)
           arguments = args}
 end
 
---- Returns e^X / sum(e^X) along the last mode. A row of only -inf gives NaN.
----@param X any (...,N)
----@param o? {out: any, dtype: any}
-softmax.softmax = rowwise.operation("ops.softmax", {names = {"X"},
+local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
   plan = function(call)
     local X = call.X
     call:floats("X", X)
@@ -34,11 +31,14 @@ softmax.softmax = rowwise.operation("ops.softmax", {names = {"X"},
     return p
   end})
 
---- Returns the gradient dX = Y (dY - sum(Y dY)) of Y = softmax(X).
----@param dY any (...,N)
----@param Y any (...,N)
+--- Returns e^X / sum(e^X) along the last mode. A row of only -inf gives NaN.
+---@param X any (...,N)
 ---@param o? {out: any, dtype: any}
-softmax.softmax_backward = rowwise.operation("ops.softmax_backward", {
+function softmax.softmax(X, o)
+  return softmax_rows(X, o)
+end
+
+local softmax_backward = rowwise.operation("ops.softmax_backward", {
   names = {"dY", "Y"},
   plan = function(call)
     local Y, dY = call.Y, call.dY
@@ -58,6 +58,14 @@ softmax.softmax_backward = rowwise.operation("ops.softmax_backward", {
     return p
   end})
 
+--- Returns the gradient dX = Y (dY - sum(Y dY)) of Y = softmax(X).
+---@param dY any (...,N)
+---@param Y any (...,N)
+---@param o? {out: any, dtype: any}
+function softmax.softmax_backward(dY, Y, o)
+  return softmax_backward(dY, Y, o)
+end
+
 ---------------------------------------------------------------------------
 -- Cross entropy
 ---------------------------------------------------------------------------
@@ -65,7 +73,7 @@ softmax.softmax_backward = rowwise.operation("ops.softmax_backward", {
 local IGNORE = -100  -- PyTorch's default
 
 -- Raises unless T has an index for each row of X.
-local function check_targets(call, T, rows, m)
+local function check_targets(call, T, m)
   local dtype = T.element_type
   if dtype ~= cute.i32 and dtype ~= cute.i64 then
     call:fail("T has elements of type %s; i32 or i64 is needed", dtype)
@@ -75,19 +83,13 @@ local function check_targets(call, T, rows, m)
   end
 end
 
---- Returns the losses log(sum(e^X)) - X[T] of rows, and the logarithms, both
--- f32. A row whose target is `ignore` has loss 0; a target that is no index of
--- the row gives NaN.
----@param X any (...,N)
----@param T any i32 or i64, one element for each row
----@param o? {ignore: integer?, out: any}
-softmax.cross_entropy = rowwise.operation("ops.cross_entropy", {
+local cross_entropy = rowwise.operation("ops.cross_entropy", {
   names = {"X", "T"}, flat = "T", options = {ignore = "integer"},
   plan = function(call)
     local X, T = call.X, call.T
     call:floats("X", X)
     local _, rows, m, n = rowwise.extents(X)
-    check_targets(call, T, rows, m)
+    check_targets(call, T, m)
     if call.o.dtype and call:dtype("ops.cross_entropy", X) ~= cute.f32 then
       call:fail("dtype = %s; losses have type f32", tostring(call.o.dtype))
     end
@@ -105,6 +107,16 @@ softmax.cross_entropy = rowwise.operation("ops.cross_entropy", {
     end)
     return p
   end})
+
+--- Returns the losses log(sum(e^X)) - X[T] of rows, and the logarithms, both
+-- f32. A row whose target is `ignore` has loss 0; a target that is no index of
+-- the row gives NaN.
+---@param X any (...,N)
+---@param T any i32 or i64, one element for each row
+---@param o? {ignore: integer?, out: any}
+function softmax.cross_entropy(X, T, o)
+  return cross_entropy(X, T, o)
+end
 
 -- Returns a tensor with one element for each row as a column (...,1).
 local function column(t)

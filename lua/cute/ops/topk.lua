@@ -81,11 +81,11 @@ end
 local function check_options(call, n)
   local o = call.o
   local t, p = o.temperature or 1, o.top_p or 1
-  if not (t > 0) then
+  if t <= 0 or t ~= t then
     call:fail("temperature = %s; more than 0 is needed: ops.reduce(X, "
       .. "\"argmax\", {by = \"row\"}) returns the most probable index",
       core.show(t))
-  elseif not (p > 0 and p <= 1) then
+  elseif p <= 0 or p > 1 or p ~= p then
     call:fail("top_p = %s; more than 0 and at most 1 is needed", core.show(p))
   elseif p < 1 and not o.top_k then
     call:fail("top_p = %s needs top_k, 1 to %d", core.show(p), MOST)

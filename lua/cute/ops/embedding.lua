@@ -4,7 +4,6 @@ local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
 local modes = require "cute.ops.modes"
-local operand = require "cute.ops.operand"
 local rotation = require "kernels.rope"
 local rowwise = require "cute.ops.rowwise"
 
@@ -142,9 +141,10 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
                 call.Cos.layout, call.Sin.layout)
     end
     if cute.product(shape) == 0 then return p end
-    local k = rotation {dtype = operand.plain(rowwise.shape_of({X, call.out[1]}, 2,
-      {dtype}).dtype), m = m, heads = heads, d = d, positions = rows,
-      interleaved = o.interleaved, inverse = o.inverse, at = at and true}
+    local widest = rowwise.shape_of({X, call.out[1]}, 2, {dtype}).dtype
+    local k = rotation {dtype = widest, m = m, heads = heads, d = d,
+      positions = rows, interleaved = o.interleaved, inverse = o.inverse,
+      at = at and true}
     local function flat(t, size)
       return cute.make_tensor(t.iterator, cute.make_layout {size})
     end

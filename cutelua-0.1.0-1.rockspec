@@ -247,6 +247,8 @@ build = {
         "lua/cute/nvgpu/sm90/cpasync.lua",
       ["cute.nvgpu.sm90.warpgroup"] =
         "lua/cute/nvgpu/sm90/warpgroup.lua",
+      ["cute.ops.attention"] =
+        "lua/cute/ops/attention.lua",
       ["cute.ops.blocks"] =
         "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =

@@ -248,8 +248,8 @@ describe("ops of norms", function()
       .. "(4,24)", function()
         return (ops.rmsnorm(X, sim {out = normal({24, 4}, "f32")}))
       end)
-    raises("ops.rmsnorm: out is (4,24):(1,4); contiguous rows at one distance "
-      .. "are needed", function()
+    raises("ops.rmsnorm: out is (4,24):(1,4); contiguous rows that share no "
+      .. "elements, at one distance, are needed", function()
         return (ops.rmsnorm(X, sim {out = cute.select(cute.zeros({24, 4},
           cute.f32), {1, 0})}))
       end)

@@ -38,6 +38,11 @@ return sign.parts({}, "cute.ops", "ops.", {
     embedding(I: tensor, W: tensor, options?: table)
     embedding_backward(dY: tensor, I: tensor, rows: integer, options?: table)
     rope(X: tensor, Cos: tensor, Sin: tensor, options?: table)]],
+  ["cute.ops.attention"] = [[
+    attention(Q: tensor, K: tensor, V: tensor, options?: table)
+    attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
+      LSE: tensor, options?: table)
+    attention_decode(Q: tensor, K: tensor, V: tensor, options?: table)]],
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],
   ["cute.ops.functions"] = [[
     relu(x: number|value|vector)

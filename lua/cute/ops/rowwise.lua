@@ -172,11 +172,10 @@ function Call:vector(name, t, n)
   end
 end
 
--- Returns an operand as it is, or as a new contiguous tensor if it is no matrix
--- of contiguous rows (if `flat`: if its elements are not contiguous). Reports
--- whether it is new.
-local function packed(t, flat, o)
-  if (flat and dense or rowwise.matrix)(t) then return t, false end
+-- Returns an operand as it is, or as a new contiguous tensor if its layout does
+-- not fit. Reports whether it is new.
+local function packed(t, fits, o)
+  if fits(t) then return t, false end
   local rows = cute.empty(modes.extents(t.layout), t.element_type,
                           {device = t.device})
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
@@ -184,7 +183,7 @@ end
 
 -- Checks the operands of a call and makes matrices of them. Reports whether one
 -- was copied.
-local function prepare(call, names, flat)
+local function prepare(call, names, spec)
   local copied = false
   for i, name in ipairs(names) do
     local t = call.operands[i]
@@ -192,8 +191,9 @@ local function prepare(call, names, flat)
       tensor_op.check(call.raise, name, t)
       if cute.size(t) > 0 then
         local anew
-        call.operands[i], anew = packed(t, flat:find("%f[%w]" .. name
-          .. "%f[%W]") ~= nil, call.o)
+        local flat = (spec.flat or ""):find("%f[%w]" .. name .. "%f[%W]")
+        call.operands[i], anew = packed(t, flat and dense or spec.fits
+          or rowwise.matrix, call.o)
         copied = copied or anew
       end
     end
@@ -203,7 +203,7 @@ local function prepare(call, names, flat)
 end
 
 -- Checks the tensors given for results.
-local function check_outputs(call, plan)
+local function check_outputs(call, plan, apart)
   for i in pairs(call.out) do
     if i > #plan.results then
       call:fail("out %d is given, but there %s", i, #plan.results == 1
@@ -223,9 +223,9 @@ local function check_outputs(call, plan)
       elseif t.element_type ~= r.dtype then
         call:fail("%s has elements of type %s, but the result has %s", name,
                   t.element_type, r.dtype)
-      elseif cute.size(t) > 0 and not rowwise.apart(t) then
-        call:fail("%s is %s; contiguous rows at one distance are needed", name,
-                  t.layout)
+      elseif cute.size(t) > 0 and not apart(t) then
+        call:fail("%s is %s; contiguous rows that share no elements, at one "
+          .. "distance, are needed", name, t.layout)
       end
     end
   end
@@ -234,7 +234,11 @@ end
 -- Returns the options of a call's own as a text that identifies its kernel.
 local function key_of(o, scalars)
   local words = {}
-  for i, name in ipairs(scalars) do words[i] = tostring(o[name]) end
+  for i, name in ipairs(scalars) do
+    local v = o[name]
+    words[i] = type(v) == "table" and ("{%s,%s}"):format(v[1], v[2])
+      or tostring(v)
+  end
   return table.concat(words, " ")
 end
 
@@ -253,6 +257,9 @@ end
 --   names: of the operands, in order; a name that ends in "?" may be missing
 --   tensors: options that are tensors, appended to the operands
 --   flat: names of operands whose elements must be contiguous, in one string
+--   fits(t): reports whether a kernel accepts the layout of another operand
+--     (a matrix of contiguous rows when absent); others are copied
+--   apart(t): the same of a result (equally spaced rows when absent)
 --   options: types of further options, by name
 --   plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --     call[name] is an operand and call.o has the options
@@ -301,10 +308,10 @@ function rowwise.operation(what, spec)
       operands = {}}, Call)
     for i = 1, given do call.operands[i] = list[i] end
     for i = given + 1, #names do call.operands[i] = o[names[i]] end
-    local copied = prepare(call, names, spec.flat or "")
+    local copied = prepare(call, names, spec)
     if not plan or copied then
       plan = spec.plan(call)
-      check_outputs(call, plan)
+      check_outputs(call, plan, spec.apart or rowwise.apart)
       plan.anew = plan.anew or copied
       if not plan.anew then known:add(plan, arguments(list, o)) end
     end

@@ -37,6 +37,8 @@ build = {
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
         "kernels/elementwise.lua",
+      ["kernels.embedding"] =
+        "kernels/embedding.lua",
       ["kernels.flash"] =
         "kernels/flash.lua",
       ["kernels.gemm_grouped"] =
@@ -103,6 +105,8 @@ build = {
         "kernels/rope.lua",
       ["kernels.rows"] =
         "kernels/rows.lua",
+      ["kernels.sample"] =
+        "kernels/sample.lua",
       ["kernels.scan"] =
         "kernels/scan.lua",
       ["kernels.selective_scan"] =
@@ -243,6 +247,8 @@ build = {
         "lua/cute/nvgpu/sm90/cpasync.lua",
       ["cute.nvgpu.sm90.warpgroup"] =
         "lua/cute/nvgpu/sm90/warpgroup.lua",
+      ["cute.ops.attention"] =
+        "lua/cute/ops/attention.lua",
       ["cute.ops.blocks"] =
         "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =
@@ -257,6 +263,8 @@ build = {
         "lua/cute/ops/determinism.lua",
       ["cute.ops.elementwise"] =
         "lua/cute/ops/elementwise.lua",
+      ["cute.ops.embedding"] =
+        "lua/cute/ops/embedding.lua",
       ["cute.ops.epilogue_function"] =
         "lua/cute/ops/epilogue_function.lua",
       ["cute.ops.family.early_b"] =
@@ -289,30 +297,38 @@ build = {
         "lua/cute/ops/int4.lua",
       ["cute.ops.modes"] =
         "lua/cute/ops/modes.lua",
+      ["cute.ops.norms"] =
+        "lua/cute/ops/norms.lua",
       ["cute.ops.numbers"] =
         "lua/cute/ops/numbers.lua",
       ["cute.ops.operand"] =
         "lua/cute/ops/operand.lua",
       ["cute.ops.partial"] =
         "lua/cute/ops/partial.lua",
-      ["cute.ops.philox"] =
-        "lua/cute/ops/philox.lua",
       ["cute.ops.plan"] =
         "lua/cute/ops/plan.lua",
       ["cute.ops.problem"] =
         "lua/cute/ops/problem.lua",
       ["cute.ops.reduce"] =
         "lua/cute/ops/reduce.lua",
+      ["cute.ops.rowwise"] =
+        "lua/cute/ops/rowwise.lua",
       ["cute.ops.scales"] =
         "lua/cute/ops/scales.lua",
+      ["cute.ops.softmax"] =
+        "lua/cute/ops/softmax.lua",
       ["cute.ops.sum_order"] =
         "lua/cute/ops/sum_order.lua",
       ["cute.ops.tensor_op"] =
         "lua/cute/ops/tensor_op.lua",
+      ["cute.ops.topk"] =
+        "lua/cute/ops/topk.lua",
       ["cute.ops.tuned"] =
         "lua/cute/ops/tuned.lua",
       ["cute.persistent_schedulers"] =
         "lua/cute/persistent_schedulers.lua",
+      ["cute.philox"] =
+        "lua/cute/philox.lua",
       ["cute.pipe.stages"] =
         "lua/cute/pipe/stages.lua",
       ["cute.pipe.state"] =

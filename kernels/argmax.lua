@@ -5,24 +5,44 @@
 --
 -- X is (M,N), I (M) of i32 or i64. The first of equal elements counts, and a
 -- NaN is larger (with smallest = true: smaller) than all numbers.
+--
+-- With sample = true the kernel takes (X, I, Seed, by) and finds the largest of
+-- X by + G, where G are independent Gumbel numbers: index i is drawn with
+-- probability e^(X[i] by) / sum (E. J. Gumbel, 1954). Seed is one i64 in global
+-- memory; the random words are those of cute.philox at (row, column).
 local cute = require "cute"
+local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
 
---- Returns a kernel of (X, I) and its launch parameters.
----@param o {n: integer, dtype: any, smallest: boolean?} and the options of
--- kernels/rows.lua
+-- Returns Gumbel numbers for a chunk (W,S) of a row.
+local function gumbel(plan, at, chunk, seed)
+  local shape = cute.make_layout {plan.width, plan.steps}
+  local row = cute.make_rmem_tensor(shape, cute.i32)
+  local col = cute.make_rmem_tensor(shape, cute.i32)
+  row:fill(at.row)
+  for s = 0, plan.steps - 1 do
+    local first = plan:index(s, chunk)
+    for w = 0, plan.width - 1 do col[{w, s}] = first + w end
+  end
+  local words = philox.words(row:load(), col:load(), 0, seed)
+  return -cute.log(-cute.log(philox.open(words)))
+end
+
+--- Returns a kernel of (X, I) or (X, I, Seed, by), and its launch parameters.
+---@param o {n: integer, dtype: any, smallest: boolean?, sample: boolean?} and
+-- the options of kernels/rows.lua
 return function(o)
-  rules.options("argmax", o, "smallest " .. rows.OPTIONS)
+  rules.options("argmax", o, "smallest sample " .. rows.OPTIONS)
   local plan = rows.plan(o)
-  local name = o.smallest and "argmin" or "argmax"
+  local name = o.smallest and "argmin" or o.sample and "sample" or "argmax"
   rules.need(o.dtype.is_float and o.dtype.bits <= 32, name,
     "the element type must be a float of at most 32 bits, not %s", o.dtype.name)
   local worst = o.smallest and math.huge or -math.huge
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
-          kernel = cute.kernel(name, function(X, I)
+          kernel = cute.kernel(name, function(X, I, Seed, by)
     rows.check(plan, name, X)
     local sources = plan:sources({X}, worst)
     plan:each(X.shape[1], sources, function(at)
@@ -31,6 +51,7 @@ return function(o)
       local where = cute.var(0, cute.i32)
       plan:chunk(function(chunk)
         local x = sources[1]:get(at, chunk, "last")
+        if o.sample then x = x * by + gumbel(plan, at, chunk, Seed) end
         for s = 0, plan.steps - 1 do
           local first = plan:index(s, chunk)
           local inside = plan:has(s, chunk)

@@ -1,11 +1,14 @@
---- Softmax along rows, forward and backward.
+--- Softmax along rows, forward and backward, and the cross entropy of rows.
 --
 --     local k = softmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Y = softmax(X), both (M,N) and row-major. With backward = true the kernel
--- takes (Y, dY, dX): dX = Y (dY - sum(Y dY)). Sums are f32. Mask elements with
--- -inf.
+-- takes (Y, dY, dX): dX = Y (dY - sum(Y dY)). With loss = true it takes (X, T,
+-- Loss, Lse, ignore): Lse = log(sum(e^X)), Loss = Lse - X[T], both f32 (M). T
+-- has the index of each row's target (i32 or i64). The loss is 0 where T is
+-- `ignore`, and NaN where T is no index of the row. Sums are f32. Mask elements
+-- with -inf.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -46,9 +49,24 @@ local function of_row(plan, m, s, turn)
     all[2] * power(all[1], most), warps)
 end
 
+-- Stores a row's log of the sum of exponentials, and its loss.
+local function store_loss(plan, o, at, most, sum)
+  plan:first(at, function()
+    local t = o.T[at.row]
+    local lse, loss = most + cute.log(sum), cute.var(0, cute.f32)
+    cute.when(cute.ne(t, o.ignore), function()
+      loss.value = 0 / 0
+      cute.when(cute.ge(t, 0) & cute.lt(t, plan.n), function()
+        loss.value = lse - o.X[{at.row, t}]:to(cute.f32)
+      end)
+    end)
+    o.Loss[at.row], o.Lse[at.row] = loss.value, lse
+  end)
+end
+
 -- Processes a row in registers. Each warp's exponentials use its own maximum,
 -- so the row's warps synchronize once.
-local function held(plan, X, Y)
+local function held(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
     local x = sources[1]:get(at, nil, "last")                      -- (W,S)
@@ -56,13 +74,14 @@ local function held(plan, X, Y)
     local e = powers(x, m)
     local most, s = of_row(plan, m, plan:warp(rows.fold(e, "add", 0),
                                               rows.add), at.turn)
-    plan:store(Y, at, e * (power(m, most) / s))
+    if loss then store_loss(plan, loss, at, most, s)
+    else plan:store(Y, at, e * (power(m, most) / s)) end
   end)
 end
 
 -- Processes a row in chunks: maximum and sum are updated together in the first
 -- pass.
-local function pieces(plan, X, Y)
+local function pieces(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)
     local m, s = cute.var(LEAST, cute.f32), cute.var(0, cute.f32)
@@ -76,6 +95,10 @@ local function pieces(plan, X, Y)
     local most = plan:warp(m.value, cute.max)
     local sum = plan:warp(s.value * power(m.value, most), rows.add)
     most, sum = of_row(plan, most, sum, at.turn)
+    if loss then
+      store_loss(plan, loss, at, most, sum)
+      return
+    end
     plan:chunk(function(chunk)
       local x = sources[1]:get(at, chunk, "last")
       plan:store(Y, at, powers(x, most) * (1 / sum), chunk)
@@ -101,27 +124,44 @@ local function backward(plan, Y, dY, dX)
   end)
 end
 
---- Returns a kernel of (X, Y), or of (Y, dY, dX), and its launch parameters.
----@param o table {n: integer, dtype: any, backward: boolean?, values: integer?,
--- threads: integer?, block: integer?, persistent: boolean?}
+local OPERANDS = {forward = "X, Y", backward = "Y, dY, dX",
+                  loss = "X, T, Loss, Lse, ignore"}
+local COUNT = {forward = 2, backward = 3, loss = 5}
+
+--- Returns a kernel of (X, Y), (Y, dY, dX) or (X, T, Loss, Lse, ignore), and
+-- its launch parameters.
+---@param o table {n: integer, dtype: any, backward: boolean?, loss: boolean?,
+-- values: integer?, threads: integer?, block: integer?, persistent: boolean?}
 -- dtype: the widest of the operands; the rest: see kernels/rows.lua
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  rules.options("softmax", o, "backward " .. rows.OPTIONS)
+  rules.options("softmax", o, "backward loss " .. rows.OPTIONS)
+  rules.need(not (o.backward and o.loss), "softmax",
+             "backward and loss exclude each other")
   local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
                                       {__index = o}))
-  local name = o.backward and "softmax_backward" or "softmax"
+  local way = o.backward and "backward" or o.loss and "loss" or "forward"
+  local name = ({forward = "softmax", backward = "softmax_backward",
+                 loss = "cross_entropy"})[way]
   return {plan = plan, block = plan.block,
           grid = function(m) return plan:grid(m, o.resident) end,
           kernel = cute.kernel(name, {fastmath = true, fmad = false,
             min_blocks = plan.min_blocks}, function(...)
-    local what, got = o.backward and "Y, dY, dX" or "X, Y", select("#", ...)
-    rules.need(got == (o.backward and 3 or 2), name, "%s are needed, not %d "
-      .. "operands", what, got)
-    rows.check(plan, name, ...)
-    if o.backward then backward(plan, ...)
-    elseif plan.chunks > 1 then pieces(plan, ...)
-    else held(plan, ...) end
+    local got = select("#", ...)
+    rules.need(got == COUNT[way], name, "%s are needed, not %d operands",
+               OPERANDS[way], got)
+    local X, Y, third, fourth, fifth = ...
+    if o.backward then
+      rows.check(plan, name, X, Y, third)
+      backward(plan, X, Y, third)
+      return
+    end
+    if o.loss then rows.check(plan, name, X)
+    else rows.check(plan, name, X, Y) end
+    local loss = o.loss and {X = X, T = Y, Loss = third, Lse = fourth,
+                             ignore = fifth} or nil
+    if plan.chunks > 1 then pieces(plan, X, Y, loss)
+    else held(plan, X, Y, loss) end
   end)}
 end
 -- SPDX-License-Identifier: MIT

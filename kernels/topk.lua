@@ -209,17 +209,20 @@ end
 
 --- Returns a kernel of (X, Y, I) and its launch parameters.
 ---@param o table {n: integer, dtype: any, k: integer, smallest: boolean?,
--- warps: integer?, block: integer?}
+-- warps: integer?, block: integer?, width: integer?}
 -- dtype: bf16, f16 (n up to 65535) or f32; warps: for each row (one per 1024
--- elements, at most 8); block: threads (128)
+-- elements, at most 8); block: threads (128); width: of
+-- vectors
 ---@return table {kernel: any, grid: fun(m: integer): integer, block: integer}
 return function(o)
-  rules.options("topk", o, "n dtype k smallest warps block")
+  rules.options("topk", o, "n dtype k smallest warps block width")
   rules.given("topk", o, "n", "dtype", "k")
   rules.integers("topk", o, {"warps"}, 1, 32, "power")
   rules.integers("topk", o, {"block"}, WARP, 1024, "power")
+  local widest = rules.widest(o.dtype.bits, o.n)
+  rules.integers("topk", o, {"width"}, 1, widest, "power")
   local t = setmetatable({n = o.n, k = o.k, smallest = o.smallest,
-    bits = o.dtype.bits, width = rules.widest(o.dtype.bits, o.n)}, Top)
+    bits = o.dtype.bits, width = o.width or widest}, Top)
   rules.need(o.dtype.is_float and (t.bits == 16 or t.bits == 32), "topk",
     "the element type must be bf16, f16 or f32, not %s", o.dtype.name)
   rules.need(o.k <= 64 and o.k <= o.n, "topk",

@@ -22,7 +22,7 @@ local fingerprint = require "cute.ops.fingerprint"
 local numbers = require "cute.ops.numbers"
 local operand = require "cute.ops.operand"
 local partial = require "cute.ops.partial"
-local philox = require "cute.ops.philox"
+local philox = require "cute.philox"
 local scales = require "cute.ops.scales"
 local sign = require "cute.lang.signature"
 

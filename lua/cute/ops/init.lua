@@ -18,6 +18,31 @@ return sign.parts({}, "cute.ops", "ops.", {
     convert(x: tensor, dtype: dtype|string, options?: table)
     transpose(x: tensor, perm?: table, options?: table)]],
   ["cute.ops.reduce"] = [[reduce(x: tensor, op: string, options?: table)]],
+  ["cute.ops.norms"] = [[
+    rmsnorm(X: tensor, W?: tensor|table, options?: table)
+    layernorm(X: tensor, W?: tensor|table, B?: tensor|table, options?: table)
+    rmsnorm_backward(dY: tensor, X: tensor, Rstd: tensor, W?: tensor|table,
+      options?: table)
+    layernorm_backward(dY: tensor, X: tensor, Mean: tensor, Rstd: tensor,
+      W?: tensor|table, options?: table)]],
+  ["cute.ops.softmax"] = [[
+    softmax(X: tensor, options?: table)
+    softmax_backward(dY: tensor, Y: tensor, options?: table)
+    cross_entropy(X: tensor, T: tensor, options?: table)
+    cross_entropy_backward(dLoss: tensor, X: tensor, T: tensor, Lse: tensor,
+      options?: table)]],
+  ["cute.ops.topk"] = [[
+    topk(X: tensor, k: integer, options?: table)
+    sample(X: tensor, seed: integer|tensor, options?: table)]],
+  ["cute.ops.embedding"] = [[
+    embedding(I: tensor, W: tensor, options?: table)
+    embedding_backward(dY: tensor, I: tensor, rows: integer, options?: table)
+    rope(X: tensor, Cos: tensor, Sin: tensor, options?: table)]],
+  ["cute.ops.attention"] = [[
+    attention(Q: tensor, K: tensor, V: tensor, options?: table)
+    attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
+      LSE: tensor, options?: table)
+    attention_decode(Q: tensor, K: tensor, V: tensor, options?: table)]],
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],
   ["cute.ops.functions"] = [[
     relu(x: number|value|vector)

@@ -96,6 +96,22 @@ function philox.words(rows, cols, batch, seed, paired)
   return out:load()
 end
 
+--- Returns a number of (0, 1) for position `row`, from word 0 of counter (row,
+-- 0, 0, 0).
+---@param row any i32 of the kernel
+---@param seed any
+function philox.uniform(row, seed)
+  local k0, k1 = key_of(seed)
+  local c, zero = row:to(cute.u32), (row * 0):to(cute.u32)
+  return philox.open((philox.four(c, zero, zero, zero, k0, k1)))
+end
+
+--- Returns random words as f32 of (0, 1), all of which it excludes.
+function philox.open(word)
+  local x = ((word >> 8):to(cute.f32) + 0.5) * 2.0 ^ -24
+  return cute.min(x, 1 - 2.0 ^ -24)
+end
+
 -- Reports whether x is a number of Lua's or the kernel's.
 local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"

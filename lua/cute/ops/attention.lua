@@ -1,0 +1,312 @@
+--- Attention, its gradients, and attention of one query to a cache of keys:
+-- ops.attention, ops.attention_backward, ops.attention_decode.
+--
+-- Q and O (B,S,H,D), K and V (B,T,G,D): the last of the S rows is aligned with
+-- the last of the T keys. See kernels/attention.lua, kernels/attention_bwd.lua
+-- and kernels/attention_decode.lua.
+local core = require "cute.core"
+local cute = require "cute"
+local decode = require "kernels.attention_decode"
+local elementwise = require "cute.ops.elementwise"
+local forward = require "kernels.attention"
+local gradients = require "kernels.attention_bwd"
+local modes = require "cute.ops.modes"
+local rowwise = require "cute.ops.rowwise"
+
+local attention = {}
+
+local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
+               [192] = true, [256] = true}
+
+---------------------------------------------------------------------------
+-- Operands
+---------------------------------------------------------------------------
+
+-- Reports whether the kernels accept the layout of an operand: contiguous
+-- heads, one stride for each other mode, at multiples of 16 bytes.
+local function fits(t)
+  local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
+  if rank < 3 then return true end
+  for i = 1, rank do
+    if type(l.shape[i]) == "table" then return false end
+    if i < rank and l.shape[i] > 1 and l.stride[i] % step ~= 0 then
+      return false
+    end
+  end
+  return l.stride[rank] == 1 and t.alignment % 16 == 0
+end
+
+-- Reports whether a result can be stored to this tensor. LSE is stored element
+-- by element.
+local function apart(t)
+  if t.element_type ~= cute.f32 and not fits(t) then return false end
+  local loops = modes.loops({{name = "out", l = t.layout}},
+                            modes.extents(t.layout))
+  modes.sort(loops, 1, 1)
+  return modes.injective(loops, 1)
+end
+
+-- Checks the types and shapes of Q, K, V and of further operands like them.
+-- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
+-- cu_seqlens, have no mode B.
+local function problem(call, like_q, like_k)
+  local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
+  local dtype, rank = Q.element_type, ragged and 3 or 4
+  if dtype ~= cute.bf16 and dtype ~= cute.f16 then
+    call:fail("Q has elements of type %s; bf16 or f16 is needed", dtype)
+  end
+  for _, name in ipairs {"Q", "K", "V"} do
+    local t = call[name]
+    if cute.rank(t) ~= rank then
+      call:fail("%s is %s; modes %s are needed", name, t.layout, ragged
+        and "(rows, heads, D)" or "(batches, rows, heads, D)")
+    elseif t.element_type ~= dtype then
+      call:fail("%s has elements of type %s, but Q has %s", name,
+                t.element_type, dtype)
+    end
+  end
+  for names, as in pairs {[like_q] = "Q", [like_k] = "K"} do
+    for name in names:gmatch "%S+" do
+      if call[name] then call:same(name, call[name], as, call[as]) end
+    end
+  end
+  local q, k = modes.extents(Q.layout), modes.extents(K.layout)
+  local p = {dtype = dtype, B = ragged and cute.size(call.cu_q) - 1 or q[1],
+             S = q[rank - 2], T = k[rank - 2], H = q[rank - 1],
+             G = k[rank - 1], D = q[rank], ragged = ragged}
+  if k[rank] ~= p.D or not ragged and k[1] ~= p.B then
+    call:fail("Q is %s and K is %s; equal %s are needed", Q.layout, K.layout,
+              k[rank] ~= p.D and "heads" or "batches")
+  elseif not HEADS[p.D] then
+    call:fail("Q is %s: heads of %d elements; 32, 64, 96, 128, 192 or 256 are "
+      .. "possible", Q.layout, p.D)
+  elseif p.G < 1 and p.H > 0 or p.G > 0 and p.H % p.G ~= 0 then
+    call:fail("Q has %d heads and K has %d; a multiple is needed", p.H, p.G)
+  end
+  return p
+end
+
+-- Checks the offsets of sequences.
+local function check_sequences(call)
+  local a, b = call.cu_q, call.cu_k
+  if (a == nil) ~= (b == nil) then
+    call:fail "cu_q and cu_k must be given together"
+  end
+  for name, t in pairs {cu_q = a, cu_k = b} do
+    if t.element_type ~= cute.i32 or cute.rank(t) ~= 1 or cute.size(t) < 1
+      or cute.size(t) ~= cute.size(a) then
+      call:fail("%s is %s of %s; B + 1 elements of i32 are needed", name,
+                t.layout, t.element_type)
+    end
+  end
+end
+
+-- Returns the scale of the scores and the options of the kernels.
+local function options_of(call, p)
+  local o, window = call.o, call.o.window
+  local scale = o.scale or 1 / math.sqrt(p.D)
+  if scale <= 0 or scale ~= scale or scale == math.huge then
+    call:fail("scale = %s; a finite number above 0 is needed", core.show(scale))
+  end
+  for i = 1, 2 do
+    local w = window and window[i]
+    if w and (math.type(w) ~= "integer" or w < 0) then
+      call:fail("window = {%s, %s}; for each side the number of visible keys, "
+        .. "0 or more, or false is needed", core.show(window[1]),
+        core.show(window[2]))
+    end
+  end
+  return scale, {head = p.D, causal = o.causal, window = window}
+end
+
+-- Returns the extents of a number for each row.
+local function rows_shape(p)
+  if p.ragged then return {p.H, p.S} end
+  return {p.B, p.H, p.S}
+end
+
+---------------------------------------------------------------------------
+-- Forward
+---------------------------------------------------------------------------
+
+local OPTIONS = {causal = "boolean", window = "table", scale = "number"}
+local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
+
+local function operation(what, spec)
+  for k, v in pairs(LAYOUT) do spec[k] = v end
+  return rowwise.operation(what, spec)
+end
+
+-- Returns the steps that set O to 0 and LSE to -inf: rows without keys.
+local function nothing(call, p, results)
+  local steps = {}
+  for i, value in ipairs {0.0, -math.huge} do
+    local r = results[i]
+    local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+    call.out[i] = t
+    for _, s in ipairs(elementwise.filling(t, value, cute.f32, call.o)) do
+      local arguments = s.arguments
+      function s.arguments(now, out) return arguments(now, {out[i]}) end
+      steps[#steps + 1] = s
+    end
+  end
+  return steps
+end
+
+local attend = operation("ops.attention", {names = {"Q", "K", "V"},
+  tensors = {"cu_q", "cu_k"}, options = OPTIONS, plan = function(call)
+    check_sequences(call)
+    local q = problem(call, "", "V")
+    local scale, o = options_of(call, q)
+    if call:dtype("ops.attention", call.Q) ~= q.dtype then
+      call:fail("O has type %s, that of Q", q.dtype)
+    end
+    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
+                     {shape = rows_shape(q), dtype = cute.f32}}
+    local p = call:start(5, results)
+    if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
+    if q.T == 0 then
+      p.anew, p.steps = true, nothing(call, p, results)
+      return p
+    end
+    local k = forward(o)
+    p.steps[1] = {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B),
+      block = k.block, ready = {}, arguments = function(now, out)
+        return {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q, now.cu_k,
+                n = now.cu_q and 8 or 6}
+      end}
+    return p
+  end})
+
+--- Returns O = softmax(scale Q K^T) V, and LSE, the logarithm of each row's sum
+-- of exponentials; see docs/ops.md. A row that sees no key gives 0 and -inf.
+---@param Q any (B,S,H,D), or (rows,H,D) with cu_q and cu_k
+---@param K any (B,T,G,D)
+---@param V any (B,T,G,D)
+---@param o? table {causal: boolean?, window: any[]?, scale: number?,
+-- cu_q: any?, cu_k: any?, out: any}
+function attention.attention(Q, K, V, o)
+  return attend(Q, K, V, o)
+end
+
+---------------------------------------------------------------------------
+-- Backward
+---------------------------------------------------------------------------
+
+-- Returns a view of f32 memory that a call's steps share.
+local function view(work, from, shape)
+  return cute.make_tensor(work.iterator + from,
+                          cute.make_layout(shape, cute.LayoutRight))
+end
+
+local back = operation("ops.attention_backward", {
+  names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
+  options = OPTIONS, plan = function(call)
+    check_sequences(call)
+    local q = problem(call, "O dO", "V")
+    local scale, o = options_of(call, q)
+    local rows = rows_shape(q)
+    if call.LSE.element_type ~= cute.f32
+      or cute.size(call.LSE) ~= cute.product(rows) then
+      call:fail("LSE is %s of %s; (%s) of f32 is needed", call.LSE.layout,
+                call.LSE.element_type, table.concat(rows, ","))
+    elseif call:dtype("ops.attention_backward", call.Q) ~= q.dtype then
+      call:fail("the gradients have type %s, that of Q", q.dtype)
+    end
+    local shape = modes.extents(call.K.layout)
+    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
+      {shape = shape, dtype = q.dtype}, {shape = shape, dtype = q.dtype}}
+    local p = call:start(8, results)
+    if q.B == 0 or q.H * q.D == 0 or q.S + q.T == 0 then return p end
+    if q.S == 0 or q.T == 0 then
+      call:fail("Q is %s and K is %s: gradients without rows or keys are not "
+        .. "computed", call.Q.layout, call.K.layout)
+    end
+    p.floats = cute.product(rows)
+    for i, k in ipairs(gradients(o)) do
+      p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
+        grid = k.grid(q.S, q.T, q.H, q.G, q.B),
+        arguments = function(now, out, work)
+          return {now.Q, now.K, now.V, now.O, now.dO,
+            view(now.LSE, 0, rows), view(work, 0, rows), out[1], out[2], out[3],
+            scale, now.cu_q, now.cu_k, n = now.cu_q and 13 or 11}
+        end}
+    end
+    return p
+  end})
+
+--- Returns dQ, dK and dV of ops.attention, whose options it takes. The order of
+-- all sums is fixed.
+---@param dO any like O
+---@param Q any
+---@param K any
+---@param V any
+---@param O any
+---@param LSE any
+---@param o? table {causal: boolean?, window: any[]?, scale: number?,
+-- cu_q: any?, cu_k: any?, out: any}
+function attention.attention_backward(dO, Q, K, V, O, LSE, o)
+  return back(dO, Q, K, V, O, LSE, o)
+end
+
+---------------------------------------------------------------------------
+-- Decoding
+---------------------------------------------------------------------------
+
+local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
+  tensors = {"lengths"}, options = {scale = "number"}, plan = function(call)
+    local q = problem(call, "", "V")
+    local scale, o = options_of(call, q)
+    local n = call.lengths
+    if q.S ~= 1 then
+      call:fail("Q is %s; one row for each batch, (B,1,H,D), is needed",
+                call.Q.layout)
+    elseif n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then
+      call:fail("lengths is %s of %s; %d elements of i32 are needed", n.layout,
+                n.element_type, q.B)
+    elseif call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
+      call:fail("O has type %s, that of Q", q.dtype)
+    end
+    local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
+                     {shape = {q.B, q.H, 1}, dtype = cute.f32}}
+    local p = call:start(4, results)
+    if cute.product(results[1].shape) == 0 then return p end
+    if q.T == 0 then
+      p.anew, p.steps = true, nothing(call, p, results)
+      return p
+    end
+    o.causal, o.window, o.group = nil, nil, q.H // q.G
+    if o.group > 64 then
+      call:fail("Q has %d heads and K has %d; at most 64 for each are possible",
+                q.H, q.G)
+    end
+    local k = decode(o)
+    local splits = k.splits(q.T, q.G, q.B)
+    local size = splits * q.B * q.H
+    p.floats = size * (q.D + 1)
+    for i = 1, 2 do
+      p.steps[i] = {kernel = k[i].kernel, block = k[i].block, ready = {},
+        grid = k[i].grid(splits, q.H, q.B),
+        arguments = function(now, out, work)
+          return {now.Q, now.K, now.V, out[1], out[2],
+            view(work, 0, {splits, q.B, q.H, q.D}),
+            view(work, size * q.D, {splits, q.B, q.H}), scale, now.lengths,
+            n = now.lengths and 9 or 8}
+        end}
+    end
+    return p
+  end})
+
+--- Returns O and LSE of one query for each batch to many keys. The keys are
+-- split among blocks, so that few batches keep the GPU busy.
+---@param Q any (B,1,H,D)
+---@param K any (B,T,G,D)
+---@param V any (B,T,G,D)
+---@param o? table {lengths: any?, scale: number?, out: any}
+-- lengths: the number of keys of each batch, B of i32 (T when absent)
+function attention.attention_decode(Q, K, V, o)
+  return step(Q, K, V, o)
+end
+
+return attention
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,220 @@
+--- RMSNorm and LayerNorm along rows, forward and backward, by kernels/norm.lua:
+-- ops.rmsnorm, ops.layernorm, ops.rmsnorm_backward, ops.layernorm_backward.
+local calls = require "cute.ops.calls"
+local core = require "cute.core"
+local cute = require "cute"
+local norm = require "kernels.norm"
+local operand = require "cute.ops.operand"
+local kernels = require "kernels.reduce"
+local rowwise = require "cute.ops.rowwise"
+
+local norms = {}
+
+-- Checks that these operands have X's shape.
+local function check_rows(call, names)
+  for _, name in ipairs(names) do
+    if call[name] then
+      call:floats(name, call[name])
+      call:same(name, call[name], "X", call.X)
+    end
+  end
+end
+
+-- Checks that these operands are vectors of n elements.
+local function check_vectors(call, names, n)
+  for _, name in ipairs(names) do
+    if call[name] then
+      call:floats(name, call[name])
+      call:vector(name, call[name], n)
+    end
+  end
+end
+
+-- Returns the arguments of a kernel of norm in its order.
+local function in_order(k, named)
+  local args = {n = #k.args}
+  for i, name in ipairs(k.args) do args[i] = named[name] end
+  return args
+end
+
+local function with(options, more)
+  for k, v in pairs(more) do options[k] = v end
+  return options
+end
+
+---------------------------------------------------------------------------
+-- Forward
+---------------------------------------------------------------------------
+
+local function forward(name, layer)
+  return function(call)
+    local o, X, R = call.o, call.X, call.residual
+    local shape, rows, m, n = rowwise.extents(X)
+    check_rows(call, {"X", "residual"})
+    check_vectors(call, {"W", "B"}, n)
+    local eps = o.eps or (layer and 1e-5 or 1e-6)
+    if eps < 0 or eps ~= eps then
+      call:fail("eps = %s; 0 or more is needed", core.show(eps))
+    end
+    local own = operand.plain(X.element_type)
+    local results, at = {{shape = shape, dtype = call:dtype(name, X)}}, {}
+    local function result(what, extents, dtype)
+      results[#results + 1] = {shape = extents, dtype = dtype}
+      at[what] = #results
+    end
+    if R then result("H", shape, own) end
+    if o.save and layer then result("Mean", rows, cute.f32) end
+    if o.save then result("Rstd", rows, cute.f32) end
+    local p = call:start(4, results)
+    if m * n == 0 then return p end
+    local k = norm[layer and "layer" or "rms"](with(rowwise.shape_of(
+      {X, R, call.out[1], call.out[at.H or 0]}, 4, {results[1].dtype, own}), {
+        weight = call.W and true, bias = call.B and true,
+        residual = R and true, save = o.save or nil}))
+    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
+      ready = {}, arguments = function(now, out)
+        return in_order(k, {X = rowwise.matrix(now.operands[1]),
+          W = now.W and rowwise.vector(now.W),
+          B = now.B and rowwise.vector(now.B),
+          R = now.residual and rowwise.matrix(now.residual),
+          Y = rowwise.matrix(out[1]), H = at.H and rowwise.matrix(out[at.H]),
+          Mean = rowwise.vector(out[at.Mean or 0]),
+          Rstd = rowwise.vector(out[at.Rstd or 0]), eps = eps})
+      end}
+    return p
+  end
+end
+
+local FORWARD = {eps = "number", save = "boolean"}
+
+local rmsnorm = rowwise.operation("ops.rmsnorm", {names = {"X", "W?"},
+  flat = "W", tensors = {"residual"}, options = FORWARD,
+  plan = forward("ops.rmsnorm", false)})
+
+--- Normalizes rows: H = X + residual, Y = H / sqrt(mean(H^2) + eps) * W.
+-- Returns Y; then H (with residual) and Rstd (with save); see docs/ops.md.
+---@param X any (...,N)
+---@param W? any (N)
+---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
+-- dtype: any}
+function norms.rmsnorm(X, W, o)
+  return rmsnorm(X, W, o)
+end
+
+local layernorm = rowwise.operation("ops.layernorm", {names = {"X", "W?", "B?"},
+  flat = "W B", tensors = {"residual"}, options = FORWARD,
+  plan = forward("ops.layernorm", true)})
+
+--- Normalizes rows: H = X + residual, Y = (H - mean) / sqrt(variance + eps) * W
+-- + B. Returns Y; then H (with residual), Mean and Rstd (with save).
+---@param X any (...,N)
+---@param W? any (N)
+---@param B? any (N)
+---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
+-- dtype: any}
+function norms.layernorm(X, W, B, o)
+  return layernorm(X, W, B, o)
+end
+
+---------------------------------------------------------------------------
+-- Backward
+---------------------------------------------------------------------------
+
+-- Returns the step that adds the rows of partial sums from `first` on into
+-- result i.
+local function adding(parts, first, n, i)
+  local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
+  return {kernel = sums.kernel, grid = sums.grid, block = sums.block,
+    ready = {}, arguments = function(_, out, work)
+      return {cute.make_tensor(work.iterator + first * n,
+        cute.make_layout({parts, n}, {n, 1})), rowwise.vector(out[i]), n = 2}
+    end}
+end
+
+-- Returns u64 counters that are 0 before and after each launch.
+local function states(p, call, count)
+  if count == 0 then return nil end
+  local counts = calls.counts(p.device, p.place, call.o.stream, 2 * count)
+  return cute.make_tensor(cute.recast_tensor(counts, cute.u64).iterator,
+                          cute.make_layout {count})
+end
+
+local function backward(name, layer)
+  return function(call)
+    local o, X, dY = call.o, call.X, call.dY
+    local shape, _, m, n = rowwise.extents(X)
+    check_rows(call, {"X", "dY", "residual"})
+    check_vectors(call, {"W"}, n)
+    for _, which in ipairs {"Mean", "Rstd"} do
+      local t = call[which]
+      if t and (t.element_type ~= cute.f32 or cute.size(t) ~= m) then
+        call:fail("%s is %s of %s; %d elements of f32 are needed", which,
+                  t.layout, t.element_type, m)
+      end
+    end
+    local W, dH = call.W, call.residual
+    local bias = layer and o.bias or nil
+    if bias and not W then call:fail "bias needs W" end
+    local results = {{shape = shape, dtype = call:dtype(name, X)}}
+    if W then results[2] = {shape = {n}, dtype = W.element_type} end
+    if bias then results[3] = {shape = {n}, dtype = W.element_type} end
+    local p = call:start(6, results)
+    if n == 0 or m == 0 and not W then return p end
+    local k = norm[layer and "layer_backward" or "rms_backward"](with(
+      rowwise.shape_of({X, dY, dH, call.out[1]}, 4, {results[1].dtype}),
+      {weight = W and true, bias = bias, residual = dH and true}))
+    local parts = W and k.parts(m) or 0
+    local total = k.states(m)
+    p.counts, p.anew = total > 0 or nil, total > 0 or nil
+    p.floats = W and parts * n * (bias and 2 or 1) or nil
+    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
+      ready = {}, arguments = function(now, out, work)
+        return in_order(k, {X = rowwise.matrix(now.X),
+          W = now.W and rowwise.vector(now.W), dY = rowwise.matrix(now.dY),
+          Mean = now.Mean and rowwise.vector(now.Mean),
+          Rstd = rowwise.vector(now.Rstd),
+          dH = now.residual and rowwise.matrix(now.residual),
+          dX = rowwise.matrix(out[1]),
+          Part = work and cute.make_tensor(work.iterator, cute.make_layout(
+            {p.floats // n, n}, {n, 1})), State = states(p, now, total)})
+      end}
+    if W then p.steps[2] = adding(parts, 0, n, 2) end
+    if bias then p.steps[3] = adding(parts, parts, n, 3) end
+    return p
+  end
+end
+
+local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
+  names = {"dY", "X", "Rstd", "W?"}, flat = "W Rstd", tensors = {"residual"},
+  plan = backward("ops.rmsnorm_backward", false)})
+
+--- Returns dX, and dW if W is given, of ops.rmsnorm. X is H if there was a
+-- residual; then `residual` is the gradient of H from elsewhere.
+---@param dY any (...,N)
+---@param X any (...,N)
+---@param Rstd any f32, one element for each row
+---@param W? any (N)
+---@param o? {residual: any?, out: any, dtype: any}
+function norms.rmsnorm_backward(dY, X, Rstd, W, o)
+  return rmsnorm_backward(dY, X, Rstd, W, o)
+end
+
+local layernorm_backward = rowwise.operation("ops.layernorm_backward", {
+  names = {"dY", "X", "Mean", "Rstd", "W?"}, flat = "W Mean Rstd",
+  tensors = {"residual"},
+  options = {bias = "boolean"},
+  plan = backward("ops.layernorm_backward", true)})
+
+--- Returns dX, dW if W is given, and dB with bias = true, of ops.layernorm.
+---@param dY any (...,N)
+---@param X any (...,N)
+---@param Mean any f32, one element for each row
+---@param Rstd any f32, one element for each row
+---@param W? any (N)
+---@param o? {bias: boolean?, residual: any?, out: any, dtype: any}
+function norms.layernorm_backward(dY, X, Mean, Rstd, W, o)
+  return layernorm_backward(dY, X, Mean, Rstd, W, o)
+end
+
+return norms
+-- SPDX-License-Identifier: MIT

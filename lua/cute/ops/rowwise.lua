@@ -1,0 +1,339 @@
+--- The common part of operations that treat each row of a tensor as a unit:
+-- norms, softmax, cross entropy, the k largest, rotations.
+--
+-- Operands (...,N) become matrices (M,N) with contiguous rows at one distance.
+-- Other operands are copied to such a matrix first.
+local calls = require "cute.ops.calls"
+local core = require "cute.core"
+local cute = require "cute"
+local elementwise = require "cute.ops.elementwise"
+local modes = require "cute.ops.modes"
+local operand = require "cute.ops.operand"
+local tensor_op = require "cute.ops.tensor_op"
+
+local rowwise = {}
+
+local FLOATS = {bf16 = true, f16 = true, f32 = true}
+
+-- Returns extent and stride of all modes but the last one, merged; nil if they
+-- are not equally spaced.
+local function leading(l)
+  local shape, stride = {}, {}
+  for i = cute.rank(l) - 1, 1, -1 do
+    shape[#shape + 1], stride[#stride + 1] = l.shape[i], l.stride[i]
+  end
+  if #shape == 0 then return 1, 0 end
+  local all = cute.coalesce(cute.make_layout(shape, stride))
+  if cute.rank(all) > 1 then return nil end
+  return all.shape, all.stride
+end
+
+-- Returns extent and stride of the last mode, which may be tuples.
+local function last(l)
+  local shape, stride, rank = l.shape, l.stride, cute.rank(l)
+  if type(shape) ~= "table" then return shape, stride end
+  return shape[rank], stride[rank]
+end
+
+--- Returns a tensor (...,N) as a matrix (M,N) with contiguous rows, or nil if
+-- its elements are spaced otherwise.
+---@param t any
+---@return any?
+function rowwise.matrix(t)
+  local n, step = last(t.layout)
+  if type(n) == "table" or n ~= 1 and step ~= 1 then return nil end
+  local m, apart = leading(t.layout)
+  if not m or type(apart) == "table" or m > 1 and apart < 0 then return nil end
+  return cute.make_tensor(t.iterator, cute.make_layout({m, n},
+    {m > 1 and apart or n, 1}))
+end
+
+--- Reports whether t is a matrix of contiguous rows without shared elements.
+function rowwise.apart(t)
+  local a = rowwise.matrix(t)
+  return a and (a.shape[1] == 1 or a.stride[1] >= a.shape[2])
+end
+
+--- Returns a tensor's extents, those of all modes but the last one ({1} if
+-- there are none), the number of rows and their length.
+---@param t any
+---@return integer[] shape
+---@return integer[] rows
+---@return integer m
+---@return integer n
+function rowwise.extents(t)
+  local shape = modes.extents(t.layout)
+  local rows = table.move(shape, 1, #shape - 1, 1, {})
+  if #rows == 0 then rows[1] = 1 end
+  return shape, rows, cute.product(rows), shape[#shape]
+end
+
+-- Reports whether the elements of t are contiguous, in the order of rows.
+local function dense(t)
+  local a = rowwise.matrix(t)
+  return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
+end
+
+--- Returns a tensor of contiguous elements as a vector.
+function rowwise.vector(t)
+  return t and cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
+end
+
+-- Returns the elements of the widest vector with which every row of these
+-- matrices can be accessed, in elements of `bits`.
+local function width_of(list, n, bits)
+  local w = core.gcd(128 // bits, n)
+  for _, t in ipairs(list) do
+    local bytes = t.element_type.bits // 8
+    w = core.gcd(w, math.max(1, t.alignment // bytes))
+    if t.shape[1] > 1 and t.stride[1] > 0 then w = core.gcd(w, t.stride[1]) end
+  end
+  return w
+end
+
+--- Returns the options {n, dtype, width} of a row kernel (kernels/rows.lua).
+---@param tensors any[] given operands and outputs of rows; nil entries allowed
+---@param count integer length of the list
+---@param types any[] element types of the new results
+---@return table
+function rowwise.shape_of(tensors, count, types)
+  local list, dtype = {}, nil
+  for i = 1, count do
+    local t = tensors[i]
+    if t ~= nil then
+      list[#list + 1] = rowwise.matrix(t)
+      types[#types + 1] = operand.plain(t.element_type)
+    end
+  end
+  for _, t in ipairs(types) do
+    if not dtype or t.bits > dtype.bits then dtype = t end
+  end
+  local n = list[1].shape[2]
+  return {n = n, dtype = dtype, width = width_of(list, n, dtype.bits)}
+end
+
+---------------------------------------------------------------------------
+-- Operations
+---------------------------------------------------------------------------
+
+-- Methods of a call for the function `plan` of an operation.
+local Call = {}
+Call.__index = Call
+
+--- Returns a plan without steps. `results` lists {shape =, dtype =}.
+---@param count integer number of the call's operands, some nil
+function Call:start(count, results)
+  local tensors, n = {}, 0
+  for i = 1, count do
+    if self.operands[i] ~= nil then
+      n = n + 1
+      tensors[n] = self.operands[i]
+    end
+  end
+  tensors[n + 1] = self.out[1]
+  local p = {steps = {}, results = results}
+  p.device, p.place, p.pdl = tensor_op.device(tensors, self.o)
+  return p
+end
+
+--- Returns the type of the first result: that of `out` or `dtype`, or x's.
+function Call:dtype(what, x)
+  return tensor_op.dtype(what, self.o)
+    or self.out[1] and core.typename(self.out[1]) == "tensor"
+    and self.out[1].element_type or operand.plain(x.element_type)
+end
+
+--- Raises an error about the arguments of the call.
+function Call:fail(text, ...) self.raise(text, ...) end
+
+--- Raises unless t has elements of a type that row kernels process.
+function Call:floats(name, t)
+  if not FLOATS[operand.plain(t.element_type).name] then
+    self:fail("%s has elements of type %s; bf16, f16 or f32 is needed", name,
+              t.element_type)
+  end
+end
+
+--- Raises unless t has the extents of x.
+function Call:same(name, t, as, x)
+  local a, b = modes.extents(t.layout), modes.extents(x.layout)
+  local same = #a == #b
+  for i, n in ipairs(a) do same = same and n == b[i] end
+  if not same then
+    self:fail("%s is %s, but %s is %s; equal shapes are needed", name, t.layout,
+              as, x.layout)
+  end
+end
+
+--- Raises unless t is a vector of n elements.
+function Call:vector(name, t, n)
+  if cute.rank(t) ~= 1 or cute.size(t) ~= n then
+    self:fail("%s is %s; a vector of %d elements is needed", name, t.layout, n)
+  end
+end
+
+-- Returns an operand as it is, or as a new contiguous tensor if its layout does
+-- not fit. Reports whether it is new.
+local function packed(t, fits, o)
+  if fits(t) then return t, false end
+  local rows = cute.empty(modes.extents(t.layout), t.element_type,
+                          {device = t.device})
+  return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
+end
+
+-- Checks the operands of a call and makes matrices of them. Reports whether one
+-- was copied.
+local function prepare(call, names, spec)
+  local copied = false
+  for i, name in ipairs(names) do
+    local t = call.operands[i]
+    if t ~= nil then
+      tensor_op.check(call.raise, name, t)
+      if cute.size(t) > 0 then
+        local anew
+        local flat = (spec.flat or ""):find("%f[%w]" .. name .. "%f[%W]")
+        call.operands[i], anew = packed(t, flat and dense or spec.fits
+          or rowwise.matrix, call.o)
+        copied = copied or anew
+      end
+    end
+    call[name] = call.operands[i]
+  end
+  return copied
+end
+
+-- Checks the tensors given for results.
+local function check_outputs(call, plan, apart)
+  for i in pairs(call.out) do
+    if i > #plan.results then
+      call:fail("out %d is given, but there %s", i, #plan.results == 1
+        and "is only one result" or ("are %d results"):format(#plan.results))
+    end
+  end
+  for i, r in ipairs(plan.results) do
+    local t, name = call.out[i], i == 1 and "out" or "out " .. i
+    if t then
+      tensor_op.check(call.raise, name, t)
+      local own = modes.extents(t.layout)
+      local same = #own == #r.shape
+      for k, n in ipairs(r.shape) do same = same and n == own[k] end
+      if not same then
+        call:fail("%s is %s, but the result has extents (%s)", name, t.layout,
+                  table.concat(r.shape, ","))
+      elseif t.element_type ~= r.dtype then
+        call:fail("%s has elements of type %s, but the result has %s", name,
+                  t.element_type, r.dtype)
+      elseif cute.size(t) > 0 and not apart(t) then
+        call:fail("%s is %s; contiguous rows that share no elements, at one "
+          .. "distance, are needed", name, t.layout)
+      end
+    end
+  end
+end
+
+-- Returns the options of a call's own as a text that identifies its kernel.
+local function key_of(o, scalars)
+  local words = {}
+  for i, name in ipairs(scalars) do
+    local v = o[name]
+    words[i] = type(v) == "table" and ("{%s,%s}"):format(v[1], v[2])
+      or tostring(v)
+  end
+  return table.concat(words, " ")
+end
+
+-- Returns the operands of a call and its options, the last argument if it is a
+-- table of options.
+local function split(...)
+  local list, n = {...}, select("#", ...)
+  while n > 0 and list[n] == nil do n = n - 1 end
+  if n == 0 or not tensor_op.is_options(list[n]) then return list, {} end
+  local o = list[n]
+  list[n] = nil
+  return list, o
+end
+
+--- Makes an operation from its description:
+--   names: of the operands, in order; a name that ends in "?" may be missing
+--   tensors: options that are tensors, appended to the operands
+--   flat: names of operands whose elements must be contiguous, in one string
+--   fits(t): reports whether a kernel accepts the layout of another operand
+--     (a matrix of contiguous rows when absent); others are copied
+--   apart(t): the same of a result (equally spaced rows when absent)
+--   options: types of further options, by name
+--   plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
+--     call[name] is an operand and call.o has the options
+---@param what string "ops.softmax"
+---@param spec table
+---@return function
+function rowwise.operation(what, spec)
+  local raise, known = tensor_op.failing(what), calls.new()
+  local names, optional = {}, {}
+  for i, name in ipairs(spec.names) do
+    names[i] = name:gsub("%?$", "")
+    optional[i] = name:find "%?$" ~= nil
+  end
+  local given = #names
+  local types, scalars = {}, {}
+  for name, type_name in pairs(spec.options or {}) do
+    types[name] = type_name
+    scalars[#scalars + 1] = name
+  end
+  table.sort(scalars)
+  for _, name in ipairs(spec.tensors or {}) do
+    names[#names + 1], types[name] = name, "tensor"
+  end
+
+  local function arguments(list, o)
+    local stream = o.stream
+    local all = {n = #names + 6}
+    for i = 1, given do all[i] = list[i] end
+    for i = given + 1, #names do all[i] = o[names[i]] end
+    local at = #names
+    all[at + 1], all[at + 2] = key_of(o, scalars), o.out
+    all[at + 3], all[at + 4] = o.dtype, o.device
+    all[at + 5] = o.arch
+    all[at + 6] = type(stream) == "table" and tostring(stream) or stream
+    return table.unpack(all, 1, all.n)
+  end
+
+  local function run(list, o, plan)
+    tensor_op.options(what, o, types)
+    for i = 1, given do
+      if list[i] == nil and not optional[i] then
+        raise("%s is missing; a tensor is needed", names[i])
+      end
+    end
+    local call = setmetatable({o = o, out = tensor_op.outputs(o), raise = raise,
+      operands = {}}, Call)
+    for i = 1, given do call.operands[i] = list[i] end
+    for i = given + 1, #names do call.operands[i] = o[names[i]] end
+    local copied = prepare(call, names, spec)
+    if not plan or copied then
+      plan = spec.plan(call)
+      check_outputs(call, plan, spec.apart or rowwise.apart)
+      plan.anew = plan.anew or copied
+      if not plan.anew then known:add(plan, arguments(list, o)) end
+    end
+    -- After a failed launch the counters that blocks share may not be 0.
+    local _ <close> = plan.counts and setmetatable({}, {__close = function(_, e)
+      if e ~= nil then calls.failed(plan.place) end
+    end}) or nil
+    return tensor_op.run(plan, call, function(ready)
+      known:ready(ready, arguments(list, o))
+    end)
+  end
+
+  local function finish(list, o, launched, ...)
+    if not launched then return run(list, o, ...) end
+    return calls.results(o.out, ...)
+  end
+
+  return function(...)
+    local list, o = split(...)
+    return finish(list, o, known(arguments(list, o)))
+  end
+end
+
+return rowwise
+-- SPDX-License-Identifier: MIT

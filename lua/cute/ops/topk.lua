@@ -1,0 +1,164 @@
+--- The largest elements of rows, and indices drawn from rows: ops.topk,
+-- ops.sample; kernels/topk.lua, kernels/sample.lua, kernels/argmax.lua.
+local core = require "cute.core"
+local cute = require "cute"
+local largest = require "kernels.argmax"
+local rowwise = require "cute.ops.rowwise"
+local sample = require "kernels.sample"
+local topk = require "kernels.topk"
+
+local top = {}
+
+local MOST = 64  -- of kernels/topk.lua
+
+-- Returns the extents of rows with k elements.
+local function shape_with(rows, x, k)
+  local shape = cute.rank(x) > 1 and table.move(rows, 1, #rows, 1, {}) or {}
+  shape[#shape + 1] = k
+  return shape
+end
+
+-- Raises unless a row of n elements has k that the kernel can find.
+local function check_k(call, name, k, n)
+  if k < 1 or k > MOST or k > n then
+    call:fail("%s = %d; 1 to %d is needed for rows of %d elements", name, k,
+              math.min(MOST, n), n)
+  elseif n > 65535 and call.X.element_type.bits == 16 then
+    call:fail("X is %s; rows of 16-bit elements can have at most 65535 "
+      .. "elements: convert them to f32", call.X.layout)
+  end
+end
+
+-- Returns the step that finds the k largest elements of X's rows; views(out,
+-- work) returns where to store them and their indices.
+local function finding(X, k, smallest, m, views)
+  local o = rowwise.shape_of({X}, 1, {})
+  local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,
+                     width = o.width}
+  return {kernel = made.kernel, grid = made.grid(m), block = made.block,
+    ready = {}, arguments = function(call, out, work)
+      local V, I = views(out, work)
+      return {rowwise.matrix(call.X), V, I, n = 3}
+    end}
+end
+
+local find = rowwise.operation("ops.topk", {names = {"X"},
+  options = {k = "integer", smallest = "boolean"},
+  plan = function(call)
+    local X, k = call.X, call.o.k
+    call:floats("X", X)
+    local _, rows, m, n = rowwise.extents(X)
+    check_k(call, "k", k, n)
+    local shape = shape_with(rows, X, k)
+    if call:dtype("ops.topk", X) ~= X.element_type then
+      call:fail("the values have type %s, that of X", X.element_type)
+    end
+    local p = call:start(1, {{shape = shape, dtype = X.element_type},
+                             {shape = shape, dtype = cute.i32}})
+    if m == 0 then return p end
+    p.steps[1] = finding(X, k, call.o.smallest, m, function(out)
+      return rowwise.matrix(out[1]), rowwise.matrix(out[2])
+    end)
+    return p
+  end})
+
+--- Returns the k largest elements of each row in descending order, and their
+-- indices (i32). Of equal elements the first counts.
+---@param X any (...,N)
+---@param k integer 1 to 64
+---@param o? {smallest: boolean?, out: any}
+function top.topk(X, k, o)
+  local own = {k = k}
+  for name, v in pairs(o or {}) do own[name] = v end
+  return find(X, own)
+end
+
+---------------------------------------------------------------------------
+-- Sampling
+---------------------------------------------------------------------------
+
+-- Checks the options of ops.sample; returns the temperature.
+local function check_options(call, n)
+  local o = call.o
+  local t, p = o.temperature or 1, o.top_p or 1
+  if t <= 0 or t ~= t then
+    call:fail("temperature = %s; more than 0 is needed: ops.reduce(X, "
+      .. "\"argmax\", {by = \"row\"}) returns the most probable index",
+      core.show(t))
+  elseif p <= 0 or p > 1 or p ~= p then
+    call:fail("top_p = %s; more than 0 and at most 1 is needed", core.show(p))
+  elseif p < 1 and not o.top_k then
+    call:fail("top_p = %s needs top_k, 1 to %d", core.show(p), MOST)
+  end
+  if o.top_k then check_k(call, "top_k", o.top_k, n) end
+  return t
+end
+
+-- Returns the steps that draw from the k largest elements of each row.
+local function of_largest(p, call, k, m, by)
+  local X = call.X
+  local words = m * k * X.element_type.bits // 32 + 1
+  p.floats = words + m * k
+  local function views(_, work)
+    local V = cute.recast_tensor(cute.make_tensor(work.iterator,
+      cute.make_layout {words}), X.element_type)
+    local I = cute.recast_tensor(cute.make_tensor(work.iterator + words,
+      cute.make_layout {m * k}), cute.i32)
+    local l = cute.make_layout({m, k}, {k, 1})
+    return cute.make_tensor(V.iterator, l), cute.make_tensor(I.iterator, l)
+  end
+  local made = sample {k = k, top_p = call.o.top_p}
+  p.steps[1] = finding(X, k, false, m, views)
+  p.steps[2] = {kernel = made.kernel, grid = made.grid(m), block = made.block,
+    ready = {}, arguments = function(now, out, work)
+      local V, I = views(out, work)
+      return {V, I, rowwise.vector(out[1]), now.Seed, by, n = 5}
+    end}
+end
+
+local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
+  options = {temperature = "number", top_k = "integer", top_p = "number"},
+  plan = function(call)
+    local X = call.X
+    call:floats("X", X)
+    local _, rows, m, n = rowwise.extents(X)
+    if n == 0 then
+      call:fail("X is %s; rows without elements have no index", X.layout)
+    end
+    local t = check_options(call, n)
+    if call.Seed.element_type ~= cute.i64 or cute.size(call.Seed) ~= 1 then
+      call:fail("seed is %s of %s; an integer or one element of i64 is needed",
+                call.Seed.layout, call.Seed.element_type)
+    end
+    local p = call:start(2, {{shape = rows, dtype = cute.i32}})
+    if m == 0 then return p end
+    if call.o.top_k then
+      of_largest(p, call, call.o.top_k, m, 1 / t)
+      return p
+    end
+    local o = rowwise.shape_of({X}, 1, {})
+    o.sample = true
+    local k = largest(o)
+    p.steps[1] = {kernel = k.kernel, grid = k.grid(m), block = k.block,
+      ready = {}, arguments = function(now, out)
+        return {rowwise.matrix(now.X), rowwise.vector(out[1]), now.Seed, 1 / t,
+                n = 4}
+      end}
+    return p
+  end})
+
+--- Draws an index (i32) for each row with the probabilities softmax(X /
+-- temperature), of the top_k largest elements only if top_k is given; of these
+-- only the most probable ones that have top_p together.
+---@param X any (...,N)
+---@param seed integer|any one i64, in a tensor if a graph is to change it
+---@param o? {temperature: number?, top_k: integer?, top_p: number?, out: any}
+function top.sample(X, seed, o)
+  if math.type(seed) then
+    seed = cute.full({1}, seed, cute.i64, {device = X.device})
+  end
+  return draw(X, seed, o or {})
+end
+
+return top
+-- SPDX-License-Identifier: MIT

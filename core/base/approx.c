@@ -4,9 +4,8 @@
 //
 // The upper bits of the argument choose a row; its lower 17 bits are x. The
 // result is the fixed-point number
-//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias
-// truncated (Oberman and Siu, "A High-Performance Area-Efficient Multifunction
-// Interpolator", 2005).
+//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
+//   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
 
 #include <math.h>

@@ -306,7 +306,8 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
     case DT_TF32:  // rounded as the tensor core reads it
       return bits_float((uint32_t)u & 0xffffe000);
-    case DT_I64: return (float)(int64_t)u;  // the only rounding
+    case DT_I64: return (float)(int64_t)u;  // of these cases, only the integers
+                                            // round
     case DT_U64: case DT_U128: return (float)u;
     default: return (float)dtype_to_double(t, u);
   }

@@ -89,9 +89,9 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
-// Least and largest number of an integer type or boolean, and the number that
-// raw bits encode. For u64 and non-integers: the range of int64_t, and the bits
-// themselves.
+// Return the least and the largest number of an integer type or boolean, and
+// the number that raw bits encode. For u64 and non-integers, they return the
+// limits of int64_t and the bits unchanged.
 int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);

@@ -353,8 +353,7 @@ static uint64_t to_float(Soft s, uint64_t u) {
   DType t = (DType)s.type, from = (DType)s.from;
   int other = t == DT_F16 || from == DT_F16;
   if (t == DT_TF32 && s.mode == SOFT_RNA) return tf32_away(s, u);
-  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // with f16 both are the same
-                                             // instruction
+  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // f16 conversions ignore .ftz
   if (t == from && !s.flags) return t == DT_F16 || t == DT_BF16
     ? is_nan(t, u) ? format_of(t).nan : u : u;
   if (t == DT_F32 && from == DT_BF16 && !s.flags) return u << 16;

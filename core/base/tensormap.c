@@ -43,7 +43,7 @@ static int64_t row_bytes(const TensorMap *m) {
   return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
 }
 
-// Number of spatial modes, and bits of each corner coordinate.
+// Return the number of spatial modes, and the bits of each corner coordinate.
 static int corners(const TensorMap *m) { return (int)m->rank - 2; }
 static int corner_bits(const TensorMap *m) {
   static const int bits[] = {16, 8, 5};

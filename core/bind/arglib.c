@@ -559,7 +559,7 @@ void face_nofield(lua_State *L, int methods, const char *fields) {
   no_field(L, what, methods, fields);
 }
 
-// __index of a metatable that is the index of its objects.
+// Implements __index of a metatable that is also the table of its methods.
 static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);
@@ -574,7 +574,8 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  const char *name = lua_tostring(L, -1);  // Lua computes a tuple's length
+  const char *name = lua_tostring(L, -1);  // Lua computes the length of a tuple
+                                           // without __len
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);
   for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {

@@ -155,8 +155,8 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) {  // an operation is given: with the name of its atom,
-                            // or a bulk copy
+  if (lua_istable(L, 1)) {  // the operation has the name of its atom, or is a
+                            // bulk copy without a name
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
       return tmalib_bulk_atom(L);
@@ -241,7 +241,8 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// which: 'A', 'B', 'C', or 0 for C by atoms.
+// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0:
+// for C, in the order of its atoms.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;

@@ -91,7 +91,8 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
   return t;
 }
 
-// Reads a product of buffers, or (asked) of types, for queries.
+// Reads the description of a product. Its operands are buffers or, for queries
+// (asked), types.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);

@@ -35,8 +35,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // so that differences of bits fit, as
-                                       // well
+  if (count > (SIZE_MAX >> 1) / bits)  // half, so that int64_t can hold
+                                       // differences of bit positions
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -320,7 +320,7 @@ static int buffer_fill_int(lua_State *L) {
 }
 
 // Records a write of elements [at, at + n). A partly written buffer counts as
-// defined, as after kernels that write a part.
+// defined, as it does after a kernel wrote part of it.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }

@@ -7,8 +7,8 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that a patch may insert. They have no operands, or operands that `mem`
-// gives (sim/edit.h).
+// Ops that a patch may insert. They have no operands, or take them from the
+// patch's `mem` (sim/edit.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
                          OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
@@ -245,8 +245,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Returns the load of registers that a value is computed from, along first
-// operands; NULL: there is none.
+// Follows first operands from value r to the load of registers that it is
+// computed from. Returns that load, or NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -530,7 +530,8 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns a patched instruction; insertions are not made.
+// Returns the instruction that the patch changes or drops. Raises an error if
+// the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;

@@ -309,7 +309,7 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   v[0] = def;
   v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
-  bool grid = strcmp(name, "grid") == 0;  // which may be empty
+  bool grid = strcmp(name, "grid") == 0;  // a grid may be empty
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
     if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
@@ -331,8 +331,8 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   lua_pop(L, 1);
 }
 
-// Packs the address p, or the tensor map of the atom in field `tma` of the
-// table at idx for a tensor there; returns the size.
+// Packs the address p. If the table at idx has an atom in field `tma`, packs
+// instead the atom's tensor map for a tensor at p. Returns the size.
 static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   lua_getfield(L, idx, "tma");
   const TmaBox *b = tmalib_box(L, -1);
@@ -559,7 +559,7 @@ static int l_driver_tensor_map(lua_State *L) {
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[20];  // and a NULL
+  luaL_Reg methods[20];  // ends with a NULL
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},

@@ -26,7 +26,7 @@ typedef struct Hook {
   bool records;      // every line is recorded
   bool undefined;    // undefined values exist
   int born;          // register in which a table is being created
-  const void *tested, *made;  // last test of a traced value, and its place
+  const void *tested, *made;  // last traced value that Lua tested, and where
   bool sound;  // result of state.truth for it
   Writers writers;
   Readers readers;
@@ -261,9 +261,9 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// Called when the results of a call with three results all become arguments of
-// the next call, in frame `ar`; checks that it accepts them. The function is on
-// top.
+// Checks that the next call, in frame `ar`, accepts all results of a call as
+// its last arguments (cute.lang.surplus). The function of the call that returns
+// the results is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -320,8 +320,8 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Calls state.truth: may the traced value that Lua tests be absent? Otherwise
-// the error message is on top. Asks once per loop.
+// Calls state.truth to check that Lua may test this traced value. If not,
+// returns false with the error message on top. Asks once per loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -381,8 +381,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
 }
 
 // Handles a read of a register as a list, or by a library function that
-// examines its arguments: raises an error if it is, or contains, an undefined
-// value. Pops it.
+// examines its arguments. Raises an error if the value on top is or contains an
+// undefined value. Pops it.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);
@@ -410,8 +410,8 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
     read_undefined(L, h->cx);
 }
 
-// Handles a store of a register to a field of the table in another one: records
-// that the table contains an undefined value.
+// Handles a store of a register to a field of the table in another register:
+// records that the table contains an undefined value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);

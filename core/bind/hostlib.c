@@ -132,7 +132,7 @@ typedef struct Place {
   int at;       // stack index of the GPU
   bool pinned;  // pinned host memory
   bool named;   // whether a device is given
-  bool sim;     // whether it is the simulator, which differs from the host
+  bool sim;     // whether the device is the simulator, which is not the host
 } Place;
 
 // Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the
@@ -171,8 +171,8 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor by the options at opts, with all elements *bits, or
-// (NULL) undefined.
+// Pushes a new tensor made by the options at opts. All its elements are *bits
+// or, if bits is NULL, undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
@@ -442,7 +442,8 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    Dim d = t->l.stride[i];  // strides of coordinates stay
+    Dim d = t->l.stride[i];  // not of coordinate tensors: their strides are
+                             // bases
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;

@@ -267,7 +267,8 @@ static int l_mbarrier(lua_State *L) {
 
 // ---- shared memory of other CTAs ----
 
-// peer(tensor in shared memory, rank) -> the tensor in that CTA of the cluster
+// peer(tensor in shared memory, rank) -> the tensor in CTA `rank` of the
+// cluster
 static int l_peer(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "map_dsmem_ptr");
@@ -439,7 +440,8 @@ static int l_archs(lua_State *L) {
 
 // ---- tables ----
 
-// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h, "who" as there
+// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h; "who" as in its
+// column `who`
 static int l_ops(lua_State *L) {
   lua_createtable(L, OP_COUNT, 0);
   for (int k = 0; k < OP_COUNT; k++) {

@@ -60,8 +60,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the function with a scratch arena of its own, since it may empty
-// scratch.
+// Calls the Lua function, which may empty the scratch arena: gives it another
+// one during the call.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);

@@ -82,9 +82,10 @@ static void push_by_code(Walk *w) {
   lua_settop(L, f + 1);
 }
 
-// Pushes the form of the function at idx: {[0] = number of its code, upvalue,
-// n, key 1 .. key n, ...}, the fields that it uses of each upvalue (n = 0: the
-// whole value). false: it is identified by its address.
+// Pushes the form of the function at idx, a list: [0] is the number of its
+// code. Then, for each upvalue: its index, a number n, and the n keys of the
+// fields that the function uses (n = 0: the whole value). Pushes false if the
+// function is identified by its address.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -393,7 +394,8 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // stack index of the step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // the value, at stack index
+                                                 // step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -436,10 +438,10 @@ static void make_results(Make *m) {
 }
 
 // calls:ready(description, arguments...): from now on, such a call on this
-// stream launches {steps = {{launch =, values = (as launch_values), from =
-// {[kernel argument] = {call argument, index of its number, part}}}, ...}, made
-// = {new tensors}, work = workspace tensor, reads = (for unchanged), alone =
-// cannot be captured}.
+// stream launches the description. Its fields: steps = {{launch =, values = (as
+// launch_values), from = {[kernel argument] = {call argument, index of its
+// number, part}}}, ...}; made = {new tensors}; work = workspace tensor; reads =
+// (for unchanged); alone = cannot be captured.
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");

@@ -114,7 +114,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends the traced ones of n words to the list on top, in order.
+// Appends those of the n words that are traced to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;
@@ -128,8 +128,8 @@ static void add_plain(lua_State *L, Layout l) {
   add_words(L, l.stride, tup_leaves(l.shape));
 }
 
-// Appends those of the functions that l is composed with, as layout_print
-// prints them.
+// Appends the traced numbers of the functions that l is composed with, in the
+// order of layout_print.
 static void add_outer(lua_State *L, Layout l) {
   const Outer *f = l.outer;
   if (!f) return;

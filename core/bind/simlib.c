@@ -93,8 +93,8 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// registry: a weak table of its buffers, with its uses of them and those of
-// earlier launches (LaunchArg.before).
+// registry: a weak table of the launch's buffers, with their uses by this
+// launch and by earlier ones (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -243,7 +243,7 @@ static void settle(const Track *all, size_t n) {
 
 // ---- launches without effects (cute.lang.memory) ----
 
-// A saved buffer; uservalue 1: the buffer.
+// The saved bytes of a buffer; uservalue 1 is the buffer.
 typedef struct Kept {
   size_t bytes;
   bool defined;
@@ -286,7 +286,7 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// sim_front([front]) -> state of the preceding launch, which it also sets
+// sim_front([front]) -> state of the preceding launch; sets it first if given
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
@@ -349,7 +349,7 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   return c ? tup_text(cx, c) : NULL;
 }
 
-// Returns the coordinate that was asked for.
+// Returns the text of r->coord, the coordinate that the kernel used.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
   for (int k = 0; k < r->modes; k++)

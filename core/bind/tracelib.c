@@ -609,8 +609,8 @@ static int push_vector_parts(lua_State *L, Ctx *cx) {
   return 2;
 }
 
-// parts(x) -> signature, {scalars}: what a loop carries of x; nil: x cannot be
-// carried. Two values with one signature differ only in scalars.
+// parts(x) -> signature, {scalars}: the scalars of x that a loop carries; nil:
+// x cannot be carried. Two values with one signature differ only in scalars.
 static int l_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
@@ -699,8 +699,8 @@ static int l_dtype_of(lua_State *L) {
 }
 
 // carried(boolean[, truth]) -> the boolean, which a loop carries: a body that
-// only sets it may leave it unused. truth: it is a Lua boolean at one of its
-// ends.
+// only sets it may leave it unused. truth: at the start or end of the loop it
+// is a Lua boolean.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;

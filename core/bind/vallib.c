@@ -146,7 +146,7 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// Returns the select r at idx, between numbers of type t.
+// Returns the select r at idx with both of its numbers converted to type t.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);
@@ -308,7 +308,8 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Reports whether lua/cute reads the field; it tests for absent ones.
+// Reports whether lua/cute reads the field: its code tests for fields that may
+// be absent.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;

@@ -43,7 +43,7 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // Writes the register word that holds bit `bit` of the object: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Writes a run of registers as arguments of this type.
+// Writes a run of registers as arguments of type `type`.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write the two sides of `tCrA[3] = value`; the value goes between them and
 // binds as unary. fresh: the word holds nothing yet.

@@ -216,7 +216,7 @@ typedef struct Side {
   bool fresh;      // nothing has been written to its word yet
   bool cut;        // the move is split into pieces (only in memory)
   int l2;          // bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece, in moves from off
+  int64_t piece;   // index of this piece, counted in moves from `off`
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -228,7 +228,8 @@ static Side side_of(const Emit *e, const Operand *o) {
   return s;
 }
 
-// Returns the type of one side: of register words, of memory elements.
+// Returns the type of the register words, or of the memory elements, of one
+// side.
 static DType side_type(const Emit *e, const Side *s) {
   return s->regs ? s->g->type : ir_type(e->fn, s->mem);
 }
@@ -262,7 +263,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch; type NULL: of the element itself.
+// Writes a load with an L2 prefetch. type: of the load; NULL: that of the
+// element.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);

@@ -84,7 +84,8 @@ void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that `other` has received so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Reports whether all of its work, or the event, has completed.
+// Report whether all work of the stream, or the work before the event, has
+// completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
@@ -132,7 +133,7 @@ typedef struct GpuLaunch {
 // Opts in to dynamic shared memory over 48 KiB and checks the limits.
 bool gpulaunch_prepare(GpuLaunch *l, Why *w);
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
-// Counts the clusters of such a launch that fit on the GPU at a time.
+// Counts how many clusters of the launch fit on the GPU at a time.
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif

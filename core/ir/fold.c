@@ -648,7 +648,8 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              (t == DT_U8 && dtype_bits(s) < 8);  // in its low bits
+              (t == DT_U8 && dtype_bits(s) < 8);  // the narrow value is in the
+                                                  // byte's low bits
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
              dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));

@@ -159,12 +159,16 @@ const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
-// Other bits of Ins.flags, which MBAR* keeps in the COP field. MBF: MBARTX also
-// arrives; MBARTRY does not block; MBARCPASYNC is one of the arrivals that the
-// barrier counts. CLF: CLUSTERARRIVE has no memory order; not all of a warp
-// executes it or CLUSTERWAIT. BRF: the lanes of a warp may execute BAR,
-// BARARRIVE one by one (the simulator executes them at once). RGF: SETMAXNREG
-// takes registers instead of releasing them.
+// Other bits of Ins.flags, which MBAR* keeps in the COP field.
+// - MBF_ARRIVE: MBARTX also arrives.
+// - MBF_TEST: MBARTRY does not block.
+// - MBF_NOINC: MBARCPASYNC is one of the arrivals that the barrier counts.
+// - CLF_RELAXED: CLUSTERARRIVE has no memory order.
+// - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
+//   whole warp.
+// - BRF_UNALIGNED: the lanes of a warp may execute BAR or BARARRIVE one by one
+//   (the simulator executes them at once).
+// - RGF_INC: SETMAXNREG takes registers instead of releasing them.
 enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };

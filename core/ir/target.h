@@ -62,7 +62,7 @@ typedef struct Need {
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);
-// Reports whether some target has an atomic of that kind on elements of type t.
+// Reports whether some target has atomic operation k on elements of type t.
 bool target_atomic(AtomicKind k, DType t);
 
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, "sm_120",

@@ -73,7 +73,7 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// compose_in as an operation of its own.
+// Runs compose_in as a public operation, which its messages name.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -297,8 +297,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// Checks that the outer functions of l do not map elements to offsets in r,
-// which its right side leaves free.
+// r is the complement of l's right side. Checks that l's outer functions map no
+// element to an offset of r.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;

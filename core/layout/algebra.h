@@ -71,9 +71,9 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
 // ---- XORed strides (xor.c) ----
-bool layout_has_xor(Layout l);             // on its right side
-// Returns the same function with integer strides on the right side, which then
-// passes through the former right side.
+bool layout_has_xor(Layout l);             // on the right side
+// Returns the same function as a layout with integer strides, whose values pass
+// through the former right side.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----

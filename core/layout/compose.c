@@ -199,7 +199,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // only the stride matters now, for a coordinate that is always 0
+      // a coordinate that is always 0: only the stride is still computed
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -228,8 +228,9 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // has no bound; it only
-                                                   // matters whether it is zero
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // this digit has no bound,
+                                                   // so record only that it is
+                                                   // not 0
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;

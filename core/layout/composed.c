@@ -13,8 +13,9 @@ Layout layout_with_offset(Layout l, Tup offset) {
   return l;
 }
 
-// Returns f(offset + l). Coordinates always get an origin, so that slices in a
-// loop have one before and after.
+// Returns f(offset + l). If l's values are coordinates, the offset is one too,
+// even if it is 0: a slice that a loop carries then has an offset before and
+// after the loop.
 static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
     if (layout_has_basis(l) && dim_is(*offset, 0))
@@ -262,7 +263,7 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    if (k == n || k == m)  // along the same mode
+    if (k == n || k == m)  // a stride along the same mode
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }
   return g;
@@ -276,7 +277,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // as well as its outer functions
+      l = f->l;  // continues with the outer functions of f->l
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

@@ -174,7 +174,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // small; freed below by copying into the message
+  Buf out = {0};  // small: copied into the message and freed below
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " %s ", op);
   dim_print(cx, b, &out);

@@ -38,7 +38,7 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
 }
 
 // Returns how many values leaf i of a and leaf j of b share from index *at.
-// They count with the same steps if both contain whole multiples of *at.
+// Both leaves count in equal steps if both contain whole multiples of *at.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -121,7 +121,8 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
 
 // ---- complements mode by mode of a codomain of coordinates ----
 
-// Returns the modes of l whose strides have this path, with integer strides.
+// Returns the modes of l whose strides have the path `path`, with integer
+// strides.
 static Layout along(Ctx *cx, Layout l, const int *path, int depth) {
   Flat f = flat_of(cx, l);
   int n = 0, p[DIM_LEVELS];
@@ -153,7 +154,8 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      d = layout_cosize(cx, l);  // nothing is free, so only its end is
+      d = layout_cosize(cx, l);  // no offset inside is free: continue at the
+                                 // end
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }

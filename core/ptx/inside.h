@@ -56,8 +56,8 @@ typedef struct PtxBuild {
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // whether lines are those of the PTX, instead of
-                          // those of .loc
+  bool ptx_lines;         // whether lines are lines of the PTX text, not those
+                          // that .loc gives
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   Ref local;              // local memory of the thread, or 0
@@ -262,7 +262,7 @@ void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
 void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
 void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
 void row_function(PtxOp *o, int k);  // k: SoftApprox
-void row_mul24(PtxOp *o, int k);     // k: it adds
+void row_mul24(PtxOp *o, int k);     // k: whether it adds
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
 // bits.c
@@ -273,7 +273,7 @@ void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
 void row_funnel(PtxOp *o, int k);
 void row_count(PtxOp *o, int k);     // k: IntrinId of 32 bits
 void row_bfind(PtxOp *o, int k);
-void row_bitfield(PtxOp *o, int k);  // k: it inserts
+void row_bitfield(PtxOp *o, int k);  // k: whether it inserts
 void row_mask(PtxOp *o, int k);      // k: SoftOp
 void row_lop3(PtxOp *o, int k);
 void row_prmt(PtxOp *o, int k);
@@ -293,12 +293,12 @@ void row_cvta(PtxOp *o, int k);  // local.c
 void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
-void row_atomic(PtxOp *o, int k);    // k: it has no result
+void row_atomic(PtxOp *o, int k);    // k: whether it has no result
 void row_copy(PtxOp *o, int k);      // cp.async
 void row_copy_wait(PtxOp *o, int k);
 void row_copy_arrive(PtxOp *o, int k);  // hopper.c
 // threads.c
-void row_barrier(PtxOp *o, int k);   // k: it is .aligned
+void row_barrier(PtxOp *o, int k);   // k: whether it is .aligned
 void row_warp_barrier(PtxOp *o, int k);
 void row_fence(PtxOp *o, int k);
 void row_shuffle(PtxOp *o, int k);
@@ -312,7 +312,7 @@ void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
-void row_matrix(PtxOp *o, int k);    // k: it stores
+void row_matrix(PtxOp *o, int k);    // k: whether it stores
 void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);

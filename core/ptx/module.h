@@ -133,7 +133,7 @@ typedef struct PtxHidden {
   int32_t outer;  // PtxModule.vars, or -1
 } PtxHidden;
 
-// Where an operand stands whose name may turn out to be a label or a function.
+// The place of an operand whose name may turn out to be a label or a function.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;

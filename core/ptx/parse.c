@@ -586,7 +586,7 @@ static void loc_directive(Parse *p) {
       if (take(p, "+")) expression(p, 0);
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
-      // the call was itself inlined where the .loc of that position says
+      // the parent's .loc says where that call was itself inlined
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&

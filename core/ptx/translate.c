@@ -636,7 +636,7 @@ static void emit(Frame *fr, const char *file) {
       has_else[depth] = false;
       break;
     case SHAPE_BREAK: {
-      // the IR counts branches as instructions, too
+      // counts IFs too, since the IR's break counts all regions
       uint32_t left = it->levels;
       int64_t all = 0;
       for (size_t q = fn->region.n; q-- > 0 && left; all++) {

@@ -11,11 +11,9 @@
 // of one bank with different words need one pass each.
 typedef struct Banks {
   uint32_t seen;        // banks with a word
-  uint32_t word[32];    // Returns the number of passes that the lanes of `mask`
-                        // need. `so` holds the passes of earlier groups.
-                        // Accesses are aligned, so the memory can be seen as
-                        // 128 / width banks of `width` bytes.
-  uint8_t next[32];     // lane that added the next word of the bank
+  uint32_t word[32];    // by bank: the first word
+  uint8_t next[32];     // by lane: the lane that added the next word of its
+                        // bank
   uint8_t tail[32], count[32];
   uint32_t extra[32];   // by lane: the word it added
   int most;

@@ -32,7 +32,7 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  Guests came[KEPT];       // arrivals in this phase and in earlier ones
+  Guests came[KEPT];       // arrivals in the current phase and in earlier ones
   Guests due;              // operations that must precede the end of the phase
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
@@ -299,9 +299,9 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// Records that the current step contributes to that phase of mbarrier k, after
-// the contributions to the previous phase. Returns the number of k among all
-// mbarriers, or -1 if no step is being recorded.
+// Records that the current step contributes to phase `phase` of mbarrier k,
+// after the contributions to the previous phase. Returns the number of k among
+// all mbarriers, or -1 if no step is being recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -472,7 +472,7 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the granule's bytes before that step. now: the bytes that it has now.
+// Returns the granule's bytes before step `turn`. now: its present bytes.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;

@@ -49,7 +49,8 @@ typedef struct Player {   // a warp of a running cluster
   // gets its operands last.
   double last_end;
   uint32_t last_at;
-  // The same for each of the latest arithmetic instructions.
+  // For each of the latest arithmetic instructions: the time at which its
+  // operands are ready, and the instruction that gets its operands last.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // start time of the current loop iteration

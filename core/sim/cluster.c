@@ -392,7 +392,7 @@ void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
   r->src = i->src;
 }
 
-// Reports whether a thread of that CTA knows of the access that warp u made.
+// Reports whether a thread of CTA `rank` knows of the access that warp u made.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
@@ -587,7 +587,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory in vain. Sets *others if other
-// clusters may still change that memory.
+// clusters may still change the polled memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;

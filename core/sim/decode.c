@@ -346,7 +346,7 @@ static void place_all_mem(Prog *g) {
   }
 }
 
-// Returns a copy of memory object m, owned by the CTA of that rank.
+// Returns a copy of memory object m that belongs to the CTA of rank `rank`.
 static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;

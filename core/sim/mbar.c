@@ -20,8 +20,8 @@ enum { MAX_COUNT = (1 << 20) - 1 };
 // A warp's last use of an mbarrier: lanes, epoch and line.
 struct SimUse { uint32_t clk, lanes, src; };
 
-// A warp's last wait that the end of phase `phase` - 1 let pass: lanes, epoch
-// and line.
+// A warp's last wait that passed because phase `phase` - 1 was complete: lanes,
+// epoch and line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -571,7 +571,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase with that parity, or of that token, is complete.
+// Reports whether the phase that g names, by parity or token, is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
@@ -611,7 +611,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the number of bytes in flight to b that belong to that phase.
+// Returns the number of bytes in flight to b that belong to phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -689,7 +689,8 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Returns false for a try_wait whose result only decides whether to wait.
+// Executes a try_wait whose result only decides whether to wait: it returns
+// false in all lanes.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;

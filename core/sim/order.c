@@ -37,7 +37,8 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words: length of a row. word: index of actor u in a row, of a warp's lane 0.
+// words returns the length of a row. word returns the index in a row of actor u
+// (of a warp: of its lane 0).
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -226,7 +227,7 @@ bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Releases the own accesses of the lanes of mask, up to this epoch.
+// Releases the accesses that the lanes of mask made up to the current epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;

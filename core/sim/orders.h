@@ -8,7 +8,8 @@
 
 typedef struct SimSwap {   // a pair of steps that could be in the opposite
                            // order
-  uint32_t src, src2;      // line of the first step; line of the other step
+  uint32_t src, src2;      // src: line of the first step; src2: line of the
+                           // other step
   uint64_t *turn;          // actors of the required first steps of a schedule
                            // with the opposite order
   size_t nturn;

@@ -23,7 +23,7 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads, or writes, that memory.
+// Reports whether i reads, or writes, memory object `mem`.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -37,8 +37,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
          is_memory(write ? c->dst.mem : c->src.mem, mem);
 }
 
-// Finds the instructions of line src that access that memory. If none uses this
-// name of the memory, accesses through other names count.
+// Finds the instructions of line src that access memory object `mem`. If none
+// uses this name of the memory, accesses through other names count.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;

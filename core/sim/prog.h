@@ -105,9 +105,7 @@ typedef struct SimIns {
 typedef struct SimInit {
   uint32_t slot;
   bool spread, wide;
-  uint8_t kind;        // Storage for all lanes of some values: n rows of 32
-                       // lanes of `size` bytes each. Size 0: rows are words
-                       // with one bit per lane.
+  uint8_t kind;        // Op of the instruction that defines the value
   int64_t imm;         // bits, or SReg
 } SimInit;
 
@@ -127,28 +125,30 @@ typedef struct SimProg {
   const SimMem **mem;  // for each IR instruction that names a memory object
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes, *slot;  // bytes of a warp's registers and values; slots
-                                // by Ref
-  uint32_t value_base, ntaint;  // offset of the first value; number of SimTaint
-                                // records
+  uint32_t value_bytes, *slot;  // value_bytes: bytes of a warp's registers and
+                                // values; slot: slot of each value, by Ref
+  uint32_t value_base, ntaint;  // value_base: offset of the first value;
+                                // ntaint: number of SimTaint records
   SimRows *rows;       // all per-lane storage
   uint32_t nrows;
-  uint32_t nwrap, *wrap_src;  // products that may overflow, and their lines
+  uint32_t nwrap, *wrap_src;  // nwrap: number of results that may overflow;
+                              // wrap_src: their lines
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // threads and warps of a CTA
-  int ncta, nall;      // CTAs of a cluster; warps of a cluster
+  int ncta, nall;      // ncta: CTAs of a cluster; nall: warps of a cluster
   int registers;       // initial registers per thread, with setmaxnreg
   int nmbar;           // maximum number of mbarriers
   bool polls;          // the kernel accesses memory with a memory order
   int before;          // actor of the preceding launch; 0: it is complete
   int nteam;           // warpgroups, if the kernel uses wgmma
-  int nactor, nturn;   // number of actors with epochs (order.c): warps, an
-                       // agent of each warp, warpgroup agents, the preceding
-                       // launch; of these, turn actors (mbar.h)
+  int nactor, nturn;   // nactor: number of actors with epochs (order.c): warps,
+                       // an agent of each warp, warpgroup agents, the preceding
+                       // launch; nturn: number of turn actors among them
+                       // (mbar.h)
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of a CTA
-  int gran, shift;     // bytes of a granule, which is the narrowest access;
-                       // their log2
+  int gran, shift;     // gran: bytes of a granule, which is the narrowest
+                       // access; shift: log2 of gran
   uint32_t ngran;      // number of granules of a CTA
   SimArea *area;
   int narea;

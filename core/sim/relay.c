@@ -50,8 +50,8 @@ typedef struct Message {
   uint32_t chain, nth;     // chain of snapshots at an address; position in it
   uint32_t prior;          // next older snapshot of the same cluster in the
                            // chain; 0: none
-  uint32_t unit, nhint;    // its cluster, and the number of that cluster's
-                           // edges at the time
+  uint32_t unit, nhint;    // unit: its cluster; nhint: number of the cluster's
+                           // edges when it was written
   // Index of the vector clock in SimRelay.word. full: the clock has an epoch
   // per thread. Otherwise it has an epoch per warp, followed by the releasing
   // thread and its epoch.
@@ -211,7 +211,7 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of that cluster, in the chain up to m,
+// Reports whether the last snapshot of cluster `unit`, in the chain up to m,
 // covers the epoch. If so, the chain need not be walked.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
@@ -223,8 +223,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether a snapshot, or one reachable from it, covers that epoch of a
-// thread.
+// Reports whether a snapshot, or one reachable from it, covers the given epoch
+// of a thread of cluster `unit`.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -380,8 +380,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether that cluster executed a proxy fence after a write by a thread
-// of another cluster and before an agent that lane l starts.
+// Reports whether cluster `unit` executed a proxy fence after a write by a
+// thread of another cluster and before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = c->prog->relay;

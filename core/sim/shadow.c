@@ -69,7 +69,7 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether all running warps know of that epoch of an actor.
+// Reports whether all running warps know of epoch clk of an actor.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -542,8 +542,8 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor of a warp's cp.asyncs in flight. No epoch of this actor
-// happens before anything.
+// Returns the actor of a warp's cp.asyncs in flight. No access is ordered after
+// one of its epochs.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {

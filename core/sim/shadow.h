@@ -96,10 +96,10 @@ void shadow_write_global(Access *x, int l, const uint8_t *data,
 // Makes what an agent of lane l wrote visible, as if the lane wrote it now.
 void shadow_settle_global(Access *x, int l);
 // Records that the read of a cp.async of lane l is complete. From now on the
-// read belongs to that epoch of an actor.
+// read belongs to `epoch` of `actor`.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 // Records that an agent reads x->bytes bytes at x->at[l] of global memory for
-// lane l, until that epoch of its actor.
+// lane l, until `epoch` of `actor`.
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Check and record a read, or a write, by lane l of x->bytes bytes at addr.
@@ -107,9 +107,8 @@ void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 // granules.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
-// Records that an agent reads x->bytes bytes at addr for lane l, until that
-// epoch of its actor. actor -1: the agent already reads these bytes for another
-// lane.
+// Records that an agent reads x->bytes bytes at addr for lane l, until `epoch`
+// of `actor`. actor -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
 // Removes the list of granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);

@@ -37,8 +37,8 @@ typedef struct Run {
   uint64_t first, total;  // first cluster; number of clusters
   uint64_t most;          // maximum number of communicating clusters that run
                           // at once
-  uint64_t begun, merged; // number of started clusters; of those whose results
-                          // are merged
+  uint64_t begun, merged; // begun: number of started clusters; merged: number
+                          // of clusters whose results are merged
   bool stop, oom, stopped;
   uint64_t told;          // time and value at the last call of progress
   double part;
@@ -63,8 +63,9 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // allocated when first needed
-  int live, made, max;          // number of clusters: running; allocated and
-                                // not asleep; room for
+  int live, made, max;          // live: number of running clusters, which come
+                                // first in `cluster`; made: number of clusters
+                                // there, running or free; max: capacity
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.
   SimCluster *asleep, *last;

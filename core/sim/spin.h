@@ -7,8 +7,8 @@
 // The last poll of a warp. stuck: the warp has returned to a former state while
 // memory is unchanged, so it will return to this state again and again.
 struct SimSpin {
-  uint64_t stamp, hash;    // number of memory changes at the time; hash of the
-                           // warp's state
+  uint64_t stamp, hash;    // stamp: number of memory changes at the poll; hash:
+                           // hash of the warp's state
   uint32_t asked, pc;      // asked: number of polls with that stamp
   bool stuck;
   const SimIns *i;

@@ -51,11 +51,13 @@ struct SimTurns {
   size_t at;               // index of the next required step in o->turn
   int last;                // warp of the last step; -1: an agent
   uint64_t switches, began;
-  uint32_t flags, always, src;  // flags SIM_FULL ...: of this run; of the
-                                // kernel in every run
-  bool clusters, warps;    // whether clusters, or warps, are interchangeable
-  uint32_t *rank, *name;   // for interchangeable ones: a warp's number in the
-                           // order of first steps, and the inverse
+  uint32_t flags, always, src;  // flags: SIM_FULL ... of this run; always:
+                                // flags of the kernel in every run
+  bool clusters, warps;    // whether clusters (clusters), or warps (warps), are
+                           // interchangeable
+  uint32_t *rank, *name;   // for interchangeable clusters or warps; rank: a
+                           // warp's number in the order of first steps; name:
+                           // the inverse
   bool oom;
 };
 
@@ -315,8 +317,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index of the agent with that name. Returns -1 if it does not
-// exist, or if others must complete first.
+// Returns the index of the agent that w started as number `number`. Returns -1
+// if it does not exist, or if others must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)

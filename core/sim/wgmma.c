@@ -209,8 +209,8 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  int k, n;           // extent of K if MN-major, else 0; number of pieces so
-                      // far
+  int k, n;           // k: extent of K if MN-major, else 0; n: number of pieces
+                      // so far
 } Load;
 
 static void load_piece(void *ud, uint32_t at) {
@@ -256,8 +256,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// The same for a sparse A. The metadata of each row of A selects the elements
-// of B's rows (n,2K) to multiply with.
+// Computes the same as multiply for a sparse A. The metadata of each row of A
+// selects the elements of B's rows (n,2K) to multiply with.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;

@@ -30,9 +30,10 @@ const TensorPlace *place_whole(Ctx *cx, Layout l);
 size_t place_bytes(const TensorPlace *p);
 const TensorPlace *place_copy(void *mem, const TensorPlace *p);
 
-// Assert that elements of t are inside the argument: the one at coord
-// (place_claim), the first and the last (all), or the two given ones (ends; if
-// `when` is true, unless 0).
+// Assert that elements of t are inside the argument.
+// - place_claim: the element at coord.
+// - place_claim_all: the first and the last element.
+// - place_claim_ends: the two given elements, if `when` is true (0: always).
 void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 void place_claim_all(Ctx *cx, const Tensor *t, bool write);
 void place_claim_ends(Ctx *cx, const Tensor *t, int64_t first, int64_t last,

@@ -58,8 +58,8 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
 int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // threads
 // Returns the extent of a tile's mode i (M, N, K), including its permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns that extent for an operand's tensor: a sparse A has fewer elements
-// along K.
+// Returns the extent of mode i of an operand's tensor that a tile covers: a
+// sparse A has fewer elements along K.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
 // which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...). The results have the form

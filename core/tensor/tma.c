@@ -75,8 +75,8 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
-// Returns the TMA swizzle for elements of that width: it permutes 16-byte
-// chunks.
+// Returns the atom's TMA swizzle, which permutes 16-byte chunks, as a swizzle
+// of elements.
 static Swizzle swizzle_of(const TmaAtom *a) {
   int m = 0;
   while (dtype_bits(a->type) << m < 128) m++;

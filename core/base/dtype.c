@@ -335,7 +335,8 @@ uint64_t dtype_load(DType t, const void *p, size_t i) {
     case 16: { uint16_t v; memcpy(&v, b + 2 * i, 2); return v; }
     case 32: { uint32_t v; memcpy(&v, b + 4 * i, 4); return v; }
     case 64: memcpy(&u, b + 8 * i, 8); return u;
-    case 128: memcpy(&u, b + 16 * i, 8); return u;  // low half, the real part
+    case 128: memcpy(&u, b + 16 * i, 8); return u;  // a complex number's low
+                                                    // half is its real part
     default: break;
   }
   size_t at = i * (size_t)bits;

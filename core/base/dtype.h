@@ -116,7 +116,7 @@ uint64_t dtype_from_double(DType t, double x);
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 
-// Element i of a packed array (sub-byte types: low bits first).
+// Load or store element i of a packed array (sub-byte types: low bits first).
 uint64_t dtype_load(DType t, const void *p, size_t i);
 void dtype_store(DType t, void *p, size_t i, uint64_t bits);
 

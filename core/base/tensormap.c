@@ -197,7 +197,8 @@ bool tensormap_check(const TensorMap *m, Why *w) {
 
 // ---- the encoding ----
 
-// Sets bits [at, at + bits), which must be 0; no field crosses a word.
+// Sets the field at bits [at, at + bits), which must be 0 before. No field
+// crosses a word.
 static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
   uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
   words[at / 64] |= ((uint64_t)v & mask) << at % 64;

@@ -305,7 +305,7 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 
 // ---- tables ----
 
-// Reports whether a table is not to be copied: it is a constant.
+// Reports whether a table must not be copied, because it is a constant.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -382,7 +382,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // makes room for the message
+      lua_settop(L, top);  // makes room on the stack for the message
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);
@@ -524,7 +524,7 @@ static void refuse(Walk *w, int idx) {
              argkey_path(w), type, more);
 }
 
-// Appends cute._, a basis or a swizzle, by value.
+// Appends the value of cute._, a basis or a swizzle.
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);
@@ -689,7 +689,7 @@ const char *argkey_name(lua_State *L, int call) {
     lua_remove(L, -2);
   }
   if (lua_type(L, -1) == LUA_TSTRING)
-    name = lua_tostring(L, -1);  // kept alive by the kernel
+    name = lua_tostring(L, -1);  // the kernel keeps the string alive
   lua_pop(L, 1);
   return name;
 }

@@ -269,8 +269,8 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is the thread's own index, and all threads of the block
-// execute the line.
+// Reports whether thr is the index of the executing thread, and all threads of
+// the block execute this line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -575,8 +575,8 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies: whether a predicate comes first, and whether the
-// widest moves are used.
+// Flags of plain copies. PRED: a predicate comes first. WIDE: the widest moves
+// are used.
 enum { PRED = 1, WIDE = 2 };
 
 // arguments [pred,] src, dst

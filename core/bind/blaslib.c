@@ -20,8 +20,8 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer of one f32 that scales an 8-bit float operand. Returns
-// NULL if there is none.
+// Returns the buffer in field `name`: one f32 that scales an 8-bit float
+// operand. Returns NULL if there is none.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
@@ -80,8 +80,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-// Returns the type of an operand, and its buffer in *b; if b is NULL, the field
-// is a type.
+// Returns the type of operand `name`, and its buffer in *b. If b is NULL, the
+// field must be a type.
 static DType field_operand(lua_State *L, const char *name, size_t rows,
                            size_t cols, DevBuf **b) {
   if (b) return (*b = field_buffer(L, name, rows, cols))->t;

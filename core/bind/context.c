@@ -8,7 +8,7 @@
 // that compiles, so a line that exceeds it is an endless `while`.
 #define LINE_BUDGET 131072
 
-// Sets the current script line of the traced function.
+// Stores the current line of the script in the traced function.
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;

@@ -412,7 +412,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  Tup a = to->l.shape, b = from->l.shape;  // shape 4 matches shape (4)
+  Tup a = to->l.shape, b = from->l.shape;  // the shapes 4 and (4) match
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s cannot be copied "

@@ -72,7 +72,7 @@ static int l_update(lua_State *L) {
   GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y now has the old objects, and is closed here
+  lua_setiuservalue(L, 1, 2);  // y has the former graph, which is closed here
   graph_close(y);
   lua_settop(L, 1);
   return 1;

@@ -12,13 +12,13 @@
 #include "bind/interrupt.h"
 #include "bind/trace.h"
 
-// State of the user function whose line ran last: a userdata in the registry.
-// Uservalue 1: the names that each of its lines assigns. Uservalue 2: recorded
-// writes to tables (table_writes.c).
+// State of the user function that ran last: a userdata in the registry.
+// Uservalue 1: for each of the function's lines, the names that it assigns.
+// Uservalue 2: recorded writes to tables (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
-  const void *skip;  // a function of cutelua, which is ignored
+  const void *skip;  // a function of cutelua whose lines are ignored
   int named;         // number of locals named before the current line
   int line;          // last line executed
   bool counts;       // instructions are examined
@@ -302,7 +302,7 @@ static int hook_mask(const Hook *h) {
 
 // Hook that runs until the instruction after one that creates a table.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // Handles a line event, at which the table does not exist yet.
+  // A line event comes before the table exists.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -470,7 +470,7 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
-// Reasons to examine an instruction.
+// Reasons to examine an instruction, as bits.
 enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
        CALLS = 32 };
 static const uint8_t looked_at[128] = {
@@ -545,8 +545,8 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Called when another function runs than at the last line; the hook userdata is
-// at `at`.
+// Called at a line of another function than before. The hook userdata is at
+// stack index `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
   lua_getinfo(L, "S", ar);
@@ -592,8 +592,8 @@ static void tell_line(lua_State *L, const Hook *h) {
 
 // Called at a line of func, or its end; the hook userdata is at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
-  if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown, so name
-                                               // them again
+  if (ar->event == LUA_HOOKRET) h->named = 0;  // names all locals again: tables
+                                               // may have grown
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);

@@ -92,7 +92,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  } else {  // nothing is written if an element is out of bounds
+  } else {  // first pass: check all elements; second: write them
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
         size_t at = host_index(cx, L, b, t, tensor_at(cx, *t, dim_int(cx, i)));
@@ -179,7 +179,7 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned);
     if (!bits) return 1;
-    // New buffers are zero.
+    // New buffers are zero already.
     if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -505,7 +505,8 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// Returns the tensor to mark, at 1, or a copy of the layout there.
+// Returns the tensor at 1, which is to be marked. If a layout is there, returns
+// a tensor with a copy of it.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};

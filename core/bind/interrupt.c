@@ -46,7 +46,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  if (!signals_asked) {  // handled while this coroutine was suspended
+  if (!signals_asked) {  // Ctrl-C was handled while this coroutine was
+                         // suspended
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -128,7 +129,7 @@ int interrupt_call(lua_State *L) {
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_pushvalue(L, 1);
   lua_copy(L, 2, 1);
-  lua_replace(L, 2);  // stack contains handler, f, ...
+  lua_replace(L, 2);  // the stack is now: handler, f, ...
   struct sigaction old;
   lua_State *outer = stop.running;
   if (!outer) {
@@ -153,7 +154,7 @@ int interrupt_call(lua_State *L) {
 // ---- coroutines ----
 
 static void runs_now(lua_State *L) {
-  if (!stop.running) return;  // the coroutine runs outside of every call
+  if (!stop.running) return;  // no call of interrupt_call is active
   stop.running = L;
   if (signals_asked) arm(L);
 }

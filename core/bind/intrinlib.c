@@ -93,8 +93,9 @@ static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic works on bits: exchanges of floats (except f32
-// without hints), and compare-and-swap of floats and i16.
+// Reports whether an atomic is emitted as one on integers of the same bits:
+// exchanges of floats (except f32 without hints), and compare-and-swap of
+// floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -210,7 +211,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  if (own.type != p->type) {  // the object has another type there
+  if (own.type != p->type) {  // the barrier has another type than the CTA's own
+                              // object
     own.type = (uint8_t)p->type;
     own.src = 0;
     p->mem = ir_emit(cx, fn, own);

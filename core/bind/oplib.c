@@ -7,7 +7,8 @@
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// Lua's name, op, and whether the operands are swapped.
+// A(name of Lua's metamethod, op), or with a flag that says whether the
+// operands are swapped.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
   A(mod, OP_MOD) A(band, OP_AND) A(bor, OP_OR) A(bxor, OP_XOR) \
@@ -175,7 +176,7 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // a layout, for example, is not equal
+  lua_pushboolean(L, 0);  // a traced value never equals, for example, a layout
   return 1;
 }
 
@@ -208,7 +209,7 @@ static const FnRow functions[] = {
 #undef FUNCTION
   LAST_ROW};
 
-// Implements & | ~ for booleans of the host.
+// Implements & | ~; on the host only for booleans.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

@@ -34,7 +34,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-enum { SEEN = 64 };  // functions remembered by address
+enum { SEEN = 64 };  // number of functions whose forms are remembered
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
@@ -59,8 +59,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
   return 0;
 }
 
-// Pushes the form of the function on top by its code, computed by the cache's
-// Lua function; equal code has the same form.
+// Calls the cache's Lua function, which pushes the form of the function on top.
+// Functions with equal code have the same form.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -264,8 +264,8 @@ typedef struct Made {
   size_t count;  // elements of its memory
 } Made;
 
-// A prepared run. Uservalues: objects it keeps alive; its GPU; the values that
-// it read, or nil.
+// A prepared run. Uservalue 1: the objects that it keeps alive; 2: its GPU; 3:
+// the values that its traces read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
@@ -293,7 +293,7 @@ static int64_t begin_of(const Leaf *l) {
   return dim_value(l->t->off) * dtype_bits(l->type) / 8;
 }
 
-// State while a run is built.
+// State of the construction of a run.
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
@@ -494,7 +494,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// A call in progress.
+// State of a call that launches a run.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -587,8 +587,9 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
   return devbuf_scratch(&c->work, g, n, s, why);
 }
 
-// calls(arguments...) -> true, new tensors: launched. false, plan: the call is
-// known, but Lua must run it. Nothing: it is unknown.
+// calls(arguments...) -> true, new tensors: the call was launched. -> false,
+// plan: the plan is known, but Lua must run it. -> nothing: the call is
+// unknown.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");

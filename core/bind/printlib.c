@@ -33,10 +33,11 @@ static char own_letter(DType t) {
   return t == DT_BOOL ? 's' : dtype_is_float(t) ? 'g' : 'd';
 }
 
-// Writes length and letter of the conversion of *v, where c is requested. C's
-// printf is undefined for mismatches, and simulator and GPU must agree.
-// Integers are converted to floats, as in Lua; floats for integer conversions
-// print as %g; booleans are words (%s) or 0 and 1.
+// Writes the length modifier and the letter with which *v is printed where the
+// format has the letter c. C's printf is undefined if they do not match, and
+// simulator and GPU must print the same. Integers are converted to floats, as
+// in Lua; floats for integer conversions print as %g; booleans print as words
+// (%s) or as 0 and 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -45,7 +46,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // printed as a word
+    // keep %s: a boolean prints as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {

@@ -173,7 +173,7 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
     face_error(L, ERR_ARG, "bytes %lld to %lld of a buffer of %zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  if (bits && off % 8)  // the bits start inside a byte: not tracked
+  if (bits && off % 8)  // the tensor starts inside a byte of bits: not tracked
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
                      .defined = bits ? bits + off / 8 : NULL,
@@ -198,7 +198,8 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  tmalib_encode(&b->cx, &t->a, &x, at, words);  // checks that it is valid
+  tmalib_encode(&b->cx, &t->a, &x, at, words);  // raises an error if the map is
+                                                // invalid
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);
   lua_pop(L, 2);
@@ -465,7 +466,7 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
   }
 }
 
-// Pushes a grid that is too small for an output, as the report's table `few`.
+// Pushes the report's table `few`: a grid that is too small for an output.
 static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
   const Mem *m = &fn->mem.p[s->mem];
   const char *name = ir_str(fn, m->name);

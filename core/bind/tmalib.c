@@ -136,7 +136,8 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// Returns the element type of the map: the tensor's, or one of the same width.
+// Reads the element type of the map: by default the tensor's, or any type of
+// the same width.
 static DType read_internal(lua_State *L, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
@@ -184,7 +185,8 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // zeroes it, because it is compared bytewise
+  memset(&a, 0, sizeof a);  // also clears padding, since atoms are compared
+                            // bytewise
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");

@@ -198,7 +198,8 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Records a need of source line src in the list at 2, once per name (at 3).
+// Records that source line src needs feature n, in the list at 2. Features that
+// the table at 3 has already are only counted.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -277,7 +278,8 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// Reads opts.overlap: a number for each argument (see kind).
+// Reads opts.overlap: for each argument, the number of its group (see kind in
+// launchlib.c).
 static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
@@ -668,8 +670,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b): whether two values are the same one, so that a use of one is a
-// use of both.
+// same(a, b): whether a and b are the same traced value, so that a use of one
+// counts for both
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||

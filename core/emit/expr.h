@@ -36,7 +36,7 @@ bool expr_chosen(Emit *e, const Ins *i, Ref which);
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-void expr_place(Emit *e, Ref mem, Ref off);  // the full address
+void expr_place(Emit *e, Ref mem, Ref off);  // writes the full shared address
 // Writes the register element at `off`, in elements of mem's type, as a value
 // of t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
@@ -45,8 +45,9 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 void expr_word(Emit *e, Ref mem, int64_t bit);
 // Writes a run of registers as arguments of type `type`.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
-// Write the two sides of `tCrA[3] = value`; the value goes between them and
-// binds as unary. fresh: the word holds nothing yet.
+// Write an assignment `tCrA[3] = value`: expr_reg_open its text before the
+// value, expr_reg_close its text after the value. The value must bind as a
+// unary expression. fresh: the word holds nothing yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r as a register word of type t.
@@ -72,9 +73,8 @@ const char *convert_bits(DType from, DType to);  // "__float_as_uint"
 const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
-// ---- ptx.c ----
-// Record what is used, before anything is written; reserve names; print
-// helpers.
+// The note functions record what is used, before anything is written. Others
+// reserve names, and print helpers.
 void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
 // Returns the bytes that a load with these flags prefetches to L2, or 0.

@@ -120,7 +120,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // same width, different type
+  } else {  // the types differ, but not their widths
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -273,7 +273,7 @@ static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_puts(e, ")");
 }
 
-// Writes `bits` at one side as an lvalue of `type` (or the element itself).
+// Writes one side of a move as an lvalue of `type` (or as the element itself).
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
@@ -302,7 +302,7 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Writes part of a register word as an integer.
+// Writes the value of a part of a register word, as an integer of `type`.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);

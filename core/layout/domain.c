@@ -5,7 +5,7 @@
 #include <string.h>
 
 Tup layout_coprofile(Ctx *cx, Layout l) {
-  // ends with the last layout that values pass through
+  // replace l by the last layout that values pass through
   for (const Layout *p = &l; p; p = layout_next(p)) l = *p;
   size_t n = tup_leaves(l.shape);
   Dim *term = NEW(cx, Dim, n + 1);
@@ -195,7 +195,7 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
 // Returns a * b leaf by leaf; b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
-  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // continues along the last mode
+  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // b counts along a's last mode
     Dim *s = NEW(cx, Dim, n);
     tup_collect(a, s);
     s[n - 1] = dim_mul(cx, s[n - 1], *b);

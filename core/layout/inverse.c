@@ -25,8 +25,9 @@ Dim *flat_prefix(Ctx *cx, Flat f) {
   return p;
 }
 
-// Returns the right inverse of the modes f, whose strides in the domain are
-// pre: repeatedly takes the mode whose stride is where the previous ones end.
+// Returns the right inverse of the modes f, which have the strides pre in the
+// domain. Repeatedly takes the mode whose stride equals the size of the modes
+// taken so far.
 static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
                         bool *sure) {
   size_t n = (size_t)f.n + 1;

@@ -38,7 +38,8 @@ typedef struct Groups {
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  int warp, quarter;      // number in its cluster; quarter of its SM
+  int warp, quarter;      // warp: number in its cluster; quarter: quarter of
+                          // its SM
   size_t at;              // index of its next step
   double t;               // earliest time of its next step
   uint32_t last;          // last instruction issued

@@ -611,7 +611,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only traced numbers are detected
+  Ctx *cx;       // NULL: only finds out whether there are traced numbers
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;

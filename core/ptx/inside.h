@@ -15,7 +15,7 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 typedef struct PtxSlot {
   Ref now;        // its value, if one definition is visible at all uses
   Ref var;        // otherwise the variable that holds it
-  int32_t root;   // the parameter that it points into: an index into bound,
+  int32_t root;   // index into bound of the parameter that it points into, or
                   // PLAIN or MIXED; its value counts bytes from there
   uint32_t defs;
   uint8_t pool;   // index into PtxBuild.pool
@@ -186,8 +186,8 @@ typedef struct Place {
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// Lowest bit of the CTA's rank in a shared address of the cluster. It holds 1 +
-// the rank, or 0 for the CTA itself.
+// A shared address of the cluster has the number of a CTA from this bit on: 1 +
+// its rank, or 0 for the CTA itself.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the place of [a] in a state space.
@@ -208,8 +208,9 @@ void local_store(PtxOp *o, Ref off, Ref v);
 // Returns the place in global memory at a numeric address.
 Place op_at_address(PtxOp *o, Ref at);
 
-// A generic address: whether it is in shared or local memory, and its offset
-// there. Otherwise it is the global address `at`.
+// A generic address. in_shared, in_local: whether it is in shared or local
+// memory, with the offset `shared` or `local` there. Otherwise it is the global
+// address `at`.
 typedef struct Spaces {
   Ref at, shared, local, in_shared, in_local;
 } Spaces;

@@ -481,7 +481,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // not an expression, because '>' ends it
+    v->count = primary(p);  // no expression, in which '>' would be an operator
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -565,7 +565,7 @@ static void file_directive(Parse *p) {
   if (p->x.kind != TOK_STRING) lex_fail(&p->x, "a file's name is expected");
   f.name = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
-  while (take(p, ",")) expression(p, 0);  // time and size of the file
+  while (take(p, ",")) expression(p, 0);  // skip the file's time and size
   vec_push(p->cx, p->m->files, f);
 }
 

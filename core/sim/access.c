@@ -155,9 +155,8 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 
 // Counts one pass for each distinct (source line, destination line, destination
 // chunk XOR source chunk). Lines have 128 bytes, chunks 16. The minimum is one
-// pass per source line, of which the rows may be a part. If most sectors are
-// only half read, another request reads the other halves: eight lanes could
-// then share a line.
+// pass per source line. If most sectors are only half read, another request
+// reads the other halves: eight lanes could then share a line.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

@@ -56,7 +56,8 @@ struct SimCauses {
   Mbar *mbar;
   SimCause now;
   uint32_t *row;           // row of the current step; NULL: no step is running
-  int at;                  // mbarrier and phase that the current step used last
+  int at;                  // at: mbarrier that the current step used last; in:
+                           // its phase
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // saved rows
   uint32_t *of, nof, maxof;      // index of the saved row of each step
@@ -222,7 +223,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the row of a step into r.
+// Joins the row of step `turn` into r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -281,9 +282,8 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Pairs the current step with the earlier arrivals `came`. Excludes arrivals
-// after which the step happens, and all of them if it happens after the end of
-// `over` phases.
+// Pairs the current step with the earlier arrivals `came` that do not happen
+// before it. Adds no pairs if it happens after the end of `over` phases.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -449,8 +449,9 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether adjacent atomics that commute all added the same number. Any
-// subset of them then leaves a value that the granule had in this run.
+// Reports whether the newest changes of a granule, all by atomics that commute,
+// added the same number. Any subset of them then leaves a value that the
+// granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;

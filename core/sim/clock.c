@@ -207,7 +207,7 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the latency from the opening of a gate to p's next instruction.
+// Returns the latency from the opening of p's gate to p's next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -269,7 +269,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    case K_TURN:  // in unrolled code, only the last copy of the body waits
+    case K_TURN:  // only the last copy of an unrolled body waits
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
       t = most(t, p->last_end);
@@ -293,8 +293,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// Global memory: returns the time at which the last sector of a step arrives.
-// work: cycles of L1.
+// Times an access to global memory: returns the time at which the last sector
+// of step s arrives. work: cycles of L1.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;

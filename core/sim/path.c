@@ -81,7 +81,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    if (i->op == OP_ELSE) {    // the second half is for other threads
+    if (i->op == OP_ELSE) {    // other threads execute the ELSE half
       if (to < i->jump) return APART;
       k = i->jump;
     } else if (i->op == OP_IF) {
@@ -173,8 +173,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Fills in f: a path leads from an access of a to one of b. turned: exchange
-// the two sides of the race.
+// Records in f that a path leads from one side of the race to the other.
+// turned: first exchanges the sides.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);

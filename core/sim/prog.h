@@ -27,10 +27,12 @@ typedef struct SimMem {
   DType type;
   int bits;            // bits per element
   int own;             // bits per element of the object's own type
-  int unit, size, per; // rmem: bits and bytes of a unit; units per element
-  int64_t count, bytes;  // number of accessible elements; bytes of the object
-  int32_t index, named;  // indices into Fn.mem; named: as in the source, before
-                         // a raw address is resolved to an object
+  int unit, size, per; // rmem: unit: bits of a unit; size: bytes of a unit;
+                       // per: units per element
+  int64_t count, bytes;  // count: number of accessible elements; bytes: size of
+                         // the object
+  int32_t index, named;  // indices into Fn.mem of the object and of its name in
+                         // the source; they differ for raw addresses
   uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
   uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
   uint32_t def;        // rmem: byte offset of one lane mask per unit
@@ -84,8 +86,8 @@ typedef struct SimIns {
   uint8_t to;          // DType of the result (CVT, BITCAST)
   bool uniform;        // same value in all lanes: only lane 0 is computed
   bool spread;         // uniform, and copied to all lanes
-  bool wide, idle, alone;  // lanes have 64 bits; ATOMIC: result is unused;
-                           // ATOMIC: also commutes
+  bool wide, idle, alone;  // wide: lanes have 64 bits; idle: an ATOMIC's result
+                           // is unused; alone: the ATOMIC also commutes
   uint8_t head;        // END: Op of its region; FOR: bounds are uniform
   uint16_t flags;      // Ins.flags
   uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: memory order; 0: weak
@@ -95,7 +97,8 @@ typedef struct SimIns {
   uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
   uint32_t src, ref;   // index into Fn.src; IR instruction
   int32_t stat;        // index of its statistics, or -1
-  uint32_t put;        // edit.c: thread count of a barrier, mbarriers in a ring
+  uint32_t put;        // edit.c: thread count of a barrier; number of mbarriers
+                       // in a ring
   int64_t imm;
   const struct SimWraps *wraps;  // products that its addresses depend on
   const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...

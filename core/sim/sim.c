@@ -40,11 +40,12 @@ typedef struct Run {
   uint64_t begun, merged; // begun: number of started clusters; merged: number
                           // of clusters whose results are merged
   bool stop, oom, stopped;
-  uint64_t told;          // time and value at the last call of progress
+  uint64_t told;          // told: time of the last call of progress; part: its
+                          // value
   double part;
   int nasleep;            // clusters that wait for others (Worker.asleep)
-  SimOut *done;           // results of finished clusters that wait for those of
-                          // an earlier cluster
+  SimOut *done;           // results of finished clusters that are not merged
+                          // yet, because an earlier cluster runs
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // signals an increase of `merged`
   SimFault *fault, *note;
@@ -604,8 +605,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines; requests refer to statistics records before, and to lines
-// after.
+// Builds the lines of the result. Requests refer to statistics records before
+// this call, and to lines after it.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -625,8 +626,8 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Writes the messages of n faults; NULL: out of memory. Counts finished ones in
-// *done.
+// Returns the reports of n faults, with messages; NULL: out of memory. Counts
+// the finished reports in *done.
 static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);

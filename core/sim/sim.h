@@ -117,8 +117,8 @@ typedef struct SimOpts {
   uint64_t budget;     // maximum number of instructions of one warp; 0: 40
                        // million
   bool strict;         // treats notes as faults
-  bool decided, all;   // decided: the schedule is systematic instead of random;
-                       // all: see unit
+  bool decided, all;   // decided: the schedule is systematic, not random; all:
+                       // see unit
   const uint64_t *turn;  // required first steps of the schedule, or NULL
   size_t nturn;
   int64_t unit;        // with machine or decided: index of the only cluster
@@ -136,8 +136,8 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  SimOrders *order;    // with decided: results of clusters with swaps or flags,
-                       // or of `unit`
+  SimOrders *order;    // with decided: results of clusters that have swaps or
+                       // flags, or of cluster `unit`
   size_t norder;
   uint64_t turns, instructions, mmas;  // numbers executed by warps; mmas:
                                        // instructions on tensor cores

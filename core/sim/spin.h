@@ -46,8 +46,8 @@ int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 bool simspin_could(SimWarp *w, char *room);
 // Reports whether w waits in vain until others change memory.
 bool simspin_stuck(const SimWarp *w);
-bool simspin_same(const SimWarp *w, const SimWarp *u);  // both poll the same
-                                                        // element
+bool simspin_same(const SimWarp *w, const SimWarp *u);  // reports whether both
+                                                        // poll the same element
 // Reports whether all runnable warps poll in vain. Sets *global if some poll
 // global memory.
 bool simspin_all(const SimCluster *c, bool *global);

@@ -136,13 +136,13 @@ struct SimCta {
 
 struct SimCluster {
   const SimProg *prog;
-  uint32_t index;          // index in the launch
+  uint32_t index;          // number of the cluster in the launch
   uint64_t rng, serial, budget, patience, mmas;
   uint64_t due;            // value of `serial` at which a loop calls
                            // simcluster_tick
   int polls;               // number of reads of unchanged global memory in this
                            // time slice
-  uint64_t changed, still, since, quiet;  // counts for detecting livelocks, see
+  uint64_t changed, still, since, quiet;  // counts for detecting livelocks; see
                                           // quiet_for in exec.c
   uint64_t moved, asleep;  // moved: number of memory changes (spin.h); asleep:
                            // *prog->changes when it began to wait for other

@@ -21,15 +21,16 @@ enum { NONE = UINT32_MAX };
 typedef struct Turn {
   uint64_t who;            // a warp's number among all warps; an agent's
                            // agent_id
-  uint32_t src, row;       // row NONE: it is no step, or its row was not kept
+  uint32_t src, row;       // src: its line; row: its row in SimCauses (NONE: it
+                           // is no step, or its row was not kept)
   int warp;                // -1: an agent
   uint32_t seq;
   int mbar;                // an agent's step: mbarrier at which the agent
                            // completed
   uint32_t phase;
-  uint32_t pc;             // a poll: pc, hash of its warp's state, and number
-                           // of memory changes before it
-  uint64_t hash, stamp;    // memory before it
+  uint32_t pc;             // for a poll, the state before it: pc
+  uint64_t hash, stamp;    // hash: of the warp's state; stamp: number of memory
+                           // changes
 } Turn;
 
 typedef struct Actor {     // a warp
@@ -115,7 +116,8 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags for behaviour that does not depend on the schedule alone.
+// Returns flags (SIM_CLOCK ...) for results that depend on more than the
+// schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++)

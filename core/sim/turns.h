@@ -76,14 +76,15 @@ void simcauses_where(const SimCauses *s, int *mbar, uint32_t *phase);
 // Two steps that could have come in the opposite order.
 typedef struct SimPair { uint32_t first, second; } SimPair;
 const SimPair *simcauses_pairs(const SimCauses *s, size_t *n);
-bool simcauses_full(const SimCauses *s);  // some pairs were not kept
+bool simcauses_full(const SimCauses *s);  // reports whether some pairs were not
+                                          // kept
 
 // Returns the index of a step in which lanes conflict at one granule; -1: none.
 int64_t simcauses_lanes(const SimCauses *s);
 
-// Record what the current step does; called if SimCluster.causes is set. These
-// are for barriers. at: number of a barrier of the CTA, or one of the following
-// for the cluster barrier.
+// Record what the current step does; called if SimCluster.causes is set. The
+// following two record barriers. at: number of a barrier of the CTA, or one of
+// the following for the cluster barrier.
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);

@@ -26,7 +26,7 @@ typedef struct CopyAtom {
 // The tile of one of the modes M, N, K: `_`, an extent, or a layout.
 typedef struct TiledPerm {
   enum { PERM_ANY, PERM_INT, PERM_LAYOUT } kind;
-  Layout l;            // an extent n, stored as n:1
+  Layout l;            // the layout; an extent n is stored as n:1
 } TiledPerm;
 
 typedef struct TiledMma {
@@ -41,7 +41,7 @@ typedef struct TiledCopy {
   CopyAtom atom;
   Layout tv;           // TiledLayout_TV
   Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
-  bool tiler_int[TILED_MODES];  // n:1 that prints as n
+  bool tiler_int[TILED_MODES];  // whether a tile n:1 prints as n
   int ntiler;
 } TiledCopy;
 

@@ -19,7 +19,8 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // a mode of one element may have any stride; use one that every map accepts
+    // The stride of a mode with one element does not matter: use 0, which every
+    // map accepts.
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
   }
@@ -31,8 +32,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  const Tensor *global, *shared;  // the side in shared memory; NULL for a
-                                  // prefetch
+  const Tensor *global, *shared;  // shared: NULL for a prefetch
   int64_t n;                      // number of boxes
 } Boxes;
 
@@ -121,8 +121,8 @@ static void check_boxes(Boxes *b) {
 
 // ---- one box ----
 
-// Returns the offset of value i of t, and in *known the part of the `need`
-// bytes of alignment that is known.
+// Returns the offset of value i of t. Sets *known to the alignment of that
+// offset, of at most `need` bytes, that is known.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);

@@ -421,8 +421,8 @@ static void check_symbols(Ctx *cx, const ArgKey *k, const Leaf *l) {
     for (size_t j = 0; k->symbol[i] && j < i; j++)
       if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number &&
           !l[i].free && !l[j].free)
-        ctx_fail(cx, ERR_LAUNCH, "%sone cute.sym_int is %lld in argument "
-                 "%d and %lld in argument %d", of_kernel(cx, k),
+        ctx_fail(cx, ERR_LAUNCH, "%sthe same cute.sym_int is %lld in "
+                 "argument %d and %lld in argument %d", of_kernel(cx, k),
                  (long long)l[j].number, l[j].argument,
                  (long long)l[i].number, l[i].argument);
 }

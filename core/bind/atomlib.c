@@ -136,8 +136,9 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
     p.kind = PERM_INT;
     p.l = layout_leaf(cx, d, dim_int(cx, 1));
   } else if (!face_test_dim(cx, L, idx, &d)) {
-    face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a number, _ or a "
-               "layout for each of M, N, K (got %s)", face_typename(L, idx));
+    face_error(L, ERR_ARG, "make_tiled_mma: a permutation must be a number, _ "
+               "or a layout for each of M, N, K (got %s)",
+               face_typename(L, idx));
   }
   return p;
 }
@@ -196,7 +197,7 @@ static int l_make_tiled_mma(lua_State *L) {
     for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
       lua_Integer i = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
       if (i < 1 || i > 3)
-        face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a list "
+        face_error(L, ERR_ARG, "make_tiled_mma: a permutation must be a list "
                    "{M, N, K}, got %s", face_show(L, 3));
     }
     for (int i = 0; i < 3; i++) {

@@ -68,8 +68,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
     if (s->bias->t != s->td || s->m_major)
-      face_error(L, ERR_TYPE, "bias of %s: one of %s is needed, and D with N "
-                 "contiguous", dtype_name(s->bias->t), dtype_name(s->td));
+      face_error(L, ERR_TYPE, "bias of %s: it must be of %s, and N must be "
+                 "contiguous in D", dtype_name(s->bias->t), dtype_name(s->td));
   }
   lua_getfield(L, 2, "epilogue");
   const char *name = face_optstr(L, -1, "");

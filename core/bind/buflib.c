@@ -369,7 +369,7 @@ static int buffer_transpose(lua_State *L) {
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
-    face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
+    face_error(L, ERR_SHAPE, "%lld x %lld elements: the buffer has %zu",
                (long long)rows, (long long)cols, s->count);
   HostBuf *b = buflib_new(L, s->t, s->count);
   bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);

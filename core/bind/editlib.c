@@ -523,7 +523,7 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
     e[k] = get_edit(L, lua_gettop(L));
     lua_settop(L, list);
     if (!is_edit(fn, &e[k]))
-      face_error(L, ERR_ARG, "sim_run: edit %d is none", (int)k + 1);
+      face_error(L, ERR_ARG, "sim_run: edit %d is invalid", (int)k + 1);
   }
   lua_pop(L, 1);
   *out = e;
@@ -541,7 +541,8 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   else if (e->how == EDIT_DROP)
     i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
   else
-    face_error(L, ERR_ARG, "with_edits: nothing is put in");
+    face_error(L, ERR_ARG, "with_edits: edits must not insert "
+               "instructions");
   return i;
 }
 

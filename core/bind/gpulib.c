@@ -377,7 +377,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   } else {
     DType t = face_check_dtype(L, at + 1);
     if (dtype_bits(t) % 8 || dtype_bits(t) > 64)
-      face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
+      face_error(L, ERR_TYPE, "kernel argument %d: %s is not a scalar", (int)i,
                  dtype_name(t));
     size = (size_t)dtype_bits(t) / 8;
     if (!lua_isboolean(L, at + 2)) face_checknum(L, at + 2);
@@ -467,7 +467,8 @@ static int fn_prepare(lua_State *L) {
   get_extents(L, "cluster", l->cluster, 1);
   lua_Integer smem = face_get_int(L, 2, "smem", 0);
   if (smem < 0 || smem > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
+    face_error(L, ERR_LAUNCH, "smem = %lld: invalid number of bytes of shared "
+               "memory", (long long)smem);
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
   l->cooperative = face_get_bool(L, 2, "cooperative");

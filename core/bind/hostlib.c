@@ -452,7 +452,7 @@ static Leaves leaves_of(const Tensor *t) {
 static void check_divides(lua_State *L, const char *what, int mode,
                           int64_t v, int64_t div) {
   if (div < 1)
-    face_error(L, ERR_ARG, "a divisibility is at least 1, got %lld",
+    face_error(L, ERR_ARG, "a divisibility must be at least 1, got %lld",
                (long long)div);
   if (v % div)
     face_error(L, ERR_ARG, "%s %lld of mode %d is not a multiple of %lld", what,

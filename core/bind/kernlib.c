@@ -333,8 +333,9 @@ static int l_param_memory(lua_State *L) {
 void kernlib_push_address(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   if (tensor_in_kernel(&t))
-    face_error(L, ERR_ARG, "address: a kernel's tensor has none while it is "
-               "traced\n  pass addresses as elements of type i64");
+    face_error(L, ERR_ARG, "address: a kernel's tensor has no address while "
+               "the kernel is traced\n  pass addresses as elements of type "
+               "i64");
   lua_settop(L, 1);
   int n = l_param_memory(L);
   lua_Integer offset = lua_tointeger(L, -n + 1);

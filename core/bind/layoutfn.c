@@ -109,8 +109,8 @@ static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
       fn->run = run;
     }
   } else if (type != LUA_TNIL) {
-    face_error(L, ERR_ARG, "make_composed_layout: vector is an integer, or "
-               "one for each mode, not %s", face_show(L, -1));
+    face_error(L, ERR_ARG, "make_composed_layout: vector must be an integer, "
+               "or one for each mode, not %s", face_show(L, -1));
   }
   if (fn->run < 1 || (fn->run & (fn->run - 1)))
     face_error(L, ERR_ARG, "make_composed_layout: a vector of %lld elements: "

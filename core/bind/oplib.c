@@ -108,8 +108,8 @@ static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' of %s%s", a.shape ? "a vector of " : "",
-               dtype_name(a.type));
+    face_error(L, ERR_TYPE, "'~' has no meaning for %s%s",
+               a.shape ? "a vector of " : "", dtype_name(a.type));
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }
 
@@ -152,7 +152,7 @@ static _Noreturn void needs_now(lua_State *L, const char *sign,
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
     bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
-    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need it now\n"
+    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value now\n"
                "  %s%s%s", ar.name, what, ours ? "use cute." : "compare with "
                "methods such as a:lt(b)", ours ? ar.name : "",
                ours ? "(...), or methods such as a:lt(b)" : "");

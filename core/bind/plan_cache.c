@@ -378,7 +378,7 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "a number of argument %d, which has none",
+  face_error(L, ERR_ARG, "argument %d has no such number",
              (int)argument);
 }
 

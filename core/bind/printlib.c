@@ -66,7 +66,7 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                "most three digits", (int)(e - s + 1), s);
   if (*e == BY_TYPE || (*e == 's' && t == DT_BOOL)) return;
   if (!*e || !strchr("diuxXocfFgGeEaA", *e))
-    face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
+    face_error(L, ERR_ARG, "printf: '%.*s' is not a conversion of numbers",
                (int)(e - s + (*e != 0)), s);
 }
 
@@ -93,7 +93,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
     }
   }
   out[at] = '\0';
-  if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
+  if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
 // printf(format, values...): scalars, by C's conversions, or by their types for

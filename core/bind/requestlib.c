@@ -148,7 +148,7 @@ typedef struct Move {
 // coordinates.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
-    face_error(L, ERR_STATIC, "only static layouts, not %s",
+    face_error(L, ERR_STATIC, "the layout must be static, not %s",
                layout_text(cx, l));
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n);

@@ -170,7 +170,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   lua_pop(L, 3);
   if (off < 0 || bytes < 0 || (uint64_t)off > buf->bytes ||
       (uint64_t)bytes > buf->bytes - (size_t)off)
-    face_error(L, ERR_ARG, "bytes %lld to %lld of a buffer of %zu",
+    face_error(L, ERR_ARG, "bytes %lld to %lld are outside of the buffer of "
+               "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
   if (bits && off % 8)  // the tensor starts inside a byte of bits: not tracked

@@ -221,7 +221,8 @@ static int l_tma_rebind(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   Tensor was = face_check_tensor(L, 3);
   if (t.type != was.type || !layout_eq(t.l, was.l))
-    face_error(L, ERR_ARG, "a tensor of %s, %s is needed, not of %s, %s",
+    face_error(L, ERR_ARG, "a tensor of %s with layout %s is needed, not "
+               "of %s with layout %s",
                dtype_name(was.type), layout_text(cx, was.l),
                dtype_name(t.type), layout_text(cx, t.l));
   TmaAtom a = b->a;
@@ -366,8 +367,8 @@ static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
   if (lua_getfield(L, 4, k) == LUA_TNIL) return;
   Tensor t = face_check_tensor(L, -1);
   if (t.space != SP_SMEM || dtype_bits(t.type) != 64 || !dtype_is_int(t.type))
-    face_error(L, ERR_ARG, "copy: %s is an mbarrier, an i64 in shared memory, "
-               "got\n  %s", k, tensor_show(cx, &t));
+    face_error(L, ERR_ARG, "copy: %s must be an mbarrier, an i64 in shared "
+               "memory, got\n  %s", k, tensor_show(cx, &t));
   o->bar = t.mem;
   o->bar_off = dim_asref(cx, tensor_at(cx, t, dim_int(cx, 0)));
 }
@@ -394,8 +395,8 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
   if (!memory || dtype_bits(t.type) != 64 || !dtype_is_int(t.type) ||
       !is_run(cx, &t))
-    face_error(L, ERR_ARG, "a tensor map is 16 elements of i64 in global or "
-               "shared memory, got\n  %s", tensor_show(cx, &t));
+    face_error(L, ERR_ARG, "a tensor map must be 16 elements of i64 in global "
+               "or shared memory, got\n  %s", tensor_show(cx, &t));
   Dim at = tensor_at(cx, t, dim_int(cx, 0));
   if (dim_div(cx, at) % 16 ||
       (t.space == SP_SMEM && ir_memof(ir_fn(cx), t.mem)->align % 128))

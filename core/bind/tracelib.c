@@ -462,7 +462,7 @@ static int l_vset(lua_State *L) {
   Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
                                        ? ir_type(ir_fn(cx), r) : DT_NONE);
   if (ir_type(ir_fn(cx), v) != ir_type(ir_fn(cx), r))
-    face_error(L, ERR_TYPE, "a variable of type %s was set to %s",
+    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to %s",
                dtype_name(ir_type(ir_fn(cx), r)),
                dtype_name(ir_type(ir_fn(cx), v)));
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_VSET, .a = {r, v, 0}});
@@ -478,7 +478,8 @@ static int l_open_for(lua_State *L) {
   for (int i = 0; i < 3; i++) {
     a[i] = face_check_value(cx, L, i + 1, DT_NONE);
     if (!dtype_is_int(ir_type(fn, a[i])))
-      face_error(L, ERR_TYPE, "cute.range: a limit of type %s",
+      face_error(L, ERR_TYPE, "cute.range: a limit is of type %s, not an "
+                 "integer",
                  dtype_name(ir_type(fn, a[i])));
     if (dtype_bits(ir_type(fn, a[i])) > 32) t = DT_I64;
   }

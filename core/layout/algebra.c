@@ -309,7 +309,8 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (x.w <= 0 || !takes(f, x.w)) continue;
-    note_fail(cx, nt, "an offset that its right side leaves free is taken",
+    note_fail(cx, nt, "an outer function moves an element to an offset "
+              "of the complement",
               arena_printf(
       cx, &cx->scratch, "e.g. coordinate %lld is at %lld, which is in %s",
       (long long)i, (long long)x.w, layout_text(cx, r)));
@@ -432,7 +433,7 @@ int64_t layout_max_alignment(Ctx *cx, Layout l) {
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
   Dim n = dim_int(cx, parts);
   if (!tup_static(shape))
-    ctx_fail(cx, ERR_STATIC, "domain_distribute: static operands only");
+    ctx_fail(cx, ERR_STATIC, "domain_distribute: operands must be static");
   tup_need_elements(cx, "domain_distribute", shape);
   size_t k = tup_leaves(shape);
   Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};

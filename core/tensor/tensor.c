@@ -568,7 +568,7 @@ Tensor tensor_identity(Ctx *cx, Tup shape) {
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
   int from = dtype_bits(t.type), to = dtype_bits(type);
   if (t.space == SP_COORD || t.space == SP_DESC)
-    ctx_fail(cx, ERR_TYPE, "recast_tensor of a %s tensor",
+    ctx_fail(cx, ERR_TYPE, "recast_tensor: a %s tensor cannot be recast",
              ir_space_word(t.space));
   if (from != to) {
     t.place = NULL;

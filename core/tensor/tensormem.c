@@ -90,7 +90,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
              layout_text(cx, l));
   if (m.count > MAX_REGS)
     ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
-             "(at most %d)\n  %s", m.count, MAX_REGS, layout_text(cx, l));
+             "is too large: at most %d\n  %s", m.count, MAX_REGS,
+             layout_text(cx, l));
   m.layout = layout_name(cx, l);
   m.ref = ir_mem(cx, ir_fn(cx), m);
   return (Tensor){.space = SP_RMEM, .type = t, .mem = m.ref, .l = l,
@@ -153,8 +154,8 @@ static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
              tensor_show(cx, t));
   int64_t i = dim_value(o), n = register_count(cx, t);
   if (i < 0 || i >= n)
-    ctx_fail(cx, ERR_REGS, "register %" PRId64 " of a fragment of %" PRId64
-             "\n  %s", i, n, tensor_show(cx, t));
+    ctx_fail(cx, ERR_REGS, "register %" PRId64 " is outside of a fragment of %"
+             PRId64 "\n  %s", i, n, tensor_show(cx, t));
   return i;
 }
 
@@ -306,8 +307,8 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
   tensor_check_coord(cx, &t, coord);
   DType vt = ir_type(ir_fn(cx), value), mt = ir_type(ir_fn(cx), t.mem);
   if (vt != t.type)
-    ctx_fail(cx, ERR_TYPE, "a value of type %s stored to a tensor of %s\n"
-             "  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
+    ctx_fail(cx, ERR_TYPE, "a value of type %s cannot be stored to a tensor of "
+             "%s\n  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
              dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
   if (mt != vt) value = ir_bitcast(cx, ir_fn(cx), mt, value);
   if (traced_register(cx, &t, coord)) {

@@ -51,8 +51,8 @@ static void set_tiler(Ctx *cx, TiledCopy *c, Tup tiler) {
   int n = tup_rank(tiler);
   tup_need_elements(cx, "make_tiled_copy", tiler);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "make_tiled_copy: a tile of %d modes (at most "
-             "%d)", n, TILED_MODES);
+    ctx_fail(cx, ERR_LIMIT, "make_tiled_copy: a tile of %d modes has too "
+             "many: at most %d", n, TILED_MODES);
   Tup m = tup_first(tiler);
   for (int i = 0; i < n; i++, m = tup_next(m)) {
     c->tiler_int[i] = tup_is_leaf(m);
@@ -107,7 +107,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes (at most %d)", n,
+    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes has too many: at most %d", n,
              TILED_MODES);
   Tiler by[TILED_MODES];
   for (int i = 0; i < n; i++) {
@@ -290,7 +290,7 @@ Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int64_t own = mode_count(cx, c->tv, 1);
   if (own % v && v % own)
     ctx_fail(cx, ERR_SHAPE, "retile: the fragment %s has %" PRId64 " values "
-             "in its first mode, the copy %" PRId64 " a thread",
+             "in its first mode, but the copy moves %" PRId64 " a thread",
              layout_text(cx, l), v, own);
   Tup by;
   Layout frg = retiled(cx, c, v, &by);

@@ -52,7 +52,8 @@ enum {
 
 typedef struct Soft {
   uint8_t op;          // SoftOp
-  uint8_t type, from;  // type of the result; type of the operands if different
+  uint8_t type, from;  // type: of the result; from: of the operands, if
+                       // different
   uint8_t mode;
   uint8_t flags;
 } Soft;

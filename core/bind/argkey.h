@@ -111,10 +111,10 @@ typedef struct Walk {
                                               // walks over a function
   const struct GpuStream *stream;  // stream that the call's arguments contain,
                                    // or NULL
-  bool constant, symbolic; // whether numbers are constants; whether a leaf is
-                           // symbolic
-  bool numbers, in_table;  // whether some argument is or contains a number;
-                           // whether one is in a table
+  bool constant, symbolic; // constant: whether numbers are constants; symbolic:
+                           // whether a leaf is symbolic
+  bool numbers, in_table;  // numbers: whether some argument is or contains a
+                           // number; in_table: whether a table contains one
 } Walk;
 
 // argkey.c

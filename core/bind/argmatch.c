@@ -26,7 +26,9 @@ typedef struct Fit {
 // A plain layout in words; `wide` strides are 64-bit in the kernel.
 typedef struct View {
   size_t n, leaves;
-  const uint64_t *shape, *stride, *shape_div, *stride_div;  // divisibility of
+  const uint64_t *shape, *stride, *shape_div, *stride_div;  // shape_div,
+                                                            // stride_div:
+                                                            // divisibility of
                                                             // each extent and
                                                             // stride; NULL if
                                                             // static

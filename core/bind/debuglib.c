@@ -24,7 +24,7 @@ typedef struct DebugBox {
   lua_State *L;
   const Fn *fn;
   int at;                  // stack index of this userdata
-  bool failed, looking;    // whether the function raised an error; whether a
+  bool failed, looking;    // failed: the function raised an error; looking: a
                            // stop is active
 } DebugBox;
 

@@ -166,7 +166,7 @@ bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
 // Writes the position of the innermost user function as "file.lua:31". Returns
 // false if no file is known.
 bool face_line(lua_State *L, char out[64]);
-bool face_own_source(const char *src);  // a chunk of cutelua
+bool face_own_source(const char *src);  // whether the chunk is part of cutelua
 
 // Return userdata with exactly metatable `tname`, or NULL; face_check raises an
 // argument error.

@@ -22,7 +22,8 @@ enum { GRACE = 1000000, STEP = 1000 };
 // Global, because a signal handler has no argument.
 typedef struct Stop {
   pthread_t thread;             // the thread that runs Lua
-  lua_State *volatile running;  // the running coroutine; NULL outside calls
+  lua_State *volatile running;  // the running coroutine; NULL if no
+                                // interrupt_call is active
   volatile sig_atomic_t raised;  // number of raised errors, at most 2
   int grace;                     // remaining part of the grace period
   lua_Hook hook;  // hook of debug.sethook, between two calls

@@ -11,7 +11,7 @@
 
 // ---- arguments ----
 
-// Replaces the table on top by its field.
+// Replaces the table on top by its field `name`.
 static int pop_field(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   int type = lua_rawget(L, -2);

@@ -1,7 +1,7 @@
 // Cache of calls. An operation on whole tensors decides once per configuration
 // which kernels to run. A later call is found here by the words of its
-// arguments (argkey.c), and launched without Lua: prepared kernels, whose
-// parameters are filled from the call.
+// arguments (argkey.c), and launched without Lua: its kernels are prepared, and
+// their parameters are filled in from the call.
 //
 // Unlike those of a kernel, words of a call include the device of memory,
 // extents that are marked dynamic, distances between operands that share

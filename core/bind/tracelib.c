@@ -511,7 +511,8 @@ static int l_break_unless(lua_State *L) {
   return 0;
 }
 
-// leave_if(condition, regions): leaves that many regions; nil: the kernel.
+// leave_if(condition, regions): if the condition holds, leaves that many open
+// regions; regions nil: leaves the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");

@@ -44,8 +44,8 @@ typedef struct Elements {
 
 // Reads arguments first .. first + n - 1 (n <= MAX_OPERANDS), without
 // conversion to the common type. Vectors are broadcast to one shape. Numbers
-// take the type of the traced operands. veclib_operators: if all are scalars,
-// numbers must fit it.
+// take the type of the traced operands. veclib_operators: if all operands are
+// scalars, numbers must fit the type.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 // Broadcasts both operands to one shape.

@@ -47,7 +47,8 @@ typedef struct AtomUse {
   int id;
   bool refs;      // registers are passed one by one; otherwise as pointers to
                   // consecutive words
-  bool same, separate;  // MMA: calls with D equal to C, calls with D separate
+  bool same, separate;  // MMA; same: some call has D equal to C; separate: some
+                        // call has D separate from C
 } AtomUse;
 
 // Small functions that a kernel may call, blocks of prelude*.cu.
@@ -65,7 +66,8 @@ typedef struct Emit {
   EmitOut *out;
   Use *use;           // use of each instruction, parallel to fn->ins
   Regs *regs;         // registers of each memory object, parallel to fn->mem
-  bool *address, *pointer;  // by fn->ins: needed for shared memory
+  bool *address, *pointer;  // by fn->ins, for shared memory: whether its shared
+                            // address, or a pointer to it, is needed
   bool *fresh;        // by fn->ins: first write to a register word
   bool *known;        // by fn->ins, or NULL: see known.c
   uint32_t temp[26];  // numbers of temporaries, by letter

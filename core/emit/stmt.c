@@ -488,7 +488,7 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
   if (global && bits < 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
              PRId64, bits);
-  static const Helper ca[2][3] = {  // index: bits / 64
+  static const Helper ca[2][3] = {  // second index: bits / 64
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))

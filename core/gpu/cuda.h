@@ -19,8 +19,8 @@ typedef struct Gpu {
   const CublasLtApi *lt_api;
   int ordinal, driver;      // driver version, 13000 for CUDA 13.0
   int major, minor, sms;    // compute capability, multiprocessors
-  int smem_optin, l2, khz;  // shared memory of a block, and L2, in bytes; clock
-                            // in kHz
+  int smem_optin, l2, khz;  // smem_optin: shared memory of a block, l2: size of
+                            // L2, in bytes; khz: clock in kHz
   size_t memory;
   char name[128];
   CUdevice dev;

@@ -269,7 +269,8 @@ static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && signals_asked) {  // Lua raises it as soon as it runs again
+  if (!ok && signals_asked) {  // Lua raises the interrupt as soon as it runs
+                               // again
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},

@@ -27,7 +27,7 @@ typedef struct Ins {
 
 // Known facts about an integer x: lo <= x <= hi, and div divides x.
 typedef struct Fact {
-  int64_t lo, hi, div;  // div >= 1; 0 for the constant 0
+  int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
 // SP(ID, "name", "word", OP): memory spaces. "word" appears in reports; OP
@@ -105,7 +105,8 @@ typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: the integer lo
   Ref mem;           // object that is accessed; 0: checked by cute.assume
   Ref when;          // condition; 0: always
-  bool write, more;  // mem is written; the next entry is a further term of it
+  bool write, more;  // write: mem is written; more: the next entry is a further
+                     // term of the coordinate
   uint32_t note;     // index into Fn.text
   uint32_t src;
   uint32_t rule;     // a TracedRule, or 0

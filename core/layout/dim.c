@@ -119,7 +119,7 @@ int dim_basis_path(Dim d, int path[DIM_LEVELS]) {
   return n;
 }
 
-// Returns d with another value and the same path.
+// Returns d with the value `value` and the same path.
 static Dim basis_with(Ctx *cx, Dim d, Dim value) {
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);

@@ -93,7 +93,7 @@ struct PtxRow {
                       // from a pool
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  int k;              // tells rows apart that share an emit function
+  int k;              // distinguishes rows that share an emit function
   const char *takes;  // modifiers that may follow the name, types among them
   const char *note;   // "" if exact, otherwise the error bound or the reason
                       // for rejection

@@ -311,8 +311,8 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // index of its item; number of BREAKs that leave to its
-                        // end
+  uint32_t at, breaks;  // at: index of its item; breaks: number of BREAKs that
+                        // leave exactly up to its end
   bool counted;         // whether it is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;

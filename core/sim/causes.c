@@ -47,7 +47,8 @@ struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
   uint64_t first;          // number of the first current cluster
-  uint32_t nwarp, n;       // warps of all clusters; words in a row
+  uint32_t nwarp, n;       // nwarp: number of warps of all clusters; n: words
+                           // in a row
   uint32_t *vc;            // vector clocks: a row per warp, one for an agent,
                            // and a saved row
   uint32_t *bar;           // vector clocks of barriers, cluster by cluster

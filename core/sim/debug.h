@@ -100,8 +100,8 @@ typedef struct SimWarpAt {
   int bar, mbar;           // number of the barrier or mbarrier at which it
                            // waits, or -1
   uint64_t count;          // instructions executed
-  int copies, agents;      // cp.async instructions in flight; other
-                           // asynchronous operations in flight
+  int copies, agents;      // copies: cp.async instructions in flight; agents:
+                           // other asynchronous operations in flight
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 

@@ -53,7 +53,8 @@ typedef struct SimEdit {
   uint32_t count;  // thread count of a BAR; 0: all threads
   Ref mem;
   int64_t imm, base;
-  uint8_t operand, from, nstep;  // VALUE; from: SimFrom
+  uint8_t operand, from, nstep;  // VALUE; operand: its number; from: SimFrom;
+                                 // nstep: length of step
   SimCalc step[EDIT_STEPS];
   Ref first, last;  // VALUE: instructions that compute the operand, appended by
                     // simedit_launch

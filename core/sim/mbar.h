@@ -18,7 +18,8 @@ struct SimMbar {
   uint32_t expected, missing;  // arrivals that a phase expects, and those that
                                // are missing
   int64_t bytes;           // expected bytes minus completed bytes
-  uint32_t phase, born;    // completed phases; value at initialisation
+  uint32_t phase, born;    // phase: number of completed phases; born: its value
+                           // at initialisation
   int warp;                // warp, lanes, epoch and line of the initialisation
   uint32_t lanes, clk, src;
   uint32_t gone;           // line of its invalidation; 0: valid

@@ -30,8 +30,8 @@ enum { SIM_FULL = 1,       // some results were not kept
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  uint64_t count, hash;    // number of steps; hash of their order, equal for
-                           // orders that commute
+  uint64_t count, hash;    // count: number of steps; hash: of their order,
+                           // equal for orders that commute
   uint64_t switches;       // switches from a warp that could have continued
   uint32_t flags, src;
   SimSwap *swap;

@@ -31,8 +31,9 @@ typedef struct SimMem {
                        // per: units per element
   int64_t count, bytes;  // count: number of accessible elements; bytes: size of
                          // the object
-  int32_t index, named;  // indices into Fn.mem of the object and of its name in
-                         // the source; they differ for raw addresses
+  int32_t index, named;  // index, named: indices into Fn.mem of the object and
+                         // of its name in the source, which differ for raw
+                         // addresses
   uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
   uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
   uint32_t def;        // rmem: byte offset of one lane mask per unit
@@ -95,12 +96,13 @@ typedef struct SimIns {
   uint32_t mask;       // WHO_MASK: slot of the lane mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
   uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
-  uint32_t src, ref;   // index into Fn.src; IR instruction
+  uint32_t src, ref;   // src: index into Fn.src; ref: IR instruction
   int32_t stat;        // index of its statistics, or -1
   uint32_t put;        // edit.c: thread count of a barrier; number of mbarriers
                        // in a ring
   int64_t imm;
-  const struct SimWraps *wraps;  // products that its addresses depend on
+  const struct SimWraps *wraps;  // results that it depends on and that may
+                                 // overflow
   const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...
 } SimIns;
 

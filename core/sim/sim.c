@@ -34,7 +34,8 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t first, total;  // first cluster; number of clusters
+  uint64_t first, total;  // first: number of the first cluster; total: number
+                          // of clusters
   uint64_t most;          // maximum number of communicating clusters that run
                           // at once
   uint64_t begun, merged; // begun: number of started clusters; merged: number

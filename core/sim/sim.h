@@ -77,7 +77,8 @@ typedef struct SimReport {
                        // -1
   int64_t arrivals, bytes;  // arrivals and bytes that the phase should expect
                             // in addition (< 0: fewer)
-  uint32_t pending, most;  // LACK_PENDING: groups left pending; at most allowed
+  uint32_t pending, most;  // LACK_PENDING; pending: groups left pending; most:
+                           // groups allowed
   char *text;          // message; file and line numbers are in src and src2
 } SimReport;
 

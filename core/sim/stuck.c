@@ -19,7 +19,7 @@ typedef struct Stop {
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
-  int rank;                // rank; lower ones are more likely to be the cause
+  int rank;                // a lower rank is more likely to be the cause
   uint64_t behind;         // mask of the stops on which it depends; includes
                            // itself if its own warps could end it
 } Stop;

@@ -65,7 +65,7 @@ typedef enum SimEventKind {
 } SimEventKind;
 typedef struct SimEvent {
   uint8_t kind;        // SimEventKind
-  uint8_t warp, cta;   // number of the warp in its CTA; of the CTA in its
+  uint8_t warp, cta;   // warp: its number in the CTA; cta: its number in the
                        // cluster
   uint32_t cluster;
   uint32_t what;       // BEGIN, END: name, as a text of the function; AGENT:
@@ -85,8 +85,9 @@ typedef enum SimPipe {
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // number of instructions issued
-  uint64_t passes, sectors, missed;  // shared-memory passes; global-memory
-                                     // sectors; those that missed L1
+  uint64_t passes, sectors, missed;  // passes: shared-memory passes; sectors:
+                                     // global-memory sectors; missed: sectors
+                                     // that missed L1
   double flops;
   double stall;        // cycles that all warps waited at the line
 } SimCost;

@@ -523,7 +523,7 @@ static uint64_t mix(uint64_t h) {
 }
 
 // Numbers interchangeable clusters, and warps in their blocks, by their first
-// steps; keeps the numbers of others.
+// steps. Clusters and warps that are not interchangeable keep their numbers.
 static void rank_all(SimTurns *t) {
   uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
   uint32_t all = t->units * nall;

@@ -21,7 +21,7 @@ typedef struct Shared {
   const MmaAtom *a;
   char which;
   Layout part;          // (V,Rest...)
-  int bits, unit;       // bits of an element; elements in 16 bytes
+  int bits, unit;       // bits: of an element; unit: elements in 16 bytes
   int w;                // W
   bool mn;              // whether MN is contiguous
   int rows, cols;       // extents of MN and K

@@ -25,8 +25,8 @@ typedef struct TmaAtom {
                        // tensor
   int8_t leaf[TENSORMAP_RANK];  // leaf of the tensor's layout for each mode, or
                                 // -1
-  // im2col, by spatial mode: pixels of the result, and the filter's dilation
-  // and first position
+  // im2col, by spatial mode; out: pixels of the result; dilation, first:
+  // dilation and first position of the filter
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
   Ref ref;             // the map's TMAP, in a kernel

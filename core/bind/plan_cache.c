@@ -19,7 +19,8 @@
 #define MT_RUN "cute.calls.run"
 
 typedef struct Calls {
-  lua_Integer count, most;  // number and maximum of configurations
+  lua_Integer count, most;  // count: number of configurations; most: its
+                            // maximum
 } Calls;
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };

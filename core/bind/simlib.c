@@ -587,7 +587,8 @@ static void get_machine(lua_State *L, SimMachine *m) {
   }
 }
 
-// {kind, cluster, cta, warp, begin, end, name or operation, file, line}.
+// Pushes an event: {kind, cluster, cta, warp, begin, end, name or operation,
+// file, line}.
 static void push_event(lua_State *L, const Fn *fn, const SimEvent *e) {
   static const char *const kind[] = {"warp", "begin", "end", "agent"};
   lua_createtable(L, 0, 8);
@@ -717,7 +718,7 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  box_free(b);  // megabytes that the collector does not know of
+  box_free(b);  // frees megabytes now: the collector does not see them
   return 1;
 }
 

@@ -93,7 +93,7 @@ const char *ptx_sreg(Emit *e, SReg r);
 static inline bool bulk_is(const Ins *i) {  // a bulk copy
   return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
 }
-void bulk_note(Emit *e, const Ins *i);  // as in mbar.c
+void bulk_note(Emit *e, const Ins *i);  // like mbar_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
@@ -112,7 +112,7 @@ static inline bool mbar_is(const Ins *i) {  // an operation on an mbarrier
 void mbar_note(Emit *e, const Ins *i);  // before anything is written
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
-// Returns the function that i calls; many: the call has a count.
+// Returns the function that i calls. *many: whether the call has a count.
 const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif

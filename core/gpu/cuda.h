@@ -76,7 +76,7 @@ bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  int number;  // 1 to 63, for the stream sets of blocks
+  int number;  // 1 to 63: its bit in the stream sets of blocks
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
 void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the

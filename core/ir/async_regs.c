@@ -47,7 +47,7 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// The younger of two pending operations counts.
+// Joins two ages: the younger pending operation counts.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;

@@ -323,7 +323,8 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
     if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
       note_fail(cx, &nt, arena_printf(
         cx, &cx->scratch, "it is %lld at coordinate %lld, but the inverses of "
-        "its parts do not map that value back", (long long)x.w, (long long)i), NULL);
+        "its parts do not map that value back", (long long)x.w,
+        (long long)i), NULL);
   }
   return r;
 }

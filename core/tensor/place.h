@@ -26,7 +26,8 @@ const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
 // Returns the place of an entire argument, or NULL if the layout is composed or
 // has too many modes.
 const TensorPlace *place_whole(Ctx *cx, Layout l);
-// Returns the size of a place as one block, and copies it to `mem` (8-aligned).
+// place_bytes returns the size of a place as one block. place_copy copies the
+// block to `mem` (8-aligned).
 size_t place_bytes(const TensorPlace *p);
 const TensorPlace *place_copy(void *mem, const TensorPlace *p);
 

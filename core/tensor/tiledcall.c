@@ -302,8 +302,8 @@ static void check_space(const Copy *k, bool dst, Space want) {
            spaces[k->src->space], spaces[k->dst->space], fit);
 }
 
-// Reports whether values of type a can be copied to type b: an f32 is a tf32
-// whose low bits are ignored.
+// Reports whether values of type a can be copied to type b. An f32 can be
+// copied as a tf32, whose low bits are ignored.
 static bool type_moves(DType a, DType b) {
   return a == b || (a == DT_F32 && b == DT_TF32) ||
          (a == DT_TF32 && b == DT_F32);

@@ -173,10 +173,11 @@ enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
-// Flags of bulk copies. IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col
-// map. REDUCES: TMASTORE or BULKSTORE combines old and new values by the
-// AtomicKind in the lowest bits. READ: BULKWAIT waits only until the sources
-// have been read.
+// Flags of bulk copies.
+// - BKF_IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col map.
+// - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
+//   AtomicKind in the bits BKF_ATOMIC.
+// - BKF_READ: BULKWAIT waits only until the sources have been read.
 enum { TMF_STRIDE = 1 };  // MAPSET
 enum { INF_ASIDE = 1 << 15 };  // instructions without an effect: they serve
                                // only checks

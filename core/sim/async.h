@@ -88,7 +88,8 @@ bool simasync_press(SimCluster *c);   // no warp can run: completes an
                                       // operation, if there is one
 // Completes operation k of the list.
 void simasync_land(SimCluster *c, size_t k);
-size_t simasync_first(const SimCluster *c, size_t k);  // operation to complete
+size_t simasync_first(const SimCluster *c, size_t k);  // returns the operation
+                                                       // that must complete
                                                        // before operation k
 void simasync_end(SimCluster *c);     // called when all warps have exited
 void simasync_reset(SimCluster *c);

@@ -284,7 +284,7 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Checks the products that the coordinates of a box depend on for overflow.
+// Checks for overflow the products on which the coordinates of a box depend.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;

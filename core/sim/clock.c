@@ -31,7 +31,8 @@ enum { CROWD = 16 };
 // Asynchronous operations of a thread or warp, and the times at which its
 // groups complete. A group never completes before an earlier one.
 typedef struct Groups {
-  double from, open;      // begin and end of operations in no group yet
+  double from, open;      // operations in no group yet; from: when they begin;
+                          // open: when they end
   double end[GROUPED];
   uint32_t n;
 } Groups;
@@ -57,7 +58,8 @@ typedef struct Player {   // a warp of a running cluster
   double turn;            // start time of the current loop iteration
   uint32_t passes;        // completed loop iterations
   double given;           // earliest time of its next arrival
-  double asked, agents;   // last bulk load: issue time, completion
+  double asked, agents;   // last bulk load; asked: issue time; agents:
+                          // completion
   Groups copies, sums, stores;
   uint32_t *ready;        // time at which each id (a value or register) is
                           // ready

@@ -27,7 +27,7 @@ typedef struct SimMem {
   DType type;
   int bits;            // bits per element
   int own;             // bits per element of the object's own type
-  int unit, size, per; // rmem: unit: bits of a unit; size: bytes of a unit;
+  int unit, size, per; // rmem; unit: bits of a unit; size: bytes of a unit;
                        // per: units per element
   int64_t count, bytes;  // count: number of accessible elements; bytes: size of
                          // the object

@@ -140,8 +140,9 @@ typedef struct SimResult {
   SimOrders *order;    // with decided: results of clusters that have swaps or
                        // flags, or of cluster `unit`
   size_t norder;
-  uint64_t turns, instructions, mmas;  // numbers executed by warps; mmas:
-                                       // instructions on tensor cores
+  uint64_t turns, instructions, mmas;  // numbers that warps executed; turns:
+                                       // scheduling steps; mmas: instructions
+                                       // on tensor cores
   uint64_t ctas, early;   // number of CTAs that completed; early: those that
                           // let the next launch start before they waited
   uint64_t granules;      // largest number of granules for which a cluster

@@ -245,8 +245,8 @@ Tensor face_check_tensor(lua_State *L, int idx);
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // Returns NULL also where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
-// intrinlib.c: returns HINT_PREFETCH for the table at idx: level_prefetch_size
-// = "size_128b".
+// intrinlib.c: returns the flags HINT_PREFETCH for the field
+// level_prefetch_size, such as "size_128b", of the table at idx.
 unsigned intrinlib_prefetch(lua_State *L, int idx);
 // kernlib.c: pushes the address of the tensor at 1, and removes all other
 // values.

@@ -61,8 +61,8 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): replaces it by what f launches; cheap if only arguments
-// differ.
+// graph:update(f): replaces the graph's work by the launches of f; cheap if
+// only arguments differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

@@ -50,7 +50,8 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
 }
 
 // encode_tensor_map(parameters) -> its 16 words; the fields are those of
-// TensorMap (base/tensormap.h). Raises the rule that they violate.
+// TensorMap (base/tensormap.h). Raises an error that names the rule they
+// violate.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -149,7 +150,8 @@ static DType read_internal(lua_State *L, DType own) {
   return t;
 }
 
-// Pushes the atom, after checking its map, with its tensor, which is at 2.
+// Checks the atom's map. Then pushes the atom with its tensor, which is at
+// index 2.
 static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;

@@ -1,5 +1,5 @@
-// The architectures and their features. All queries whether a target supports
-// something go through this file.
+// The architectures and their features. Every query whether a target supports
+// something goes through this file.
 #ifndef CUTE_TARGET_H
 #define CUTE_TARGET_H
 

@@ -35,8 +35,8 @@ Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 bool layout_has_fn(Layout l);  // reports whether values pass through a function
-// Returns the same function for 1-D coordinates: its right side yields integers
-// instead of coordinates for a function.
+// Returns the same function of 1-D coordinates, as a layout whose right side
+// yields integers instead of coordinates for an outer function.
 Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l composed with like's outer function and offset.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);

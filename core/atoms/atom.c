@@ -12,8 +12,9 @@ enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
 // ---- name patterns ----
 
-// The choices of a pattern that yield a name: number of choices, and for each
-// its index, alternatives, text, letter and value.
+// The alternatives chosen in a pattern to spell one name. For each of the n
+// choices: the index of the alternative (which), the number of alternatives
+// (of), its text, letter and value.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
@@ -28,7 +29,7 @@ static const char TYPE_NAMES[] =
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
   "float_e5m2_t|uint4_t|int4_t|uint256_t";
 
-// A choice: the "{...}" at p, with its letter, body and end.
+// One choice of a pattern, "{...}": its letter, body and end.
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
@@ -135,7 +136,7 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes the pattern's name number `index` and its choices.
+// Writes the pattern's name number `index` to `out`, and its choices to *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -399,9 +400,9 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 
 // ---- ids ----
 
-// An id numbers the names: first those of the preceding families, then the
-// combinations of its own choices, the last choice varying fastest (pick_index,
-// expand).
+// An id is the number of a name. The names of the preceding families come
+// first. Within a family, names are ordered by their choices, and the last
+// choice varies fastest (pick_index, expand).
 
 // Expanded rows by id: a cache of constants, equal whichever thread fills it.
 static _Atomic(Block *) made[2][IDS];

@@ -40,11 +40,11 @@ typedef struct AtomMma {
   int group;
   int selector;                 // wgmma: where four lanes hold the same
                                 // metadata, lanes 2i and 2i + 1 supply it
-  // The nop operands are D A B C, then the scales of A and of B (AMF_SCALE),
-  // then the metadata of A (AMF_SPARSE). Each has nreg registers a thread, of
-  // the kind in regs: a PTX constraint letter, 32-bit "r"/"f" or 64-bit
-  // "d"/"l", or "z" for a pair of doubles. An operand that a warpgroup reads
-  // from shared memory has one 'l', a descriptor.
+  // There are `nop` operands: D A B C, then the scales of A and of B
+  // (AMF_SCALE), then the metadata of A (AMF_SPARSE). Each has nreg registers a
+  // thread, of the kind in regs: a PTX constraint letter, 32-bit "r"/"f" or
+  // 64-bit "d"/"l", or "z" for a pair of doubles. An operand that a warpgroup
+  // reads from shared memory has one 'l', a descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4
@@ -80,10 +80,12 @@ enum { ATOM_OPERANDS = 7 };
 
 // Returns the element type of the fragments of operand i (D A B C SFA SFB E).
 DType atom_mma_type(const AtomMma *a, int i);
-// Returns the operand of an MMA's register run k.
+// Returns the operand (D A B C E: 0 to 4) that group k of the MMA's registers
+// belongs to.
 static inline int atom_mma_run(const AtomMma *a, int k) {
   bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
-  return last ? 4 : k;  // wgmma: D, A if in registers, metadata
+  return last ? 4 : k;  // wgmma: the groups are D, A (if in registers),
+                        // metadata
 }
 // Returns the K extent of A's stored values: half of K if A is sparse.
 static inline int atom_mma_depth(const AtomMma *a) {
@@ -132,8 +134,9 @@ int atom_mma_find(const char *name);    // -1 when unknown
 int atom_copy_find(const char *name);
 int atom_mma_count(void);
 int atom_copy_count(void);
-// Calls `each` for every name that begins with prefix, cut after the next "_"
-// beyond it: the first n characters. A cut name may repeat.
+// Calls `each` for every name that begins with prefix. The name is cut after
+// the first "_" beyond the prefix: only its first n characters count. The same
+// cut name may be passed repeatedly.
 void atom_each(bool mma, const char *prefix,
                void (*each)(void *ud, const char *name, size_t n), void *ud);
 // Returns the 3 nearest names, comma separated, for error messages.

@@ -17,9 +17,9 @@
 typedef struct AtomMmaFam {
   const char *name;
   const char *shape;   // "16,8,[K]"
-  const char *types;   // types of D A B C as spelt in names ("F32BF16BF16F32",
-                       // "$0"); of A B D after a "~"; C has D's type if only
-                       // three are given
+  const char *types;   // types of D A B C, or of A B D after a "~", as spelt in
+                       // names ("F32BF16BF16F32", "$0"); if only three are
+                       // given, C has D's type
   const char *thr, *a, *b, *c;
   // AMF_SPARSE: layouts of the stored half of A, an MxK/2 tile, and of its
   // metadata, one 16-bit value for four groups of a row

@@ -75,8 +75,9 @@ const AtomMmaFam atom_sm80[] = {
   MMA(.name = "SM80_8x8x4_F64F64F64F64_TN", .shape = "8,8,4",
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
-  // Complex MMAs: four real MMAs on the parts. (GC64 uses three on their sums;
-  // its accumulator of three doubles is not an element type.)
+  // Complex MMAs: four real MMAs on the parts. (CuTe's GC64 uses three MMAs on
+  // sums of the parts; its accumulator of three doubles is not an element
+  // type.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),

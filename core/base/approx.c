@@ -4,9 +4,8 @@
 //
 // The upper bits of the argument choose a row; its lower 17 bits are x. The
 // result is the fixed-point number
-//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias
-// truncated (Oberman and Siu, "A High-Performance Area-Efficient Multifunction
-// Interpolator", 2005).
+//   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
+//   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
 
 #include <math.h>
@@ -112,8 +111,8 @@ static uint32_t unit_sqrt(uint32_t a) {
   return ((uint32_t)e << 23) + (uint32_t)(r >> 16) - ONE_BITS;
 }
 
-// The argument is reduced to 23 fractional bits, truncated toward zero. A
-// negative argument uses the complement of its fraction.
+// Reduces the argument to 23 fractional bits, truncated toward zero. A negative
+// argument uses the complement of its fraction.
 static uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;

@@ -55,7 +55,8 @@ struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;       // owner's data: a lua_State in the Lua bindings
   Arena scratch;  // results of one outermost call; reset when it starts
-  struct Work *work;  // current trace of the rooms above (ir/ir.h), or NULL
+  struct Work *work;  // current trace, for the higher folders (ir/ir.h), or
+                      // NULL
 };
 
 // Raises an error of `kind` with a printf-style message. The message has no

@@ -18,8 +18,8 @@ struct HostBuf {
   bool defined;  // the whole buffer was written at least once (fills, copies,
                  // strings); the simulator marks other buffers as undefined
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  struct Gpu *gpu;            // GPU that the memory is pinned for; `epoch` is
-                              // its context's
+  struct Gpu *gpu;            // GPU that the memory is pinned for, and the
+                              // `epoch` of its context
   unsigned epoch;
 };
 

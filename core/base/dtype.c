@@ -306,7 +306,8 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
     case DT_TF32:  // rounded as the tensor core reads it
       return bits_float((uint32_t)u & 0xffffe000);
-    case DT_I64: return (float)(int64_t)u;  // the only rounding
+    case DT_I64: return (float)(int64_t)u;  // of these cases, only the integers
+                                            // round
     case DT_U64: case DT_U128: return (float)u;
     default: return (float)dtype_to_double(t, u);
   }
@@ -334,7 +335,8 @@ uint64_t dtype_load(DType t, const void *p, size_t i) {
     case 16: { uint16_t v; memcpy(&v, b + 2 * i, 2); return v; }
     case 32: { uint32_t v; memcpy(&v, b + 4 * i, 4); return v; }
     case 64: memcpy(&u, b + 8 * i, 8); return u;
-    case 128: memcpy(&u, b + 16 * i, 8); return u;  // low half, the real part
+    case 128: memcpy(&u, b + 16 * i, 8); return u;  // a complex number's low
+                                                    // half is its real part
     default: break;
   }
   size_t at = i * (size_t)bits;

@@ -89,9 +89,9 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
-// Least and largest number of an integer type or boolean, and the number that
-// raw bits encode. For u64 and non-integers: the range of int64_t, and the bits
-// themselves.
+// Return the least and the largest number of an integer type or boolean, and
+// the number that raw bits encode. For u64 and non-integers, they return the
+// limits of int64_t and the bits unchanged.
 int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);
@@ -116,7 +116,7 @@ uint64_t dtype_from_double(DType t, double x);
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 
-// Element i of a packed array (sub-byte types: low bits first).
+// Load or store element i of a packed array (sub-byte types: low bits first).
 uint64_t dtype_load(DType t, const void *p, size_t i);
 void dtype_store(DType t, void *p, size_t i, uint64_t bits);
 

@@ -33,7 +33,7 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  double gamma, floor;  // gamma_n, and the sum of n smallest subnormals
+  double gamma, floor;  // gamma: gamma_n; floor: sum of n smallest subnormals
   Format out, sum;
 } Rules;
 
@@ -90,7 +90,7 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   p->v.got = got, p->v.want = want, p->v.bound = bound;
 }
 
-// Merges a part into the total; parts come in order of their elements.
+// Merges a part into the total. Parts must come in the order of their elements.
 static void join(Part *all, const Part *p) {
   GemmVerdict keep = all->v;
   if (!keep.count || p->worst > all->worst) {

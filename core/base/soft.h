@@ -15,10 +15,10 @@
   SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
   SO(CVT, "cvt")          /* converts from Soft.from */ \
   SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
-  SO(APPROX, "approx")    /* Soft.mode is the function */ \
+  SO(APPROX, "approx")    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* packs a above b above c */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* b: Soft.from; mode: .hi */ \
+  SO(PACK, "cvt.pack")    /* packs a, b, c from the top bits on */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* type of b: Soft.from; mode: .hi */ \
   SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
   SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")
@@ -52,7 +52,8 @@ enum {
 
 typedef struct Soft {
   uint8_t op;          // SoftOp
-  uint8_t type, from;  // type of the result; type of the operands if different
+  uint8_t type, from;  // type: of the result; from: of the operands, if
+                       // different
   uint8_t mode;
   uint8_t flags;
 } Soft;

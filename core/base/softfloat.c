@@ -17,7 +17,7 @@ typedef unsigned __int128 Wide;
 typedef struct Format {
   int p;         // bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
-  int low;       // unused bits below (tf32)
+  int low;       // number of unused low bits (tf32)
   uint64_t top;  // bits of infinity above `low`; for e4m3 the code after 448
   uint64_t nan;  // the canonical NaN
 } Format;
@@ -90,7 +90,7 @@ static bool rounds_up(int mode, bool sign, Wide kept, Wide rest, Wide half) {
   return false;
 }
 
-// Returns the bits above `low` of the largest finite number.
+// Returns the largest finite number, without the `low` unused bits.
 static uint64_t largest(Format f) { return f.top - 1; }
 
 // Rounds x, which is not NaN, to type t. `.ftz` flushes numbers that are
@@ -353,8 +353,7 @@ static uint64_t to_float(Soft s, uint64_t u) {
   DType t = (DType)s.type, from = (DType)s.from;
   int other = t == DT_F16 || from == DT_F16;
   if (t == DT_TF32 && s.mode == SOFT_RNA) return tf32_away(s, u);
-  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // with f16 both are the same
-                                             // instruction
+  if (other) s.flags &= (uint8_t)~SOFT_FTZ;  // f16 conversions ignore .ftz
   if (t == from && !s.flags) return t == DT_F16 || t == DT_BF16
     ? is_nan(t, u) ? format_of(t).nan : u : u;
   if (t == DT_F32 && from == DT_BF16 && !s.flags) return u << 16;
@@ -517,7 +516,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    break;  // for integers and conversions
+    break;  // these ops are for integers and conversions
   }
   return 0;
 }

@@ -33,7 +33,7 @@ static uint64_t packed(Soft s, const uint64_t x[3]) {
 static uint64_t dot(Soft s, const uint64_t x[3], int parts) {
   bool sa = dtype_class((DType)s.type) == 'I';
   bool sb = dtype_class((DType)s.from) == 'I';
-  int wide = 32 / parts;  // bits of one part of a; a part of b has 8
+  int wide = 32 / parts;  // width of a part of a; parts of b have 8 bits
   uint64_t sum = x[2];
   for (int k = 0; k < parts; k++) {
     int at = parts == 2 ? k + 2 * s.mode : k;

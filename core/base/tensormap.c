@@ -43,7 +43,7 @@ static int64_t row_bytes(const TensorMap *m) {
   return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
 }
 
-// Number of spatial modes, and bits of each corner coordinate.
+// Return the number of spatial modes, and the bits of each corner coordinate.
 static int corners(const TensorMap *m) { return (int)m->rank - 2; }
 static int corner_bits(const TensorMap *m) {
   static const int bits[] = {16, 8, 5};
@@ -197,7 +197,8 @@ bool tensormap_check(const TensorMap *m, Why *w) {
 
 // ---- the encoding ----
 
-// Sets bits [at, at + bits), which must be 0; no field crosses a word.
+// Sets the field at bits [at, at + bits), which must be 0 before. No field
+// crosses a word.
 static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
   uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
   words[at / 64] |= ((uint64_t)v & mask) << at % 64;

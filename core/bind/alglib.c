@@ -92,7 +92,8 @@ static int l_image_mask(lua_State *L) {
   Dim off;
   Layout s = layout_slice(cx, l, c, &off);
   if (!layout_static(s) || !dim_static(off))
-    face_error(L, ERR_STATIC, "make_layout_image_mask: static operands only");
+    face_error(L, ERR_STATIC, "make_layout_image_mask: operands must be "
+               "static");
   int64_t n = dim_value(layout_size(cx, s)), mask = 0;
   for (int64_t i = 0; i < n; i++) {
     int64_t x = off.w + dim_value(layout_eval_at(cx, s, dim_int(cx, i)));
@@ -114,8 +115,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// Returns the last layout that values pass through, if it is a swizzle, and the
-// rest without it; otherwise NULL.
+// If the last layout that values pass through is a swizzle, returns it and sets
+// *rest to the layout without it. Otherwise returns NULL.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -165,8 +166,9 @@ static bool is_source(lua_State *L, int idx) {
   return laylib_test_operand(L, idx, &o);
 }
 
-// Finds the coordinate and the source of a slice, in either order. The source
-// is the layout or tensor; of two tuples, the coordinate is the one with `_`.
+// Finds the coordinate and the source of a slice, which may come in either
+// order. The source is the layout or tensor. If both are tuples, the coordinate
+// is the one that contains `_`.
 static void slice_args(Ctx *cx, lua_State *L, int *src, Tup *coord) {
   *src = 1;
   if (is_source(L, 2) ||

@@ -108,7 +108,7 @@ static void walk_symbol(Walk *w, int idx) {
 // ---- layouts and tensors ----
 
 // Appends a composed layout as its text and, after a 0, the functions that it
-// passes through. The object at idx owns these functions, in its uservalues
+// passes through. The object at idx keeps these functions in its uservalues
 // from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
@@ -161,8 +161,8 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Returns the marks of the object at idx. Returns NULL in calls, whose key
-// includes the extents that a program would get as arguments.
+// Returns the marks of the object at idx. Returns NULL for a cached call
+// (plan_cache.c), whose words include all extents.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -189,8 +189,8 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   return t;
 }
 
-// Returns the elements of memory from t's first one on, for layouts with a
-// function, whose range is unknown.
+// Returns the number of elements in memory from t's first one on, for layouts
+// with a function, whose range is unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
@@ -243,7 +243,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// Appends the device of the memory in calls. A launch requires a given device.
+// Appends the device of the memory, for cached calls only: a launch has one
+// device anyway.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -304,7 +305,7 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 
 // ---- tables ----
 
-// Reports whether a table is not to be copied: it is a constant.
+// Reports whether a table must not be copied, because it is a constant.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -381,7 +382,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // makes room for the message
+      lua_settop(L, top);  // makes room on the stack for the message
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);
@@ -441,8 +442,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether this table was met before in the walk. If so, the earlier
-// copy of the table is used again.
+// Reports whether the walk met this table before. If so, its earlier copy is
+// used again.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -505,8 +506,8 @@ static void walk_table(Walk *w, int idx) {
 
 // ---- other values ----
 
-// Rejects values that cannot be arguments of a kernel. In calls they are
-// objects, which the operation checks.
+// Rejects values that cannot be arguments of a kernel. In a cached call they
+// count as objects, and the operation checks them.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
@@ -523,7 +524,7 @@ static void refuse(Walk *w, int idx) {
              argkey_path(w), type, more);
 }
 
-// Appends cute._, a basis or a swizzle, by value.
+// Appends the value of cute._, a basis or a swizzle.
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);
@@ -688,7 +689,7 @@ const char *argkey_name(lua_State *L, int call) {
     lua_remove(L, -2);
   }
   if (lua_type(L, -1) == LUA_TSTRING)
-    name = lua_tostring(L, -1);  // kept alive by the kernel
+    name = lua_tostring(L, -1);  // the kernel keeps the string alive
   lua_pop(L, 1);
   return name;
 }

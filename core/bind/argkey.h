@@ -98,22 +98,23 @@ typedef struct Walk {
   struct { const void *table; int key; } open[ARG_DEPTH];
   int hold;                // stack index of a list that keeps objects alive
                            // which words identify by address, or 0
-  int buffers;             // stack index of a list of the buffers of pointers,
-                           // by the leaf's number from 1 on, of TMA atoms by
-                           // its negative; or 0
+  int buffers;             // stack index of a list of buffers, or 0; key of a
+                           // pointer's buffer: number of its leaf, from 1 on;
+                           // key of a TMA atom's buffer: that number negated
   const Seen *see;         // replaces arguments while a kernel is traced;
                            // otherwise NULL
-  int func, copies;        // while it is traced: stack indices of its function,
-                           // and of a list of copied tables
-  int calls;               // stack index of the calls of plan_cache.c, or 0
-  void (*function)(struct Walk *w, int idx);  // callback of these calls that
+  int func, copies;        // while a kernel is traced: stack indices of its
+                           // function, and of a list of copied tables
+  int calls;               // stack index of the cache of calls (plan_cache.c),
+                           // or 0
+  void (*function)(struct Walk *w, int idx);  // callback of the cache that
                                               // walks over a function
   const struct GpuStream *stream;  // stream that the call's arguments contain,
                                    // or NULL
-  bool constant, symbolic; // whether numbers are constants; whether a leaf is
-                           // symbolic
-  bool numbers, in_table;  // whether some argument is or contains a number;
-                           // whether one is in a table
+  bool constant, symbolic; // constant: whether numbers are constants; symbolic:
+                           // whether a leaf is symbolic
+  bool numbers, in_table;  // numbers: whether some argument is or contains a
+                           // number; in_table: whether a table contains one
 } Walk;
 
 // argkey.c
@@ -124,8 +125,8 @@ void argkey_put(Walk *w, uint64_t word);
 void argkey_value(Walk *w, int idx);   // a value in an argument
 void argkey_object(Walk *w, int idx);  // appends a value identified by its
                                        // address
-bool argkey_met(Walk *w, const void *p);  // appends the words of a table met
-                                          // before
+bool argkey_met(Walk *w, const void *p);  // if the walk met table p before,
+                                          // appends its words and returns true
 void argkey_end(Walk *w);           // after the last argument
 uint64_t argkey_hash(const Walk *w);
 // Returns the name of the called kernel if the call is at a stack index,

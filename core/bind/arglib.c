@@ -128,7 +128,8 @@ static int l_nearest(lua_State *L) {
   lua_settop(L, 2);
   for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
     size_t len;
-    const char *s = lua_tolstring(L, -1, &len);  // kept alive by the list
+    const char *s = lua_tolstring(L, -1, &len);  // the list keeps the string
+                                                 // alive
     nearest_offer(&n, s, len);
     lua_pop(L, 1);
   }
@@ -200,11 +201,11 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
 // Reports whether the value at idx has the type that a word names.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
-  if (lua_type(L, idx) == LUA_TTABLE) {  // objects of lua/cute do not count as
-                                         // tables
+  if (lua_type(L, idx) == LUA_TTABLE) {  // a table of lua/cute counts as an
+                                         // object
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
-      t = lua_tostring(L, -1);  // kept alive by the metatable
+      t = lua_tostring(L, -1);  // the metatable keeps the string alive
     if (what != LUA_TNIL) lua_pop(L, 1);
   }
   if (strlen(t) == n && memcmp(t, word, n) == 0) return true;
@@ -291,8 +292,7 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
 
 // check(...), created by checker(signature [, class]): raises an error unless
 // the arguments match the signature. The receiver of a method has metatable
-// `class`. Its caller is the public function. Upvalues: signature, Checks,
-// class.
+// `class`. The public function calls it. Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
   int n = lua_gettop(L), arg = 1;
@@ -559,7 +559,7 @@ void face_nofield(lua_State *L, int methods, const char *fields) {
   no_field(L, what, methods, fields);
 }
 
-// __index of a metatable that is the index of its objects.
+// Implements __index of a metatable that is also the table of its methods.
 static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);
@@ -574,7 +574,8 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  const char *name = lua_tostring(L, -1);  // Lua computes a tuple's length
+  const char *name = lua_tostring(L, -1);  // Lua computes the length of a tuple
+                                           // without __len
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);
   for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {

@@ -9,7 +9,7 @@
 
 #include "bind/laylib.h"
 
-// Two lists of words, which are compared side by side.
+// A comparison of two lists of words, side by side.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;
@@ -26,7 +26,9 @@ typedef struct Fit {
 // A plain layout in words; `wide` strides are 64-bit in the kernel.
 typedef struct View {
   size_t n, leaves;
-  const uint64_t *shape, *stride, *shape_div, *stride_div;  // divisibility of
+  const uint64_t *shape, *stride, *shape_div, *stride_div;  // shape_div,
+                                                            // stride_div:
+                                                            // divisibility of
                                                             // each extent and
                                                             // stride; NULL if
                                                             // static
@@ -54,7 +56,8 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
-// Prints the text up to a 0. Data without a name follows the 0.
+// Prints the text of a string up to its first 0. Data without a name may
+// follow.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -224,8 +227,8 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// Computes the numbers of the given layout. Dynamic numbers come from its
-// leaves.
+// Computes the extents and strides of the given layout v. Dynamic ones come
+// from its leaves.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
     Dim d = dim_of(v->shape[i]);
@@ -239,7 +242,7 @@ static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   }
 }
 
-// Adds a leaf for a dynamic number of a layout. Returns false if the number is
+// Adds a leaf for the dynamic extent or stride d. Returns false if its value is
 // not allowed.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
@@ -251,7 +254,8 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares the layouts after two heads. Returns false if they differ.
+// Compares the layouts that follow the heads `given` and `want`. Returns false
+// if they differ.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -419,8 +423,8 @@ static void check_symbols(Ctx *cx, const ArgKey *k, const Leaf *l) {
     for (size_t j = 0; k->symbol[i] && j < i; j++)
       if (k->symbol[i] == k->symbol[j] && l[i].number != l[j].number &&
           !l[i].free && !l[j].free)
-        ctx_fail(cx, ERR_LAUNCH, "%sone cute.sym_int is %lld in argument "
-                 "%d and %lld in argument %d", of_kernel(cx, k),
+        ctx_fail(cx, ERR_LAUNCH, "%sthe same cute.sym_int is %lld in "
+                 "argument %d and %lld in argument %d", of_kernel(cx, k),
                  (long long)l[j].number, l[j].argument,
                  (long long)l[i].number, l[i].argument);
 }

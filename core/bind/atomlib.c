@@ -136,8 +136,9 @@ static TiledPerm check_perm(Ctx *cx, lua_State *L, int idx) {
     p.kind = PERM_INT;
     p.l = layout_leaf(cx, d, dim_int(cx, 1));
   } else if (!face_test_dim(cx, L, idx, &d)) {
-    face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a number, _ or a "
-               "layout for each of M, N, K (got %s)", face_typename(L, idx));
+    face_error(L, ERR_ARG, "make_tiled_mma: a permutation must be a number, _ "
+               "or a layout for each of M, N, K (got %s)",
+               face_typename(L, idx));
   }
   return p;
 }
@@ -155,8 +156,8 @@ static int l_make_mma_atom(lua_State *L) {
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) {  // an operation is given: with the name of its atom,
-                            // or a bulk copy
+  if (lua_istable(L, 1)) {  // the operation has the name of its atom, or is a
+                            // bulk copy without a name
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
       return tmalib_bulk_atom(L);
@@ -196,7 +197,7 @@ static int l_make_tiled_mma(lua_State *L) {
     for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
       lua_Integer i = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
       if (i < 1 || i > 3)
-        face_error(L, ERR_ARG, "make_tiled_mma: a permutation is a list "
+        face_error(L, ERR_ARG, "make_tiled_mma: a permutation must be a list "
                    "{M, N, K}, got %s", face_show(L, 3));
     }
     for (int i = 0; i < 3; i++) {
@@ -241,7 +242,8 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// which: 'A', 'B', 'C', or 0 for C by atoms.
+// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0:
+// for C, in the order of its atoms.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -268,8 +270,8 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is the thread's own index, and all threads of the block
-// execute the line.
+// Reports whether thr is the index of the executing thread, and all threads of
+// the block execute this line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -574,8 +576,8 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies: whether a predicate comes first, and whether the
-// widest moves are used.
+// Flags of plain copies. PRED: a predicate comes first. WIDE: the widest moves
+// are used.
 enum { PRED = 1, WIDE = 2 };
 
 // arguments [pred,] src, dst

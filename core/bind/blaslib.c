@@ -20,8 +20,8 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer of one f32 that scales an 8-bit float operand. Returns
-// NULL if there is none.
+// Returns the buffer in field `name`: one f32 that scales an 8-bit float
+// operand. Returns NULL if there is none.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
@@ -68,8 +68,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
     if (s->bias->t != s->td || s->m_major)
-      face_error(L, ERR_TYPE, "bias of %s: one of %s is needed, and D with N "
-                 "contiguous", dtype_name(s->bias->t), dtype_name(s->td));
+      face_error(L, ERR_TYPE, "bias of %s: it must be of %s, and N must be "
+                 "contiguous in D", dtype_name(s->bias->t), dtype_name(s->td));
   }
   lua_getfield(L, 2, "epilogue");
   const char *name = face_optstr(L, -1, "");
@@ -80,8 +80,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-// Returns the type of an operand, and its buffer in *b; if b is NULL, the field
-// is a type.
+// Returns the type of operand `name`, and its buffer in *b. If b is NULL, the
+// field must be a type.
 static DType field_operand(lua_State *L, const char *name, size_t rows,
                            size_t cols, DevBuf **b) {
   if (b) return (*b = field_buffer(L, name, rows, cols))->t;
@@ -91,7 +91,8 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
   return t;
 }
 
-// Reads a product of buffers, or (asked) of types, for queries.
+// Reads the description of a product. Its operands are buffers or, for queries
+// (asked), types.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);

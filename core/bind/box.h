@@ -10,7 +10,7 @@ typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
   bool tiled;
-  TiledMma mma;    // only .atom is set if not tiled
+  TiledMma mma;    // without `tiled`, only .atom is set
   TiledCopy copy;
 } AtomBox;
 

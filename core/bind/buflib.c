@@ -35,8 +35,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // so that differences of bits fit, as
-                                       // well
+  if (count > (SIZE_MAX >> 1) / bits)  // half, so that int64_t can hold
+                                       // differences of bit positions
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -233,7 +233,7 @@ size_t buflib_addressed(lua_State *L) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
       lua_Integer at = (lua_Integer)++n;
-      for (; at > 1; at--) {  // sorted by address
+      for (; at > 1; at--) {  // insert it in the order of addresses
         lua_rawgeti(L, -4, at - 1);
         const HostBuf *other = lua_touserdata(L, -1);
         if ((uintptr_t)other->p < (uintptr_t)b->p) break;
@@ -320,7 +320,7 @@ static int buffer_fill_int(lua_State *L) {
 }
 
 // Records a write of elements [at, at + n). A partly written buffer counts as
-// defined, as after kernels that write a part.
+// defined, as it does after a kernel wrote part of it.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
@@ -369,7 +369,7 @@ static int buffer_transpose(lua_State *L) {
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
-    face_error(L, ERR_SHAPE, "%lld x %lld elements are not the buffer's %zu",
+    face_error(L, ERR_SHAPE, "%lld x %lld elements: the buffer has %zu",
                (long long)rows, (long long)cols, s->count);
   HostBuf *b = buflib_new(L, s->t, s->count);
   bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);

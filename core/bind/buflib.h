@@ -10,11 +10,12 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
-// Returns a number of elements n that does not exceed any memory.
+// Returns n as a number of elements; raises an error if no memory could hold as
+// many.
 size_t buflib_size(lua_State *L, int64_t n);
 
-// Implements field 2 of a host or GPU buffer at 1: common fields and methods,
-// or an error; and its text.
+// Implement access to field 2 of the host or GPU buffer at 1 (a common field or
+// method, or an error), and the buffer's text.
 int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);
@@ -26,8 +27,8 @@ lua_Integer buflib_address(lua_State *L, int idx);
 // length.
 size_t buflib_addressed(lua_State *L);
 
-// The traced function uses element i, as type t, of the host buffer on top as a
-// constant. Pops the buffer.
+// Records that the traced function uses element i of the host buffer on top as
+// a constant of type t. Pops the buffer.
 void buflib_note(lua_State *L, DType t, size_t i);
 
 // Reports memory to the garbage collector that it cannot see.

@@ -2,8 +2,9 @@
 // not return it, and it is the only information about an operation without
 // metamethods (`==` of a traced value and a number).
 //
-// It is read from a structure internal to Lua, which has the same layout in all
-// of Lua 5.4, and only after the trial of bytecodelib.c has confirmed this.
+// The instruction is read from a structure internal to Lua, which has the same
+// layout in all of Lua 5.4, and only after the trial of bytecodelib.c has
+// confirmed this.
 #include "bind/trace.h"
 
 #include <string.h>

@@ -43,8 +43,8 @@ static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   return (lua_Integer)((at - first) / sizeof *s->code);
 }
 
-// vm_at(level) -> index of the current instruction of the Lua function at that
-// level
+// vm_at(level) -> index of the current instruction of the Lua function at stack
+// level `level`
 static int l_vm_at(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, (int)face_checkint(L, 1), &ar)) return 0;

@@ -8,7 +8,7 @@
 // that compiles, so a line that exceeds it is an endless `while`.
 #define LINE_BUDGET 131072
 
-// Sets the current script line of the traced function.
+// Stores the current line of the script in the traced function.
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;
@@ -69,8 +69,8 @@ Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
 void face_outside(lua_State *L) {
   const Fn *fn = ir_fn(face_ctx(L));
   if (fn)
-    face_error(L, ERR_INTRACE, "the host does this, not kernel '%s': it would "
-               "be done once, while the kernel is traced",
+    face_error(L, ERR_INTRACE, "only the host can do this: kernel '%s' would "
+               "do it once, while it is traced",
                ir_str(fn, fn->name));
 }
 // SPDX-License-Identifier: MIT

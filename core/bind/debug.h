@@ -10,7 +10,8 @@
 // returns the next goal. `goal` is the first goal. Pushes the owner of the
 // debugger's state. Without such an option, returns NULL and pushes nil.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
-// Called after the run; raises an error of the function.
+// Called after the run. If the option's function raised an error, raises it
+// again.
 void debuglib_end(lua_State *L, SimDebug *d);
 // Adds to the report on top: the number of steps, and (recall) the last
 // condition met, as in stop:where().

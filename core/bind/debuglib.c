@@ -15,8 +15,8 @@
 
 enum { MAX_GOALS = 64 };
 
-// Uservalue 1 is the function. Uservalue 2 is the goal, whose strings are in
-// use.
+// Uservalue 1 is the function. Uservalue 2 is the goal, whose strings `point`
+// refers to.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
@@ -24,7 +24,7 @@ typedef struct DebugBox {
   lua_State *L;
   const Fn *fn;
   int at;                  // stack index of this userdata
-  bool failed, looking;    // whether the function raised an error; whether a
+  bool failed, looking;    // failed: the function raised an error; looking: a
                            // stop is active
 } DebugBox;
 
@@ -236,7 +236,7 @@ static int l_warps(lua_State *L) {
 }
 
 // stop:bars() -> {{cta=, name=, element=, phase=, arrived=, expected=,
-// bytes=}...}; those without a name are barriers of the blocks
+// bytes=}...}; entries without a name are barriers of the blocks
 static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);

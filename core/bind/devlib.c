@@ -225,8 +225,8 @@ void devlib_push_device(lua_State *L, int idx) {
   else lua_pushnil(L);
 }
 
-// Pushes s.t on the buffer on top, which it replaces, with the marks of the
-// tensor at `like`.
+// Replaces the buffer on top by the tensor s.t on that buffer, with the marks
+// of the tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);
@@ -329,8 +329,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
   b->unpin = unpin;
 }
 
-// Pushes the same view of a copy of the memory that the tensor at idx spans, on
-// the GPU at `gpu`, or (nil) on the host.
+// Copies the memory that the tensor at idx spans to the GPU at `gpu`, or (nil)
+// to the host. Pushes the same view of the copy.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;
@@ -412,7 +412,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
   if (to->type != from->type)
     face_error(L, ERR_TYPE, "copy_from: %s cannot be copied to %s: convert it "
                "first", dtype_name(from->type), dtype_name(to->type));
-  Tup a = to->l.shape, b = from->l.shape;  // shape 4 matches shape (4)
+  Tup a = to->l.shape, b = from->l.shape;  // the shapes 4 and (4) match
   if (!tup_eq(a, b) && !(tup_leaves(a) == 1 && tup_leaves(b) == 1 &&
                          dim_eq(tup_size(cx, a), tup_size(cx, b))))
     face_error(L, ERR_SHAPE, "copy_from: a tensor of shape %s cannot be copied "
@@ -560,7 +560,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // whole elements, and whole bytes
+  char some[192];  // room for whole elements that fill whole bytes
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -591,7 +591,8 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  size_t leaves = tup_leaves(t->l.shape);  // one element that is repeated
+  size_t leaves = tup_leaves(t->l.shape);  // the source: one element, repeated
+                                           // by strides of 0
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
   lua_getiuservalue(L, idx, 1);

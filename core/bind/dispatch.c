@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // a userdata that starts with its layout
+  LayoutOperand o;  // for a userdata that starts with its layout
   Layout l;
   Tiler t;
   Tup p;
@@ -187,8 +187,8 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// Coordinates go through the operation that is applied to the tensor's layout,
-// at a[0].
+// An operation to apply to a tensor's layout, which is argument a[0]. The
+// tensor's coordinates pass through the same operation.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;

@@ -7,8 +7,8 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that a patch may insert. They have no operands, or operands that `mem`
-// gives (sim/edit.h).
+// Ops that a patch may insert. They have no operands, or take them from the
+// patch's `mem` (sim/edit.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
                          OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
@@ -178,8 +178,8 @@ static int l_sim_sites(lua_State *L) {
 
 // ---- numbers in synchronisation ----
 
-// Marks in `on` the values from which operands with a role are computed, in
-// copies, mbarriers and barriers, also through variables.
+// Marks in `on` all values from which operands with a role are computed, also
+// through variables. Such operands belong to copies, mbarriers and barriers.
 static void note_sources(const Fn *fn, uint8_t *on) {
   bool more = true;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -204,8 +204,8 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Returns the operand of i that is a constant to vary. Returns -1 if there is
-// none.
+// Returns the number of i's operand if it is a constant that patches may vary,
+// or -1.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
   switch (i->op) {
@@ -245,8 +245,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Returns the load of registers that a value is computed from, along first
-// operands; NULL: there is none.
+// Follows first operands from value r to the load of registers that it is
+// computed from. Returns that load, or NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -378,7 +378,7 @@ static bool at_ring(const SimEdit *e) {
          e->op == OP_MBARTX || e->op == OP_MBARCPASYNC;
 }
 
-// Reports whether `mem` is what the operation needs.
+// Reports whether the patch's `mem` is an object that its operation can use.
 static bool has_object(const Fn *fn, const SimEdit *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
@@ -393,7 +393,7 @@ static bool has_object(const Fn *fn, const SimEdit *e) {
          e->count >= 1 && e->base >= 0 && e->base + e->count <= m->count;
 }
 
-// Reports whether r is a value defined before instruction `at`.
+// Reports whether r is a value that is defined before instruction `at`.
 static bool is_before(const Fn *fn, Ref r, Ref at) {
   return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
 }
@@ -410,7 +410,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }
-  if (object) {  // replaces the object
+  if (object) {  // the patch replaces an object
     const Mem *m = ir_memof(fn, object);
     return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
            ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
@@ -523,14 +523,15 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
     e[k] = get_edit(L, lua_gettop(L));
     lua_settop(L, list);
     if (!is_edit(fn, &e[k]))
-      face_error(L, ERR_ARG, "sim_run: edit %d is none", (int)k + 1);
+      face_error(L, ERR_ARG, "sim_run: edit %d is invalid", (int)k + 1);
   }
   lua_pop(L, 1);
   *out = e;
   return n;
 }
 
-// Returns a patched instruction; insertions are not made.
+// Returns the instruction that the patch changes or drops. Raises an error if
+// the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;
@@ -540,7 +541,8 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   else if (e->how == EDIT_DROP)
     i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
   else
-    face_error(L, ERR_ARG, "with_edits: nothing is put in");
+    face_error(L, ERR_ARG, "with_edits: edits must not insert "
+               "instructions");
   return i;
 }
 

@@ -44,7 +44,8 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Makes text of users and files in a message visible.
+// Escapes the parts of the message on top that a terminal must not execute
+// (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
@@ -61,7 +62,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises msg with the position on top in front of it.
+// Raises msg, with the position that is on top of the stack in front of it.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);

@@ -23,8 +23,9 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
-// Reports whether src is a file of the workshop, lua/cutelua/ROOM/...: a clone
-// named cutelua in a folder named lua has users' scripts below that path, too.
+// Reports whether src is a file of the workshop, lua/cutelua/ROOM/...: the
+// folder names alone do not show it, since a clone named cutelua in a folder
+// named lua also contains users' scripts.
 static bool workshop_source(const char *src) {
   const char *at = strstr(src, "lua/cutelua/");
   if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;

@@ -98,12 +98,12 @@ void face_check_options(lua_State *L, int idx, const char *names);
 // appended to the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
-// Raises an error like the function before, with a literal message. caller is
-// NULL or the chunk of the library that raises it. The position is then outside
-// of its folder.
+// Raises an error like face_error, with a literal message. caller is NULL, or
+// the chunk of the library that raises the error; the position is then outside
+// of the library's folder.
 _Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
                           const char *caller);
-// Raises an error like the function before, at a line of a chunk (as in
+// Raises an error like face_error, at a line of a chunk (as in
 // lua_Debug.source).
 _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
                              ErrKind kind, const char *fmt, ...)
@@ -142,7 +142,7 @@ void face_push_message(lua_State *L, const char *s, size_t n);
 // 1 on, else the terminal's answer; 0: not a terminal, or unknown.
 int face_terminal_columns(int fd);
 
-void face_push_buf(lua_State *L, Buf *b);  // and frees it
+void face_push_buf(lua_State *L, Buf *b);  // pushes the text, frees b
 
 // Sets field k of the table on top.
 void face_set_int(lua_State *L, const char *k, lua_Integer v);
@@ -163,9 +163,10 @@ bool face_user(lua_State *L, lua_Debug *ar);
 // lua_Debug.source), current line and function name. Returns false if there is
 // none.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
-// Writes that position as "file.lua:31". Returns false if no file is known.
+// Writes the position of the innermost user function as "file.lua:31". Returns
+// false if no file is known.
 bool face_line(lua_State *L, char out[64]);
-bool face_own_source(const char *src);  // a chunk of cutelua
+bool face_own_source(const char *src);  // whether the chunk is part of cutelua
 
 // Return userdata with exactly metatable `tname`, or NULL; face_check raises an
 // argument error.
@@ -231,7 +232,7 @@ typedef struct FnBox {
   Fn fn;
   int returned;  // last line of a kernel that returns traced values
   bool known;    // bytecode.c can read this Lua's instructions
-  const void *at;  // address after the script's current instruction, if so
+  const void *at;  // if so, the address after the script's current instruction
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 
@@ -244,8 +245,8 @@ Tensor face_check_tensor(lua_State *L, int idx);
 const Tensor *face_peek_tensor(lua_State *L, int idx);
 // Returns NULL also where face_test_tensor would fail (foreign, out of region).
 const Tensor *face_live_tensor(lua_State *L, int idx);
-// intrinlib.c: returns HINT_PREFETCH for the table at idx: level_prefetch_size
-// = "size_128b".
+// intrinlib.c: returns the flags HINT_PREFETCH for the field
+// level_prefetch_size, such as "size_128b", of the table at idx.
 unsigned intrinlib_prefetch(lua_State *L, int idx);
 // kernlib.c: pushes the address of the tensor at 1, and removes all other
 // values.

@@ -7,9 +7,10 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  face_test_dim(cx, L, -1, thr);  // raises an error if it cannot be used here
+  face_test_dim(cx, L, -1, thr);  // raises an error if the thread cannot be
+                                  // used here
   lua_getiuservalue(L, idx, 1);
-  const AtomBox *b = lua_touserdata(L, -1);  // kept alive by the slice
+  const AtomBox *b = lua_touserdata(L, -1);  // the slice keeps it alive
   lua_pop(L, 2);
   return b;
 }
@@ -31,11 +32,11 @@ static void push_perm(lua_State *L, const TiledMma *m) {
   }
 }
 
-// Fields that are layouts of the box.
+// A field of a box that is a layout.
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // only in tiled operations
+  bool tiled;  // whether only tiled operations have it
 } Field;
 
 #define MMA_FIELDS \

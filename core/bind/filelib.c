@@ -53,8 +53,8 @@ static int failed(lua_State *L, int e) {
 // ---- reading ----
 
 // Resolves links that belong to this user (or root); other users' links could
-// lead to any file of this user. False, with errno, for those and for broken
-// ones.
+// lead to any file of this user. For other users' links and broken ones, sets
+// errno and returns false.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {

@@ -309,7 +309,7 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   v[0] = def;
   v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
-  bool grid = strcmp(name, "grid") == 0;  // which may be empty
+  bool grid = strcmp(name, "grid") == 0;  // a grid may be empty
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
     if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
@@ -331,8 +331,8 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   lua_pop(L, 1);
 }
 
-// Packs the address p, or the tensor map of the atom in field `tma` of the
-// table at idx for a tensor there; returns the size.
+// Packs the address p. If the table at idx has an atom in field `tma`, packs
+// instead the atom's tensor map for a tensor at p. Returns the size.
 static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   lua_getfield(L, idx, "tma");
   const TmaBox *b = tmalib_box(L, -1);
@@ -377,7 +377,7 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   } else {
     DType t = face_check_dtype(L, at + 1);
     if (dtype_bits(t) % 8 || dtype_bits(t) > 64)
-      face_error(L, ERR_TYPE, "kernel argument %d: %s is no scalar", (int)i,
+      face_error(L, ERR_TYPE, "kernel argument %d: %s is not a scalar", (int)i,
                  dtype_name(t));
     size = (size_t)dtype_bits(t) / 8;
     if (!lua_isboolean(L, at + 2)) face_checknum(L, at + 2);
@@ -467,7 +467,8 @@ static int fn_prepare(lua_State *L) {
   get_extents(L, "cluster", l->cluster, 1);
   lua_Integer smem = face_get_int(L, 2, "smem", 0);
   if (smem < 0 || smem > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "%lld bytes of shared memory", (long long)smem);
+    face_error(L, ERR_LAUNCH, "smem = %lld: invalid number of bytes of shared "
+               "memory", (long long)smem);
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
   l->cooperative = face_get_bool(L, 2, "cooperative");
@@ -559,7 +560,7 @@ static int l_driver_tensor_map(lua_State *L) {
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[20];  // and a NULL
+  luaL_Reg methods[20];  // ends with a NULL
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},

@@ -24,7 +24,7 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // Creates a closed handle of the GPU at a stack index, which it keeps alive: a
 // struct that starts with a GpuOwned, with metatable tname.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
-int gpulib_times(lua_State *L, int idx);  // a number of launches
+int gpulib_times(lua_State *L, int idx);  // checks a number of launches
 GpuStream *gpulib_stream(lua_State *L, int idx);  // the stream argument; NULL:
                                                   // none is given
 // Records that `who` starts to run, at the script's line.
@@ -36,7 +36,7 @@ void gpulib_ran(lua_State *L, Gpu *g, const char *who);
 // Keeps the object at a stack index alive for a graph of g that is being
 // captured.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
-// gpulib_hold for a stream that joins the capture, until the capture ends.
+// Keeps a stream that joins the capture alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
 const char *gpulib_name(const Gpu *g, char name[16]);  // returns "gpu" or
                                                        // "gpu:1"
@@ -44,7 +44,7 @@ const char *gpulib_name(const Gpu *g, char name[16]);  // returns "gpu" or
 // devlib.c
 // Pushes a new buffer of the GPU at a stack index; NULL: the reason is in w.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
-DevBuf *devlib_check(lua_State *L, int idx);  // an open one
+DevBuf *devlib_check(lua_State *L, int idx);  // checks that it is open
 // Reads the device that the value at idx names ("gpu:1", a device, nil: none):
 // pushes its GPU, or nil for the host.
 Gpu *devlib_place(lua_State *L, int idx);

@@ -61,8 +61,8 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): replaces it by what f launches; cheap if only arguments
-// differ.
+// graph:update(f): replaces the graph's work by the launches of f; cheap if
+// only arguments differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -72,7 +72,7 @@ static int l_update(lua_State *L) {
   GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y now has the old objects, and is closed here
+  lua_setiuservalue(L, 1, 2);  // y has the former graph, which is closed here
   graph_close(y);
   lua_settop(L, 1);
   return 1;

@@ -12,13 +12,13 @@
 #include "bind/interrupt.h"
 #include "bind/trace.h"
 
-// State of the user function whose line ran last: a userdata in the registry.
-// Uservalue 1: the names that each of its lines assigns. Uservalue 2: recorded
-// writes to tables (table_writes.c).
+// State of the user function that ran last: a userdata in the registry.
+// Uservalue 1: for each of the function's lines, the names that it assigns.
+// Uservalue 2: recorded writes to tables (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
-  const void *skip;  // a function of cutelua, which is ignored
+  const void *skip;  // a function of cutelua whose lines are ignored
   int named;         // number of locals named before the current line
   int line;          // last line executed
   bool counts;       // instructions are examined
@@ -26,7 +26,7 @@ typedef struct Hook {
   bool records;      // every line is recorded
   bool undefined;    // undefined values exist
   int born;          // register in which a table is being created
-  const void *tested, *made;  // last test of a traced value, and its place
+  const void *tested, *made;  // last traced value that Lua tested, and where
   bool sound;  // result of state.truth for it
   Writers writers;
   Readers readers;
@@ -261,9 +261,9 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// Called when the results of a call with three results all become arguments of
-// the next call, in frame `ar`; checks that it accepts them. The function is on
-// top.
+// Checks that the next call, in frame `ar`, accepts all results of a call as
+// its last arguments (cute.lang.surplus). The function of the call that returns
+// the results is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -302,7 +302,7 @@ static int hook_mask(const Hook *h) {
 
 // Hook that runs until the instruction after one that creates a table.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // Handles a line event, at which the table does not exist yet.
+  // A line event comes before the table exists.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -320,8 +320,8 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Calls state.truth: may the traced value that Lua tests be absent? Otherwise
-// the error message is on top. Asks once per loop.
+// Calls state.truth to check that Lua may test this traced value. If not,
+// returns false with the error message on top. Asks once per loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -381,8 +381,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
 }
 
 // Handles a read of a register as a list, or by a library function that
-// examines its arguments: raises an error if it is, or contains, an undefined
-// value. Pops it.
+// examines its arguments. Raises an error if the value on top is or contains an
+// undefined value. Pops it.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);
@@ -410,8 +410,8 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
     read_undefined(L, h->cx);
 }
 
-// Handles a store of a register to a field of the table in another one: records
-// that the table contains an undefined value.
+// Handles a store of a register to a field of the table in another register:
+// records that the table contains an undefined value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
@@ -470,7 +470,7 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
-// Reasons to examine an instruction.
+// Reasons to examine an instruction, as bits.
 enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
        CALLS = 32 };
 static const uint8_t looked_at[128] = {
@@ -545,8 +545,8 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Called when another function runs than at the last line; the hook userdata is
-// at `at`.
+// Called at a line of another function than before. The hook userdata is at
+// stack index `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
   lua_getinfo(L, "S", ar);
@@ -592,8 +592,8 @@ static void tell_line(lua_State *L, const Hook *h) {
 
 // Called at a line of func, or its end; the hook userdata is at `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
-  if (ar->event == LUA_HOOKRET) h->named = 0;  // tables may have grown, so name
-                                               // them again
+  if (ar->event == LUA_HOOKRET) h->named = 0;  // names all locals again: tables
+                                               // may have grown
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);

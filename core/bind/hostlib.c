@@ -92,7 +92,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  } else {  // nothing is written if an element is out of bounds
+  } else {  // first pass: check all elements; second: write them
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
         size_t at = host_index(cx, L, b, t, tensor_at(cx, *t, dim_int(cx, i)));
@@ -132,7 +132,7 @@ typedef struct Place {
   int at;       // stack index of the GPU
   bool pinned;  // pinned host memory
   bool named;   // whether a device is given
-  bool sim;     // whether it is the simulator, which differs from the host
+  bool sim;     // whether the device is the simulator, which is not the host
 } Place;
 
 // Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the
@@ -171,15 +171,15 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor by the options at opts, with all elements *bits, or
-// (NULL) undefined.
+// Pushes a new tensor made by the options at opts. All its elements are *bits
+// or, if bits is NULL, undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned);
     if (!bits) return 1;
-    // New buffers are zero.
+    // New buffers are zero already.
     if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -442,7 +442,8 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    Dim d = t->l.stride[i];  // strides of coordinates stay
+    Dim d = t->l.stride[i];  // not of coordinate tensors: their strides are
+                             // bases
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;
@@ -451,7 +452,7 @@ static Leaves leaves_of(const Tensor *t) {
 static void check_divides(lua_State *L, const char *what, int mode,
                           int64_t v, int64_t div) {
   if (div < 1)
-    face_error(L, ERR_ARG, "a divisibility is at least 1, got %lld",
+    face_error(L, ERR_ARG, "a divisibility must be at least 1, got %lld",
                (long long)div);
   if (v % div)
     face_error(L, ERR_ARG, "%s %lld of mode %d is not a multiple of %lld", what,
@@ -504,7 +505,8 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// Returns the tensor to mark, at 1, or a copy of the layout there.
+// Returns the tensor at 1, which is to be marked. If a layout is there, returns
+// a tensor with a copy of it.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};

@@ -22,7 +22,8 @@ enum { GRACE = 1000000, STEP = 1000 };
 // Global, because a signal handler has no argument.
 typedef struct Stop {
   pthread_t thread;             // the thread that runs Lua
-  lua_State *volatile running;  // the running coroutine; NULL outside calls
+  lua_State *volatile running;  // the running coroutine; NULL if no
+                                // interrupt_call is active
   volatile sig_atomic_t raised;  // number of raised errors, at most 2
   int grace;                     // remaining part of the grace period
   lua_Hook hook;  // hook of debug.sethook, between two calls
@@ -46,7 +47,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  if (!signals_asked) {  // handled while this coroutine was suspended
+  if (!signals_asked) {  // Ctrl-C was handled while this coroutine was
+                         // suspended
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -128,7 +130,7 @@ int interrupt_call(lua_State *L) {
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_pushvalue(L, 1);
   lua_copy(L, 2, 1);
-  lua_replace(L, 2);  // stack contains handler, f, ...
+  lua_replace(L, 2);  // the stack is now: handler, f, ...
   struct sigaction old;
   lua_State *outer = stop.running;
   if (!outer) {
@@ -153,7 +155,7 @@ int interrupt_call(lua_State *L) {
 // ---- coroutines ----
 
 static void runs_now(lua_State *L) {
-  if (!stop.running) return;  // the coroutine runs outside of every call
+  if (!stop.running) return;  // no call of interrupt_call is active
   stop.running = L;
   if (signals_asked) arm(L);
 }

@@ -93,8 +93,9 @@ static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic works on bits: exchanges of floats (except f32
-// without hints), and compare-and-swap of floats and i16.
+// Reports whether an atomic is emitted as one on integers of the same bits:
+// exchanges of floats (except f32 without hints), and compare-and-swap of
+// floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -196,7 +197,7 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
       (space == SP_SMEM || (far && space == SP_DSMEM)))
     return p;
   Tensor x = face_check_tensor(L, idx);
-  face_error(L, ERR_ARG, "an mbarrier is an i64 in %sshared memory, got\n"
+  face_error(L, ERR_ARG, "an mbarrier must be an i64 in %sshared memory, got\n"
              "  %s\n  cute.arch.alloc_smem(cute.i64, n) has room for n of "
              "them", far ? "" : "this block's ", tensor_show(cx, &x));
 }
@@ -210,7 +211,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  if (own.type != p->type) {  // the object has another type there
+  if (own.type != p->type) {  // the barrier has another type than the CTA's own
+                              // object
     own.type = (uint8_t)p->type;
     own.src = 0;
     p->mem = ir_emit(cx, fn, own);
@@ -267,7 +269,8 @@ static int l_mbarrier(lua_State *L) {
 
 // ---- shared memory of other CTAs ----
 
-// peer(tensor in shared memory, rank) -> the tensor in that CTA of the cluster
+// peer(tensor in shared memory, rank) -> the tensor in CTA `rank` of the
+// cluster
 static int l_peer(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "map_dsmem_ptr");
@@ -294,8 +297,8 @@ static int l_ptr_at(lua_State *L) {
                "their own", dtype_name(t));
   DType have = ir_type(fn, a);
   if (have != DT_I64 && have != DT_U64)
-    face_error(L, ERR_TYPE, "make_ptr: an address is of type i64 or u64, not "
-               "%s", dtype_name(have));
+    face_error(L, ERR_TYPE, "make_ptr: an address must be of type i64 or "
+               "u64, not %s", dtype_name(have));
   if (align < bits / 8 || (align & (align - 1)) || align > 1 << 20)
     face_error(L, ERR_ARG, "make_ptr: assumed_align = %lld: a power of two of "
                "%d bytes or more is needed", (long long)align, bits / 8);
@@ -319,25 +322,26 @@ static int l_st_async(lua_State *L) {
   int64_t bits = (int64_t)n * dtype_bits(d.type);
   Tensor x = face_check_tensor(L, 1);
   if (ir_memof(fn, d.mem)->space != SP_SMEM)
-    face_error(L, ERR_ARG, "the destination is a pointer to shared memory, "
-               "got\n  %s", tensor_show(cx, &x));
+    face_error(L, ERR_ARG, "the destination must be a pointer to shared "
+               "memory, got\n  %s", tensor_show(cx, &x));
   if ((dtype_bits(d.type) != 32 && dtype_bits(d.type) != 64) ||
       (n != 1 && n != 2 && n != 4) || bits > 128)
-    face_error(L, ERR_TYPE, "%d values of %s: 1, 2 or 4 of 32 bits, or 1 or 2 "
-               "of 64, are stored at once", n, dtype_name(d.type));
+    face_error(L, ERR_TYPE, "%d values of %s cannot be stored at once: only 1, "
+               "2 or 4 of 32 bits, or 1 or 2 of 64 bits", n,
+               dtype_name(d.type));
   int64_t all = x.align;
   while (all > 1 && dim_div(cx, x.off) * dtype_bits(d.type) % (all * 8))
     all /= 2;
   if (all * 8 < bits)
-    face_error(L, ERR_ALIGN, "%d bytes at once need a destination on a "
-               "multiple of them, got one on a multiple of %d\n  %s",
+    face_error(L, ERR_ALIGN, "a store of %d bytes at once needs a destination "
+               "aligned to as many bytes, got one aligned to %d\n  %s",
                (int)bits / 8, (int)all, tensor_show(cx, &x));
   Ref r[9] = {d.mem, d.off, b.mem, b.off, check_rank(cx, L, 3)};
   for (int k = 0; k < n; k++) {
     r[5 + k] = face_check_value(cx, L, 4 + k, d.type);
     if (ir_type(fn, r[5 + k]) != d.type)
-      face_error(L, ERR_TYPE, "a value of type %s is stored as %s: convert it "
-                 "with :to", dtype_name(ir_type(fn, r[5 + k])),
+      face_error(L, ERR_TYPE, "a value of type %s cannot be stored as %s: "
+                 "convert it with :to", dtype_name(ir_type(fn, r[5 + k])),
                  dtype_name(d.type));
   }
   Ins i = {.op = OP_STASYNC, .imm = bits};
@@ -439,7 +443,8 @@ static int l_archs(lua_State *L) {
 
 // ---- tables ----
 
-// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h, "who" as there
+// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h; "who" as in its
+// column `who`
 static int l_ops(lua_State *L) {
   lua_createtable(L, OP_COUNT, 0);
   for (int k = 0; k < OP_COUNT; k++) {

@@ -14,8 +14,8 @@
 
 // ---- validity of a program ----
 
-// Reports whether two values are the same for a trace: numbers of one type and
-// sign, equal layouts, or one object.
+// Reports whether a trace cannot distinguish two values: they are numbers of
+// one type and sign, equal layouts, or the same object.
 static bool same_value(lua_State *L, int a, int b) {
   if (lua_type(L, a) == LUA_TNUMBER && lua_type(L, b) == LUA_TNUMBER) {
     if (lua_isinteger(L, a) != lua_isinteger(L, b)) return false;
@@ -46,7 +46,7 @@ static lua_Integer push_list(lua_State *L, int read, const char *name) {
   return n;
 }
 
-// {function, index, value, ...}
+// Compares the list "upvalues": {function, index, value, ...}.
 static bool same_upvalues(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "upvalues");
   int list = lua_gettop(L);
@@ -80,7 +80,7 @@ static void get_field(lua_State *L) {
   lua_pop(L, 2);
 }
 
-// {table, key, value, ...}
+// Compares the list "keys": {table, key, value, ...}.
 static bool same_keys(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "keys");
   int list = lua_gettop(L);
@@ -106,7 +106,8 @@ static bool same_fields(lua_State *L, lua_Integer n) {
   return n == 0;
 }
 
-// {table, {its fields}, their count, metatable, ...}
+// Compares the list "tables": {table, {its fields}, their count, metatable,
+// ...}.
 static bool same_tables(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "tables");
   int list = lua_gettop(L);
@@ -332,8 +333,9 @@ static int l_param_memory(lua_State *L) {
 void kernlib_push_address(lua_State *L) {
   Tensor t = face_check_tensor(L, 1);
   if (tensor_in_kernel(&t))
-    face_error(L, ERR_ARG, "address: a kernel's tensor has none while it is "
-               "traced\n  pass addresses as elements of type i64");
+    face_error(L, ERR_ARG, "address: a kernel's tensor has no address while "
+               "the kernel is traced\n  pass addresses as elements of type "
+               "i64");
   lua_settop(L, 1);
   int n = l_param_memory(L);
   lua_Integer offset = lua_tointeger(L, -n + 1);

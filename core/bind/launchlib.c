@@ -11,7 +11,7 @@
 
 // ---- arguments ----
 
-// Replaces the table on top by its field.
+// Replaces the table on top by its field `name`.
 static int pop_field(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   int type = lua_rawget(L, -2);
@@ -77,8 +77,8 @@ static int l_launch_values(lua_State *L) {
   return 1;
 }
 
-// launch_fit(kind, arguments...) -> the same for a program of that kind; raises
-// an error if they do not fit it.
+// launch_fit(kind, arguments...) -> the same values for a program of that kind;
+// raises an error if the arguments do not fit it.
 static int l_launch_fit(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);
@@ -170,7 +170,7 @@ static int kind_index(lua_State *L) {
 
 // Pushes the program of this kind from the table at `programs`, which is
 // indexed by hash; all values that its trace read must be unchanged. Moves it
-// to the front of its list. false: none, and nothing is pushed.
+// to the front of its list. If there is none, pushes nothing and returns false.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
   argkey_end(w);

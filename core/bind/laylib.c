@@ -176,7 +176,7 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   }
 }
 
-// layouts: leaves may be layouts, too.
+// Appends the tuple at idx to b. layouts: its leaves may be layouts.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
 // Returns the length of the list at idx; raises an error if it has other keys,

@@ -67,7 +67,7 @@ Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
 // tiler, whose modes are rearranged like those of any tuple.
 Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
-// Returns what layout_stride does. Raises an error if values go through another
+// Returns layout_stride(l). Raises an error if values go through another
 // layout.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
@@ -86,7 +86,7 @@ Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
 void layoutfn_push(lua_State *L, const LayoutFn *fn);  // pushes the Lua
                                                        // function
-int layoutfn_count(Layout l);  // number of its functions
+int layoutfn_count(Layout l);  // number of Lua functions in a layout
 // Stores the owners in the userdata on top, in its uservalues from `first` on.
 void layoutfn_hold(lua_State *L, Layout l, int first);
 

@@ -60,8 +60,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the function with a scratch arena of its own, since it may empty
-// scratch.
+// Calls the Lua function, which may empty the scratch arena: gives it another
+// one during the call.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
@@ -109,8 +109,8 @@ static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
       fn->run = run;
     }
   } else if (type != LUA_TNIL) {
-    face_error(L, ERR_ARG, "make_composed_layout: vector is an integer, or "
-               "one for each mode, not %s", face_show(L, -1));
+    face_error(L, ERR_ARG, "make_composed_layout: vector must be an integer, "
+               "or one for each mode, not %s", face_show(L, -1));
   }
   if (fn->run < 1 || (fn->run & (fn->run - 1)))
     face_error(L, ERR_ARG, "make_composed_layout: a vector of %lld elements: "

@@ -120,9 +120,9 @@ static void push_outer(lua_State *L, const Outer *f) {
   else if (!f->l.outer)
     laylib_push_swizzle(L, f->sw);
   else
-    face_error(L, ERR_ARG, "the left side is a layout after a swizzle or a "
-               "function; it has no shape of its own, and no value represents "
-               "it");
+    face_error(L, ERR_ARG, "the left side is a layout that follows a swizzle "
+               "or function: it has no shape of its own, so it cannot be a "
+               "value");
 }
 
 #define LAYOUT_FIELDS \

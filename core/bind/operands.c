@@ -1,5 +1,5 @@
-// Operands of most functions of layouts: a layout or a tensor with one, a
-// shape.
+// Reads the first operands of most layout functions: a layout, a tensor that
+// has one, or a shape.
 #include "bind/laylib.h"
 
 #include "bind/tensorlib.h"

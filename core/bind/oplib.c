@@ -7,7 +7,8 @@
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// Lua's name, op, and whether the operands are swapped.
+// A(name of Lua's metamethod, op), or with a flag that says whether the
+// operands are swapped.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
   A(mod, OP_MOD) A(band, OP_AND) A(bor, OP_OR) A(bxor, OP_XOR) \
@@ -107,8 +108,8 @@ static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' of %s%s", a.shape ? "a vector of " : "",
-               dtype_name(a.type));
+    face_error(L, ERR_TYPE, "'~' has no meaning for %s%s",
+               a.shape ? "a vector of " : "", dtype_name(a.type));
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }
 
@@ -151,7 +152,7 @@ static _Noreturn void needs_now(lua_State *L, const char *sign,
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
     bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
-    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need it now\n"
+    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value now\n"
                "  %s%s%s", ar.name, what, ours ? "use cute." : "compare with "
                "methods such as a:lt(b)", ours ? ar.name : "",
                ours ? "(...), or methods such as a:lt(b)" : "");
@@ -175,7 +176,7 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // a layout, for example, is not equal
+  lua_pushboolean(L, 0);  // a traced value never equals, for example, a layout
   return 1;
 }
 
@@ -208,7 +209,7 @@ static const FnRow functions[] = {
 #undef FUNCTION
   LAST_ROW};
 
-// Implements & | ~ for booleans of the host.
+// Implements & | ~; on the host only for booleans.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

@@ -1,7 +1,7 @@
 // Cache of calls. An operation on whole tensors decides once per configuration
 // which kernels to run. A later call is found here by the words of its
-// arguments (argkey.c), and launched without Lua: prepared kernels, whose
-// parameters are filled from the call.
+// arguments (argkey.c), and launched without Lua: its kernels are prepared, and
+// their parameters are filled in from the call.
 //
 // Unlike those of a kernel, words of a call include the device of memory,
 // extents that are marked dynamic, distances between operands that share
@@ -19,7 +19,8 @@
 #define MT_RUN "cute.calls.run"
 
 typedef struct Calls {
-  lua_Integer count, most;  // number and maximum of configurations
+  lua_Integer count, most;  // count: number of configurations; most: its
+                            // maximum
 } Calls;
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
@@ -34,7 +35,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-enum { SEEN = 64 };  // functions remembered by address
+enum { SEEN = 64 };  // number of functions whose forms are remembered
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
@@ -59,8 +60,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
   return 0;
 }
 
-// Pushes the form of the function on top by its code, computed by the cache's
-// Lua function; equal code has the same form.
+// Calls the cache's Lua function, which pushes the form of the function on top.
+// Functions with equal code have the same form.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -82,9 +83,10 @@ static void push_by_code(Walk *w) {
   lua_settop(L, f + 1);
 }
 
-// Pushes the form of the function at idx: {[0] = number of its code, upvalue,
-// n, key 1 .. key n, ...}, the fields that it uses of each upvalue (n = 0: the
-// whole value). false: it is identified by its address.
+// Pushes the form of the function at idx, a list: [0] is the number of its
+// code. Then, for each upvalue: its index, a number n, and the n keys of the
+// fields that the function uses (n = 0: the whole value). Pushes false if the
+// function is identified by its address.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -263,8 +265,8 @@ typedef struct Made {
   size_t count;  // elements of its memory
 } Made;
 
-// A prepared run. Uservalues: objects it keeps alive; its GPU; the values that
-// it read, or nil.
+// A prepared run. Uservalue 1: the objects that it keeps alive; 2: its GPU; 3:
+// the values that its traces read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
@@ -292,7 +294,7 @@ static int64_t begin_of(const Leaf *l) {
   return dim_value(l->t->off) * dtype_bits(l->type) / 8;
 }
 
-// State while a run is built.
+// State of the construction of a run.
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
@@ -377,7 +379,7 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "a number of argument %d, which has none",
+  face_error(L, ERR_ARG, "argument %d has no such number",
              (int)argument);
 }
 
@@ -393,7 +395,8 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // stack index of the step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // the value, at stack index
+                                                 // step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -436,10 +439,10 @@ static void make_results(Make *m) {
 }
 
 // calls:ready(description, arguments...): from now on, such a call on this
-// stream launches {steps = {{launch =, values = (as launch_values), from =
-// {[kernel argument] = {call argument, index of its number, part}}}, ...}, made
-// = {new tensors}, work = workspace tensor, reads = (for unchanged), alone =
-// cannot be captured}.
+// stream launches the description. Its fields: steps = {{launch =, values = (as
+// launch_values), from = {[kernel argument] = {call argument, index of its
+// number, part}}}, ...}; made = {new tensors}; work = workspace tensor; reads =
+// (for unchanged); alone = cannot be captured.
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -492,7 +495,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// A call in progress.
+// State of a call that launches a run.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -585,8 +588,9 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
   return devbuf_scratch(&c->work, g, n, s, why);
 }
 
-// calls(arguments...) -> true, new tensors: launched. false, plan: the call is
-// known, but Lua must run it. Nothing: it is unknown.
+// calls(arguments...) -> true, new tensors: the call was launched. -> false,
+// plan: the plan is known, but Lua must run it. -> nothing: the call is
+// unknown.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");

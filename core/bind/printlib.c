@@ -33,10 +33,11 @@ static char own_letter(DType t) {
   return t == DT_BOOL ? 's' : dtype_is_float(t) ? 'g' : 'd';
 }
 
-// Writes length and letter of the conversion of *v, where c is requested. C's
-// printf is undefined for mismatches, and simulator and GPU must agree.
-// Integers are converted to floats, as in Lua; floats for integer conversions
-// print as %g; booleans are words (%s) or 0 and 1.
+// Writes the length modifier and the letter with which *v is printed where the
+// format has the letter c. C's printf is undefined if they do not match, and
+// simulator and GPU must print the same. Integers are converted to floats, as
+// in Lua; floats for integer conversions print as %g; booleans print as words
+// (%s) or as 0 and 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -45,7 +46,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // printed as a word
+    // keep %s: a boolean prints as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {
@@ -65,7 +66,7 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                "most three digits", (int)(e - s + 1), s);
   if (*e == BY_TYPE || (*e == 's' && t == DT_BOOL)) return;
   if (!*e || !strchr("diuxXocfFgGeEaA", *e))
-    face_error(L, ERR_ARG, "printf: '%.*s' is no conversion of a number",
+    face_error(L, ERR_ARG, "printf: '%.*s' is not a conversion of numbers",
                (int)(e - s + (*e != 0)), s);
 }
 
@@ -92,7 +93,7 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
     }
   }
   out[at] = '\0';
-  if (*s) face_error(L, ERR_LIMIT, "printf: a format of over 4000 bytes");
+  if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
 // printf(format, values...): scalars, by C's conversions, or by their types for
@@ -114,7 +115,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends the traced ones of n words to the list on top, in order.
+// Appends those of the n words that are traced to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;
@@ -128,8 +129,8 @@ static void add_plain(lua_State *L, Layout l) {
   add_words(L, l.stride, tup_leaves(l.shape));
 }
 
-// Appends those of the functions that l is composed with, as layout_print
-// prints them.
+// Appends the traced numbers of the functions that l is composed with, in the
+// order of layout_print.
 static void add_outer(lua_State *L, Layout l) {
   const Outer *f = l.outer;
   if (!f) return;

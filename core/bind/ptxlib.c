@@ -72,7 +72,7 @@ static int l_entry(lua_State *L) {
   return 1;
 }
 
-// Pushes the first bytes of a variable as its initialiser has them, a string.
+// Pushes the bytes of a variable's initialiser as a string.
 static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
                           const PtxVar *v) {
   luaL_Buffer text;

@@ -24,7 +24,7 @@ typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
   int (*enter)(lua_State *L, const struct Entry *e);  // checks and calls
-  lua_CFunction f;           // or NULL, in which case the function is
+  lua_CFunction f;           // NULL: use the rows
   const struct FnRow *rows;  // n alternatives
   int n;
   int most;                  // maximum number of arguments, including the

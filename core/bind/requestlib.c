@@ -135,9 +135,9 @@ static int requests_worst(lua_State *L) {
 
 // ---- cost with other layouts ----
 
-// How an object's elements move: from element e, which layout `was` has at a
-// coordinate, to the element that a plain layout has there. -1: no coordinate
-// has e.
+// A change of an object's layout from `was` to a plain layout. to[e]: the new
+// position of element e, which has the same coordinate; -1: no coordinate has
+// e.
 typedef struct Move {
   int64_t count;
   int bits;            // bits of an element
@@ -148,7 +148,7 @@ typedef struct Move {
 // coordinates.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
-    face_error(L, ERR_STATIC, "only static layouts, not %s",
+    face_error(L, ERR_STATIC, "the layout must be static, not %s",
                layout_text(cx, l));
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n);
@@ -199,9 +199,9 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   return m;
 }
 
-// Returns the address of lane l's bytes of r after the move and the swizzle sw.
-// Returns false if they are not contiguous, not aligned, or not elements of the
-// layout.
+// Returns in *addr where lane l's bytes of request r are after the move and the
+// swizzle sw. Returns false if they would not be contiguous and aligned, or are
+// not elements of the layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
   int64_t first = (int64_t)r->addr[l] * 8 / m->bits;

@@ -33,8 +33,9 @@
 
 #include "bind/face.h"
 
-// Name (result, then arguments; `_`: without a context), result type, the field
-// of a slot that holds it, parameter types, and where the arguments come from.
+// S(name, type of the result, field of the slot that holds it, types of the
+// parameters, arguments). The name has letters for the result and the
+// arguments; `_`: the function takes no context.
 #define SHAPES(S) \
   S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
   S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
@@ -108,7 +109,7 @@ typedef struct FnRow {
   const char *sig;    // as in luaL_Reg; OR: alternative to the row before
   const char *types;
   Shape shape;
-  AnyFn *f;           // called with the type of its shape
+  AnyFn *f;           // cast to the type of `shape` for the call
   int number;
 } FnRow;
 #define OR "|"
@@ -127,7 +128,7 @@ enum {
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
   KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
   KIND_OTHER = 4096,
-  KIND_REST = 8192,  // whether a letter takes all remaining arguments
+  KIND_REST = 8192,  // the letter takes all remaining arguments
   KIND_ABSENT = KIND_NONE | KIND_NIL,
   KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,
   KIND_DIM = KIND_NUMBER | KIND_ANY | KIND_BASIS | KIND_VALUE,

@@ -93,8 +93,8 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// registry: a weak table of its buffers, with its uses of them and those of
-// earlier launches (LaunchArg.before).
+// registry: a weak table of the launch's buffers, with their uses by this
+// launch and by earlier ones (LaunchArg.before).
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -170,10 +170,11 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
   lua_pop(L, 3);
   if (off < 0 || bytes < 0 || (uint64_t)off > buf->bytes ||
       (uint64_t)bytes > buf->bytes - (size_t)off)
-    face_error(L, ERR_ARG, "bytes %lld to %lld of a buffer of %zu",
+    face_error(L, ERR_ARG, "bytes %lld to %lld are outside of the buffer of "
+               "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  if (bits && off % 8)  // the bits start inside a byte: not tracked
+  if (bits && off % 8)  // the tensor starts inside a byte of bits: not tracked
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
                      .defined = bits ? bits + off / 8 : NULL,
@@ -198,7 +199,8 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  tmalib_encode(&b->cx, &t->a, &x, at, words);  // checks that it is valid
+  tmalib_encode(&b->cx, &t->a, &x, at, words);  // raises an error if the map is
+                                                // invalid
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);
   lua_pop(L, 2);
@@ -243,7 +245,7 @@ static void settle(const Track *all, size_t n) {
 
 // ---- launches without effects (cute.lang.memory) ----
 
-// A saved buffer; uservalue 1: the buffer.
+// The saved bytes of a buffer; uservalue 1 is the buffer.
 typedef struct Kept {
   size_t bytes;
   bool defined;
@@ -286,7 +288,7 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// sim_front([front]) -> state of the preceding launch, which it also sets
+// sim_front([front]) -> state of the preceding launch; sets it first if given
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
@@ -349,7 +351,7 @@ static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   return c ? tup_text(cx, c) : NULL;
 }
 
-// Returns the coordinate that was asked for.
+// Returns the text of r->coord, the coordinate that the kernel used.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
   for (int k = 0; k < r->modes; k++)
@@ -465,7 +467,7 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
   }
 }
 
-// Pushes a grid that is too small for an output, as the report's table `few`.
+// Pushes the report's table `few`: a grid that is too small for an output.
 static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
   const Mem *m = &fn->mem.p[s->mem];
   const char *name = ir_str(fn, m->name);
@@ -585,7 +587,8 @@ static void get_machine(lua_State *L, SimMachine *m) {
   }
 }
 
-// {kind, cluster, cta, warp, begin, end, name or operation, file, line}.
+// Pushes an event: {kind, cluster, cta, warp, begin, end, name or operation,
+// file, line}.
 static void push_event(lua_State *L, const Fn *fn, const SimEvent *e) {
   static const char *const kind[] = {"warp", "begin", "end", "agent"};
   lua_createtable(L, 0, 8);
@@ -715,7 +718,7 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  box_free(b);  // megabytes that the collector does not know of
+  box_free(b);  // frees megabytes now: the collector does not see them
   return 1;
 }
 

@@ -99,7 +99,7 @@ static void read_marks(lua_State *L, TensorMarks *m, int n) {
 
 // Replaces dynamic leaves by `_`, so that they are not used as numbers.
 static void hide_numbers(Tensor *t, const TensorMarks *m) {
-  // These words belong to the tensor, so they can be changed.
+  // The words belong to this tensor alone, so they can be changed.
   Dim *shape = (Dim *)t->l.shape, *stride = (Dim *)t->l.stride;
   for (size_t i = 0, leaf = 0, n = tup_words(shape); i < n; i++) {
     if (!tup_is_leaf(shape + i)) continue;

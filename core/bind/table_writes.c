@@ -14,7 +14,7 @@
 
 #define MAX_CHAIN 100  // limit for chains of __newindex; Lua's own is higher
 
-// Records the table on top in the one at index `writes`.
+// Records a write of the table on top in the table at index `writes`.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -209,8 +209,7 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  lua_pushvalue(L, -1);  // wraps any function, because all wrappers share one C
-                         // function
+  lua_pushvalue(L, -1);  // wrap any function: all wrappers share a C function
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);
 }

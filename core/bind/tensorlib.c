@@ -146,7 +146,7 @@ static int tensor_set(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   if (lua_gettop(L) < 3) face_error(L, ERR_ARG, "set(coord, value)");
-  lua_rotate(L, 2, 1);  // makes the value argument 2
+  lua_rotate(L, 2, 1);  // moves the value to index 2
   Tup c = tensorlib_coord(cx, L, 3);
   set_element(cx, L, t, c, 2);
   return 0;
@@ -233,7 +233,8 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  if (layout_has_fn(l)) return l;  // each access is checked
+  if (layout_has_fn(l)) return l;  // the range is unknown, so each access is
+                                   // checked
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
     face_error(L, ERR_SHAPE, "make_tensor: %s reaches %lld elements before the "
@@ -254,8 +255,8 @@ static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tup at = layout_eval_tup(cx, l, tup_int(cx, 0));
   if (tup_is_leaf(at) ? !tup_is_leaf(t.base)
                       : !tup_weakly_congruent(at, t.base))
-    face_error(L, ERR_SHAPE, "make_tensor: counting from %s does not fit %s, "
-               "whose values are like %s", tup_text(cx, t.base),
+    face_error(L, ERR_SHAPE, "make_tensor: coordinates from %s on do not fit "
+               "%s, whose values are like %s", tup_text(cx, t.base),
                layout_text(cx, l), tup_text(cx, at));
   return t;
 }
@@ -426,7 +427,8 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
-// unswizzled(tensor) -> the address before its swizzle, which is removed
+// unswizzled(tensor) -> the tensor at its address before the swizzle, without
+// the swizzle
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));

@@ -50,7 +50,8 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
 }
 
 // encode_tensor_map(parameters) -> its 16 words; the fields are those of
-// TensorMap (base/tensormap.h). Raises the rule that they violate.
+// TensorMap (base/tensormap.h). Raises an error that names the rule they
+// violate.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -136,7 +137,8 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// Returns the element type of the map: the tensor's, or one of the same width.
+// Reads the element type of the map: by default the tensor's, or any type of
+// the same width.
 static DType read_internal(lua_State *L, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
@@ -148,7 +150,8 @@ static DType read_internal(lua_State *L, DType own) {
   return t;
 }
 
-// Pushes the atom, after checking its map, with its tensor, which is at 2.
+// Checks the atom's map. Then pushes the atom with its tensor, which is at
+// index 2.
 static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;
@@ -184,7 +187,8 @@ static int l_tma_atom(lua_State *L) {
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // zeroes it, because it is compared bytewise
+  memset(&a, 0, sizeof a);  // also clears padding, since atoms are compared
+                            // bytewise
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");
@@ -219,7 +223,8 @@ static int l_tma_rebind(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   Tensor was = face_check_tensor(L, 3);
   if (t.type != was.type || !layout_eq(t.l, was.l))
-    face_error(L, ERR_ARG, "a tensor of %s, %s is needed, not of %s, %s",
+    face_error(L, ERR_ARG, "a tensor of %s with layout %s is needed, not "
+               "of %s with layout %s",
                dtype_name(was.type), layout_text(cx, was.l),
                dtype_name(t.type), layout_text(cx, t.l));
   TmaAtom a = b->a;
@@ -364,8 +369,8 @@ static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
   if (lua_getfield(L, 4, k) == LUA_TNIL) return;
   Tensor t = face_check_tensor(L, -1);
   if (t.space != SP_SMEM || dtype_bits(t.type) != 64 || !dtype_is_int(t.type))
-    face_error(L, ERR_ARG, "copy: %s is an mbarrier, an i64 in shared memory, "
-               "got\n  %s", k, tensor_show(cx, &t));
+    face_error(L, ERR_ARG, "copy: %s must be an mbarrier, an i64 in shared "
+               "memory, got\n  %s", k, tensor_show(cx, &t));
   o->bar = t.mem;
   o->bar_off = dim_asref(cx, tensor_at(cx, t, dim_int(cx, 0)));
 }
@@ -392,8 +397,8 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
   if (!memory || dtype_bits(t.type) != 64 || !dtype_is_int(t.type) ||
       !is_run(cx, &t))
-    face_error(L, ERR_ARG, "a tensor map is 16 elements of i64 in global or "
-               "shared memory, got\n  %s", tensor_show(cx, &t));
+    face_error(L, ERR_ARG, "a tensor map must be 16 elements of i64 in global "
+               "or shared memory, got\n  %s", tensor_show(cx, &t));
   Dim at = tensor_at(cx, t, dim_int(cx, 0));
   if (dim_div(cx, at) % 16 ||
       (t.space == SP_SMEM && ir_memof(ir_fn(cx), t.mem)->align % 128))

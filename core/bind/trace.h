@@ -13,9 +13,9 @@ typedef struct Value {
   const void *made;  // address after the script's instruction that created it
   uint32_t tested;   // booleans: line where Lua tested it; 0: none
   bool consumed;  // booleans: it was used
-  bool lazy;      // whether it must be used only if Lua's `if` tested it
-  bool truth;     // whether it stands for a Lua boolean at an end of a region:
-                  // Lua must not test it
+  bool lazy;      // whether it may stay unused unless Lua's `if` tested it
+  bool truth;     // whether it stands for a Lua boolean at the start or end of
+                  // a region: Lua must not test it
   bool choice;    // whether it is a select between the numbers in its user
                   // values
   uint32_t undefined;  // undefined: message for uses of it, index into Fn.text
@@ -24,8 +24,8 @@ typedef struct Value {
 
 // vallib.c
 Value *trace_push(lua_State *L, Ctx *cx, Ref r);
-// Pushes a value that selects between the numbers at a and b. Like these, it
-// takes the type of the other operand.
+// Pushes a value that selects between the numbers at a and b. Like a plain
+// number, it takes the type of the other operand.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
 Value *trace_value(lua_State *L, int idx);  // NULL: not a traced scalar

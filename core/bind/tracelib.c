@@ -198,7 +198,8 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Records a need of source line src in the list at 2, once per name (at 3).
+// Records that source line src needs feature n, in the list at 2. Features that
+// the table at 3 has already are only counted.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -277,7 +278,8 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// Reads opts.overlap: a number for each argument (see kind).
+// Reads opts.overlap: for each argument, the number of its group (see kind in
+// launchlib.c).
 static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
@@ -460,7 +462,7 @@ static int l_vset(lua_State *L) {
   Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
                                        ? ir_type(ir_fn(cx), r) : DT_NONE);
   if (ir_type(ir_fn(cx), v) != ir_type(ir_fn(cx), r))
-    face_error(L, ERR_TYPE, "a variable of type %s was set to %s",
+    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to %s",
                dtype_name(ir_type(ir_fn(cx), r)),
                dtype_name(ir_type(ir_fn(cx), v)));
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_VSET, .a = {r, v, 0}});
@@ -476,7 +478,8 @@ static int l_open_for(lua_State *L) {
   for (int i = 0; i < 3; i++) {
     a[i] = face_check_value(cx, L, i + 1, DT_NONE);
     if (!dtype_is_int(ir_type(fn, a[i])))
-      face_error(L, ERR_TYPE, "cute.range: a limit of type %s",
+      face_error(L, ERR_TYPE, "cute.range: a limit is of type %s, not an "
+                 "integer",
                  dtype_name(ir_type(fn, a[i])));
     if (dtype_bits(ir_type(fn, a[i])) > 32) t = DT_I64;
   }
@@ -508,7 +511,8 @@ static int l_break_unless(lua_State *L) {
   return 0;
 }
 
-// leave_if(condition, regions): leaves that many regions; nil: the kernel.
+// leave_if(condition, regions): if the condition holds, leaves that many open
+// regions; regions nil: leaves the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");
@@ -609,8 +613,8 @@ static int push_vector_parts(lua_State *L, Ctx *cx) {
   return 2;
 }
 
-// parts(x) -> signature, {scalars}: what a loop carries of x; nil: x cannot be
-// carried. Two values with one signature differ only in scalars.
+// parts(x) -> signature, {scalars}: the scalars of x that a loop carries; nil:
+// x cannot be carried. Two values with one signature differ only in scalars.
 static int l_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
@@ -668,8 +672,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b): whether two values are the same one, so that a use of one is a
-// use of both.
+// same(a, b): whether a and b are the same traced value, so that a use of one
+// counts for both
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -699,8 +703,8 @@ static int l_dtype_of(lua_State *L) {
 }
 
 // carried(boolean[, truth]) -> the boolean, which a loop carries: a body that
-// only sets it may leave it unused. truth: it is a Lua boolean at one of its
-// ends.
+// only sets it may leave it unused. truth: at the start or end of the loop it
+// is a Lua boolean.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;

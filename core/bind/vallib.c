@@ -146,7 +146,7 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// Returns the select r at idx, between numbers of type t.
+// Returns the select r at idx with both of its numbers converted to type t.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);
@@ -199,13 +199,14 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // rounds, on the host
+  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // a number on the host:
+                                                      // round it
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));
     else if (lua_isinteger(L, 1))
       lua_pushinteger(L, face_check_fits(L, 1, t));
-    else  // toward zero, clamped, as on the device
+    else  // round toward zero and clamp, as the device does
       face_push_bits(L, t, dtype_from_double(t, trunc(d)));
     return 1;
   }
@@ -308,7 +309,8 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Reports whether lua/cute reads the field; it tests for absent ones.
+// Reports whether lua/cute reads the field: its code tests for fields that may
+// be absent.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;
@@ -321,7 +323,7 @@ static bool ours(lua_State *L) {
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  lua_pushvalue(L, 1);  // the methods, where Lua searched
+  lua_pushvalue(L, 1);  // push the methods that Lua has already searched
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
   face_nofield(L, lua_gettop(L), "");

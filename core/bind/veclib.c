@@ -72,7 +72,8 @@ static int64_t check_count(Ctx *cx, Tup shape) {
              tup_text(cx, shape));
   int64_t n = dim_value(tup_size(cx, shape));
   if (n < 0 || n > MAX_ELEMENTS)
-    ctx_fail(cx, ERR_LIMIT, "a vector of %lld elements (at most %d)",
+    ctx_fail(cx, ERR_LIMIT, "a vector of %lld elements is too large: at most "
+             "%d",
              (long long)n, MAX_ELEMENTS);
   return n;
 }
@@ -335,7 +336,7 @@ static int l_broadcast(lua_State *L) {
 static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
                           Tup c) {
   if (tup_has_any(c))
-    face_error(L, ERR_REGS, "a vector is sliced by numbers that are known "
+    face_error(L, ERR_REGS, "a vector must be sliced by numbers that are known "
                "while tracing, not %s\n  unroll with a plain Lua loop, or "
                "slice a fragment: r:store(v)", tup_text(cx, c));
   Tensor r = tensor_make_rmem(cx, v->type, l);
@@ -422,12 +423,12 @@ static int tensor_store_vector(lua_State *L) {
   const Vector *v = veclib_check(L, 2);
   int64_t n = tensor_count(cx, &t, "store");
   if (n != v->n)
-    face_error(L, ERR_SHAPE, "a vector of shape %s stored to the %lld elements "
-               "of\n  %s", tup_text(cx, v->shape), (long long)n,
+    face_error(L, ERR_SHAPE, "a vector of shape %s cannot be stored to the "
+               "%lld elements of\n  %s", tup_text(cx, v->shape), (long long)n,
                tensor_show(cx, &t));
   if (v->type != t.type)
-    face_error(L, ERR_TYPE, "a vector of %s stored to a tensor of %s\n  %s\n"
-               "  convert it with :to(cute.%s)", dtype_name(v->type),
+    face_error(L, ERR_TYPE, "a vector of %s cannot be stored to a tensor of "
+               "%s\n  %s\n  convert it with :to(cute.%s)", dtype_name(v->type),
                dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
   tensor_store_all(cx, t, v->r);
   return 0;

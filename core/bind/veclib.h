@@ -44,8 +44,8 @@ typedef struct Elements {
 
 // Reads arguments first .. first + n - 1 (n <= MAX_OPERANDS), without
 // conversion to the common type. Vectors are broadcast to one shape. Numbers
-// take the type of the traced operands. veclib_operators: if all are scalars,
-// numbers must fit it.
+// take the type of the traced operands. veclib_operators: if all operands are
+// scalars, numbers must fit the type.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 // Broadcasts both operands to one shape.
@@ -55,7 +55,8 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b);
 bool veclib_any_traced(lua_State *L, int first, int n);
 // Raises an argument error if the value is no vector.
 Vector *veclib_check(lua_State *L, int idx);
-// Returns the type that float functions of t compute in, and the type of `/`.
+// Returns the type in which float functions of t compute. It is also the type
+// of a quotient (`/`).
 DType veclib_float(DType t);
 
 // Maps f over the operands, each converted to type `in`, and pushes the result;

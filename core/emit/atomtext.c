@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // it was the name's `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // the name ended in `>`
   return s;
 }
 
@@ -177,7 +177,7 @@ static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
               reg(e, u->refs, "d", 1));
 }
 
-// Writes two 16-bit products as C.
+// Writes two 16-bit products as C expressions.
 static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
   const char *a = reg(e, u->refs, "a", 0), *b = reg(e, u->refs, "b", 0);
   text_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "

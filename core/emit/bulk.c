@@ -7,7 +7,8 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  int modes, offsets;  // number of coordinates of a box; of offsets of im2col
+  int modes, offsets;  // modes: number of coordinates of a box; offsets: number
+                       // of offsets of im2col
   bool mask, policy;
 };
 

@@ -144,7 +144,7 @@ static void put_simple(Emit *e, const Ins *i, const char *text) {
   text_end(e);
 }
 
-// Writes an instruction without operands.
+// Writes a PTX instruction without operands as an asm statement.
 static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_begin(e, i);
   text_printf(e, "asm volatile(\"%s;\" ::: \"memory\")", ptx);
@@ -178,7 +178,8 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const Ref x[2] = {i->a[1], i->a[0]};  // the order of PTX: number, threads
+  const Ref x[2] = {i->a[1], i->a[0]};  // PTX has the barrier's number before
+                                        // the threads
   int n = 0;
   int64_t k;
   text_begin(e, i);
@@ -320,7 +321,7 @@ static Ref put_loop(Emit *e, Ref r) {
   return test ? test : r;
 }
 
-// Writes `if (p) break;`, `goto done;` or `return;`.
+// Writes the BREAKIF or EXITIF r as `if (p) break;`, `goto done;` or `return;`.
 static void put_leave(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Ref out = e->use[r].leaves;
@@ -345,7 +346,7 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether r reads, in place, the variable that `set` sets.
+// Reports whether r is an inlined read of the variable that `set` sets.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
@@ -782,7 +783,7 @@ static void put_memory(Emit *e) {
       wgmma_descriptor(e, r);
 }
 
-// Moves the text after `from` to position `to`, before the rest.
+// Moves the text from position `from` on to position `to`.
 static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   Buf *b = &e->out->text;
   size_t n = b->n - from, count = 0;

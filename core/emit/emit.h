@@ -11,8 +11,8 @@
 // The text needs no header and no include path. It must be compiled with
 // `options`: --fmad=false, and the options that ptxas.c selects. Products and
 // sums that are separate in the IR are then rounded separately, as in the
-// simulator; a kernel's fma is one. Signed integers must not overflow, as in C.
-// Fails with ERR_ARCH for operations that sm lacks.
+// simulator; a kernel's fma is rounded once. Signed integers must not overflow,
+// as in C. Fails with ERR_ARCH for operations that sm lacks.
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;

@@ -123,7 +123,8 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers as a list of terms and a trailing constant.
+// A sum of integers: a list of terms, each added or subtracted, plus the
+// constant k.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -343,7 +344,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether the function's result differs if the compiler folds it.
+// Reports whether i's result on the GPU may differ from the result that the
+// compiler folds.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   MathFn f = (MathFn)i->imm;
@@ -472,7 +474,8 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
   int k = i->op - OP_LT;
   Prec p = k < 2 ? PR_REL : PR_EQ;
   Ins j = *i;
-  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;  // v > 0, not 0 < v
+  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;  // write v > 0 instead of
+                                                       // 0 < v
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
   return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
 }
@@ -729,9 +732,9 @@ static Prec load(Emit *e, const Ins *i) {
 
 // ---- registers at a traced index ----
 
-// Writes the choice among i's registers: a pointer to words and the index. For
-// parts of words, their number of bits follows. Elements wider than words get
-// pointers of their own type.
+// Writes the arguments of a helper that selects one of i's registers: a pointer
+// to words and the index. For parts of words, their number of bits follows.
+// Elements wider than a word get pointers of their own type.
 void expr_choice(Emit *e, const Ins *i, Ref which) {
   const Ins *m = ir_get(e->fn, i->a[0]);
   const Regs *g = &e->regs[m->imm];

@@ -36,17 +36,18 @@ bool expr_chosen(Emit *e, const Ins *i, Ref which);
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-void expr_place(Emit *e, Ref mem, Ref off);  // the full address
+void expr_place(Emit *e, Ref mem, Ref off);  // writes the full shared address
 // Writes the register element at `off`, in elements of mem's type, as a value
 // of t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // Writes the register word that holds bit `bit` of the object: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Writes a run of registers as arguments of this type.
+// Writes a run of registers as arguments of type `type`.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
-// Write the two sides of `tCrA[3] = value`; the value goes between them and
-// binds as unary. fresh: the word holds nothing yet.
+// Write an assignment `tCrA[3] = value`: expr_reg_open its text before the
+// value, expr_reg_close its text after the value. The value must bind as a
+// unary expression. fresh: the word holds nothing yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
 // Writes value r as a register word of type t.
@@ -72,9 +73,8 @@ const char *convert_bits(DType from, DType to);  // "__float_as_uint"
 const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
-// ---- ptx.c ----
-// Record what is used, before anything is written; reserve names; print
-// helpers.
+// The note functions record what is used, before anything is written. Others
+// reserve names, and print helpers.
 void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
 // Returns the bytes that a load with these flags prefetches to L2, or 0.
@@ -93,7 +93,7 @@ const char *ptx_sreg(Emit *e, SReg r);
 static inline bool bulk_is(const Ins *i) {  // a bulk copy
   return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
 }
-void bulk_note(Emit *e, const Ins *i);  // as in mbar.c
+void bulk_note(Emit *e, const Ins *i);  // like mbar_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
@@ -112,7 +112,7 @@ static inline bool mbar_is(const Ins *i) {  // an operation on an mbarrier
 void mbar_note(Emit *e, const Ins *i);  // before anything is written
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
-// Returns the function that i calls; many: the call has a count.
+// Returns the function that i calls. *many: whether the call has a count.
 const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif

@@ -39,7 +39,8 @@ static int holds(const char *line, int sm) {
   return sm < 100 ? 0 : -1;
 }
 
-// Conditions do not nest.
+// Returns the text s without the #if branches that the target does not take.
+// Conditions must not nest.
 static const char *text_for(Emit *e, const char *s) {
   char *text = NEW(e->cx, char, strlen(s) + 1), *to = text;
   bool decided = false, keep = true;

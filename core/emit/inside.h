@@ -25,8 +25,7 @@ typedef struct Use {
   bool cross;        // whether it is needed in another loop than its own
   bool rolled;       // whether it is a loop that the compiler must not unroll
   Ref leaves;        // BREAKIF: the region that C's break does not leave, or 0
-  const char *label;  // for a region, whether it needs a goto label after its
-                      // end
+  const char *label;  // for a region: goto label after its end, or NULL
   const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
 } Use;
 
@@ -48,7 +47,8 @@ typedef struct AtomUse {
   int id;
   bool refs;      // registers are passed one by one; otherwise as pointers to
                   // consecutive words
-  bool same, separate;  // MMA: calls with D equal to C, calls with D separate
+  bool same, separate;  // MMA; same: some call has D equal to C; separate: some
+                        // call has D separate from C
 } AtomUse;
 
 // Small functions that a kernel may call, blocks of prelude*.cu.
@@ -66,11 +66,13 @@ typedef struct Emit {
   EmitOut *out;
   Use *use;           // use of each instruction, parallel to fn->ins
   Regs *regs;         // registers of each memory object, parallel to fn->mem
-  bool *address, *pointer;  // by fn->ins: needed for shared memory
+  bool *address, *pointer;  // by fn->ins, for shared memory: whether its shared
+                            // address, or a pointer to it, is needed
   bool *fresh;        // by fn->ins: first write to a register word
   bool *known;        // by fn->ins, or NULL: see known.c
   uint32_t temp[26];  // numbers of temporaries, by letter
-  const char *count;  // counter of the loops that fill registers, or NULL
+  const char *count;  // name of the counter of loops that fill registers, or
+                      // NULL
   bool helper[H_COUNT];  // needed helpers
   AtomUse *atom;
   int64_t *intrin;    // Ins.imm of intrinsics that need a helper
@@ -79,13 +81,13 @@ typedef struct Emit {
   struct BulkCall *bulk;
   struct Access **access;
   struct Retire *retire;  // wgmma.h
-  Ref *open;          // heads of the open regions
+  Ref *open;          // first instructions (heads) of the open regions
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table
   size_t nnames, namecap;
-  int depth;          // depth of open regions
+  int depth;          // number of open regions
   uint32_t src;       // Fn.src index of the line being written
-  uint32_t told;      // Fn.src index of the last source comment
+  uint32_t told;      // Fn.src index of the last source line named in a comment
 } Emit;
 
 // ---- pack16.c ----
@@ -117,12 +119,13 @@ void text_wrap(Emit *e, const char *s);  // writes s, then a blank or a new line
 _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what);
 
 // ---- names.c ----
-void names_reserve(Emit *e, const char *s);  // never used as a name
-void names_reserve_words(Emit *e);           // words of C++ and CUDA
+void names_reserve(Emit *e, const char *s);  // excludes s from the names
+void names_reserve_words(Emit *e);           // excludes words of C++ and CUDA
 // Returns a script's name as an identifier not reserved by the compiler.
 const char *names_identifier(Emit *e, const char *want);
 const char *names_new(Emit *e, const char *want);  // returns a unique name
-// Unique together with `suffix` appended; with each of _0 to _(n-1) appended.
+// names_new_and returns a name that is unique with and without `suffix`.
+// names_new_run returns one that is unique with each of _0 to _(n-1) appended.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 const char *names_kernel(Emit *e);           // reserves the name of the

@@ -8,9 +8,9 @@
 
 typedef struct Known {
   const Fn *fn;
-  bool *value;     // whether each instruction's value is known; for a variable,
-                   // the last value set
-  bool **element;  // whether each element of registers is known, by fn->mem
+  bool *value;     // by instruction: whether its value is known; for a
+                   // variable: whether the last value set is known
+  bool **element;  // by fn->mem: whether each register element is known
 } Known;
 
 // Returns the declared elements of a register array that contain `bits` bits

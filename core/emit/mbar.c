@@ -11,7 +11,8 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  bool many, far;  // operands are: a count other than 1; a CTA's rank
+  bool many, far;  // many: an operand is a count other than 1; far: an operand
+                   // is a CTA's rank
   bool token;      // whether a token instead of a parity names the phase
   bool old;        // the target needs several instructions
   bool timed;      // whether a time limit is given

@@ -143,7 +143,7 @@ static Ref intrinsic(Pairs *p, const Ins *by, IntrinId id, Ref a, Ref b,
   return add(p, i, fold_full(t));
 }
 
-// Replaces lo and hi, the pair w, by its halves from now on.
+// From now on, replaces lo and hi, which form the pair w, by the halves of w.
 static void replace(Pairs *p, const Ins *by, Ref lo, Ref hi, Ref w) {
   note_pair(p, lo, hi, w);
   p->at[lo] = half_of(p, by, (DType)by->type, w, false);

@@ -40,7 +40,7 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  bool asks = !intrin_arity(id);  // clock is already a function of CUDA C
+  bool asks = !intrin_arity(id);  // read_clock: CUDA C already has clock
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
                          asks ? "read_" : "", base, type ? "_" : "",
                          type ? type : "");

@@ -7,8 +7,8 @@
 // lost 8 of 40 products (spec/gpu/compiler_spec.lua). Of the machine code of
 // 400 random loops, 47 had the bug, all of which start and end with the same
 // accumulators; at -O2 none had it. ptxas also drops accumulators that are
-// never read, which may reduce a loop of many to a loop of one. -O2 costs up to
-// a fifth of the speed, so only such kernels use it.
+// never read, so a loop of many accumulators may become a loop with one. -O2
+// costs up to a fifth of the speed, so only such kernels use it.
 #include <string.h>
 
 #include "atoms/atom.h"

@@ -120,7 +120,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // same width, different type
+  } else {  // the types differ, but not their widths
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -216,7 +216,7 @@ typedef struct Side {
   bool fresh;      // nothing has been written to its word yet
   bool cut;        // the move is split into pieces (only in memory)
   int l2;          // bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece, in moves from off
+  int64_t piece;   // index of this piece, counted in moves from `off`
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -228,7 +228,8 @@ static Side side_of(const Emit *e, const Operand *o) {
   return s;
 }
 
-// Returns the type of one side: of register words, of memory elements.
+// Returns the type of the register words, or of the memory elements, of one
+// side.
 static DType side_type(const Emit *e, const Side *s) {
   return s->regs ? s->g->type : ir_type(e->fn, s->mem);
 }
@@ -262,7 +263,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch; type NULL: of the element itself.
+// Writes a load with an L2 prefetch. type: of the load; NULL: that of the
+// element.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);
@@ -271,7 +273,7 @@ static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_puts(e, ")");
 }
 
-// Writes `bits` at one side as an lvalue of `type` (or the element itself).
+// Writes one side of a move as an lvalue of `type` (or as the element itself).
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
@@ -300,7 +302,7 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Writes part of a register word as an integer.
+// Writes the value of a part of a register word, as an integer of `type`.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);
@@ -486,7 +488,7 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
   if (global && bits < 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
              PRId64, bits);
-  static const Helper ca[2][3] = {  // index: bits / 64
+  static const Helper ca[2][3] = {  // second index: bits / 64
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))

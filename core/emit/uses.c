@@ -187,7 +187,7 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
-// Reports whether `set` assigns r to the variable that has r's name.
+// Reports whether `set` assigns r to the variable after which r is named.
 static bool becomes(const Flow *f, Ref r, Ref set) {
   const Ins *s = ir_get(f->fn, set);
   return s->op == OP_VSET && s->a[1] == r &&
@@ -217,8 +217,8 @@ static How decide(Flow *f, Ref r) {
   return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
 }
 
-// Propagates the uses of r to its operands. The limit and step of a loop are
-// read until its end.
+// Counts the uses that r makes of its operands. A loop reads its limit and step
+// until its end.
 static void spread(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   Use *u = &f->e->use[r];
@@ -306,7 +306,7 @@ static void find_regions(Flow *f) {
   }
 }
 
-// Reports whether an instruction only serves its result.
+// Reports whether an instruction can be removed if its result is not used.
 static bool for_its_result(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET || i->op == OP_VAR ||
          i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;

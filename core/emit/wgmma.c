@@ -158,8 +158,8 @@ static void put_params(Emit *e, bool refs, const char *type, const char *name,
     text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name, k);
 }
 
-// Returns the operands after the descriptors: whether D is accumulated,
-// unchanged signs, majors.
+// Returns the text of the operands after the descriptors: whether D is
+// accumulated, unchanged signs, majors.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";

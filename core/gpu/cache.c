@@ -23,8 +23,7 @@ typedef struct Head {
   char magic[8];
   uint32_t version, parts;
   uint64_t key[2], text, part[CACHE_PARTS];  // lengths of the parts
-  uint64_t sum;  // hash of this header with sum = 0, then of everything after
-                 // it
+  uint64_t sum;  // hash of this header (with sum = 0) and of all parts
 } Head;
 
 static const char magic[8] = "CUTEJIT";
@@ -410,8 +409,8 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // The previous holder may have removed the file; then this lock has no
-    // effect.
+    // If the previous holder removed the file, this lock is on a removed file
+    // and protects nothing.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -117,7 +117,7 @@ typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;
   int m, n;
-  bool am, bn;  // M of a, N of b contiguous
+  bool am, bn;  // whether M of A, and N of B, is contiguous
   int64_t step_a, step_b;
 } Operands;
 

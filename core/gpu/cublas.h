@@ -43,8 +43,8 @@ typedef struct BlasGemm {
 // Prepares a product with the default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
 // cublasLt: writes up to max algorithms to algos, the heuristic's best first,
-// given a workspace size (buffers are not needed). blas_lt_about describes one;
-// blas_lt_new prepares a product with one.
+// given a workspace size (buffers are not needed). blas_lt_about describes an
+// algorithm; blas_lt_new prepares a product with it.
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {

@@ -36,7 +36,8 @@ static void forget(Gpu *g) {
   pool_forget(g);
 }
 
-// Drops a dead context with all its objects; epoch informs their owners.
+// Drops a dead context with all its objects. Their owners notice that g's epoch
+// has changed.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -172,7 +173,7 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
 // error that ended the old one is returned again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
-  if (g->ctx) {  // current, unless another GPU was used in between
+  if (g->ctx) {  // it is current, unless another GPU was used meanwhile
     g->api->cuCtxGetCurrent(&c);
     return c == g->ctx || CU(cuCtxSetCurrent, (g->ctx));
   }
@@ -307,7 +308,7 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Converts the driver's answer to a query of completion.
+// Converts the driver's answer to the question whether work has completed.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -342,7 +343,7 @@ bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
          CU(cuEventRecord, (e->e, on));
 }
 
-// In a capture, this makes another stream part of the graph.
+// In a capture, the wait makes another stream part of the graph.
 bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w) {
   Gpu *g = s ? s->own.gpu : e->own.gpu;
   if (!s) s = g->now;
@@ -517,8 +518,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  bool one = !sticky(r);  // otherwise gpu_check names all kernels that may be
-                          // the cause
+  bool one = !sticky(r);  // otherwise gpu_check's message names all possible
+                          // kernels
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);

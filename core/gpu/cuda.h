@@ -19,8 +19,8 @@ typedef struct Gpu {
   const CublasLtApi *lt_api;
   int ordinal, driver;      // driver version, 13000 for CUDA 13.0
   int major, minor, sms;    // compute capability, multiprocessors
-  int smem_optin, l2, khz;  // shared memory of a block, and L2, in bytes; clock
-                            // in kHz
+  int smem_optin, l2, khz;  // smem_optin: shared memory of a block, l2: size of
+                            // L2, in bytes; khz: clock in kHz
   size_t memory;
   char name[128];
   CUdevice dev;
@@ -76,7 +76,7 @@ bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  int number;  // 1 to 63, for the stream sets of blocks
+  int number;  // 1 to 63: its bit in the stream sets of blocks
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
 void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the
@@ -84,7 +84,8 @@ void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that `other` has received so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Reports whether all of its work, or the event, has completed.
+// Report whether all work of the stream, or the work before the event, has
+// completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
@@ -132,7 +133,7 @@ typedef struct GpuLaunch {
 // Opts in to dynamic shared memory over 48 KiB and checks the limits.
 bool gpulaunch_prepare(GpuLaunch *l, Why *w);
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
-// Counts the clusters of such a launch that fit on the GPU at a time.
+// Counts how many clusters of the launch fit on the GPU at a time.
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif

@@ -18,7 +18,8 @@ typedef struct DlSym {
 } DlSym;
 
 typedef struct Dl {
-  const char *name, *versions[8];  // tried in order; "" is lib<name>.so
+  const char *name, *versions[8];  // versions: suffixes to try in order; "" is
+                                   // lib<name>.so
   ErrKind kind;                    // error if it is not found
   const DlSym *syms;
   void *table;

@@ -60,7 +60,7 @@ static void drop_blocks(GpuGraph *x) {
 
 // ---- capture ----
 
-// Waits for all work first, so that no memory is still in use by other streams.
+// Waits for all work first: no other stream may still use memory.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
     return why(w, ERR_DRIVER, "this driver has no graphs");
@@ -87,12 +87,13 @@ static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // x keeps these blocks
+  x->spare = NULL;  // x keeps the spare blocks
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
   enum { MOST = sizeof g->stream / sizeof *g->stream };
-  for (int k = 1; k < MOST; k++)  // streams closed during their capture
+  for (int k = 1; k < MOST; k++)  // now close the streams that were closed in
+                                  // the capture
     if (g->stream[k] && g->stream[k]->own.closed) gpustream_end(g->stream[k]);
   x->on = NULL;
   return ok;

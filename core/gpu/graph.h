@@ -28,10 +28,11 @@ bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);
 void graph_close(GpuGraph *x);
 
 // During the capture: checks that this stream (NULL: the default one) is part
-// of it.
+// of the graph.
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
-bool graph_has(const GpuGraph *x, const GpuStream *s);  // reports whether it is
-                                                        // part of it
+bool graph_has(const GpuGraph *x, const GpuStream *s);  // reports whether the
+                                                        // stream is part of the
+                                                        // graph
 void graph_runs(GpuGraph *x, const char *who);  // adds `who` to the graph's
                                                 // name
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);

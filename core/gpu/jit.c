@@ -16,8 +16,8 @@
 
 // ---- identity of NVRTC ----
 
-// The compiler's part of the key. The size of the library file distinguishes
-// builds of one version.
+// The part of the cache key that identifies the compiler. The size of the
+// library file distinguishes builds of one version.
 typedef struct NvrtcId {
   int major, minor;
   long long size;
@@ -94,7 +94,8 @@ static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
 typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
 typedef nvrtcResult TextFn(nvrtcProgram, char *);
 
-// Reads a result of a program into *mem, which is NULL if there is none.
+// Reads one result (log, CUBIN, PTX) of a program into *mem, which is NULL if
+// there is none.
 static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
                          size_t *n, void **mem) {
   char *s = NULL;
@@ -268,7 +269,8 @@ static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && signals_asked) {  // Lua raises it as soon as it runs again
+  if (!ok && signals_asked) {  // Lua raises the interrupt as soon as it runs
+                               // again
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},

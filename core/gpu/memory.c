@@ -71,7 +71,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // it ended with its context
+  bool lost = b->epoch != g->epoch;  // the block ended with its context
   bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
   if (b->refs && !spare) return;
   if (lost) {
@@ -121,7 +121,7 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  if (!s) return true;  // the default stream waits by itself
+  if (!s) return true;  // the default stream waits for others anyway
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
   uint64_t others = busy(b) & ~bit;
@@ -335,7 +335,7 @@ bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
 void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
   Why w;
   if (epoch != g->epoch || !g->ctx) return;
-  if (!g->capture) gpu_sync(g, &w);  // a copy may be in progress
+  if (!g->capture) gpu_sync(g, &w);  // waits: a copy may still use the memory
   if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
 }
 // SPDX-License-Identifier: MIT

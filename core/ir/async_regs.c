@@ -20,7 +20,7 @@ enum { OLDEST = 255 };
 
 typedef struct Region {
   Ref head;
-  Cell *leave;     // merged states of the breaks out of it
+  Cell *leave;     // merged states at all breaks out of the loop
   bool left;
 } Region;
 
@@ -47,14 +47,14 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// The younger of two pending operations counts.
+// Joins two ages: the younger pending operation counts.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;
   return true;
 }
 
-// Merges `from` into `to`; returns true if that changed anything.
+// Merges the states `from` into `to`. Returns true if `to` changed.
 static bool join(Walk *w, Cell *to, const Cell *from) {
   bool news = false;
   for (size_t k = 0; k < w->n; k++) {
@@ -249,7 +249,7 @@ static void loop(Walk *w, Ref head) {
   }
   if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
   if (i->op == OP_FOR) w->gone = gone;
-  if (endless(i)) w->gone = true;  // only its breaks continue
+  if (endless(i)) w->gone = true;  // only breaks lead out of it
 }
 
 // Walks the region and returns its END.

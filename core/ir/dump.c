@@ -11,8 +11,8 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  Ref *first;     // first value of each name, by text
-  uint32_t *mem;  // first memory object of each name, plus 1, by text
+  Ref *first;     // by name (Fn.text): the first value with it
+  uint32_t *mem;  // by name: the first memory object with it, plus 1
   uint32_t src;   // source line printed last
   bool bare;      // omit the script's names and lines
   int depth;

@@ -27,7 +27,7 @@ typedef struct Ins {
 
 // Known facts about an integer x: lo <= x <= hi, and div divides x.
 typedef struct Fact {
-  int64_t lo, hi, div;  // div >= 1; 0 for the constant 0
+  int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
 // SP(ID, "name", "word", OP): memory spaces. "word" appears in reports; OP
@@ -60,7 +60,7 @@ typedef struct Mem {
                      // of an SP_TMAP
   uint32_t view;     // index into Fn.text of the first other layout that views
                      // the object from its first element; 0: none
-  int8_t swizzle[3]; // swizzle of this layout, 0 0 0: none
+  int8_t swizzle[3]; // swizzle of the layout; 0 0 0: none
   bool views;        // another view of the memory has a different swizzle
   bool undefined_ok; // simulator: reading unwritten elements is allowed
 } Mem;
@@ -105,14 +105,16 @@ typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: the integer lo
   Ref mem;           // object that is accessed; 0: checked by cute.assume
   Ref when;          // condition; 0: always
-  bool write, more;  // mem is written; the next entry is a further term of it
+  bool write, more;  // write: mem is written; more: the next entry is a further
+                     // term of the coordinate
   uint32_t note;     // index into Fn.text
   uint32_t src;
   uint32_t rule;     // a TracedRule, or 0
   int64_t lo, hi, div;
 } Claim;
 
-// A hash table of numbers, found by what they stand for. A slot of 0 is free.
+// A hash table of indices, found by the contents of their entries (a text, or a
+// source line). A slot of 0 is free.
 typedef struct Index {
   uint32_t *slot;
   size_t n, cap;          // capacity, a power of 2
@@ -129,7 +131,7 @@ typedef struct Fn {
   VEC(Ins) ins;           // ins.p[0] is a NOP
   VEC(Fact) fact;         // fact of each instruction, parallel to ins
   VEC(Ref) ext;
-  VEC(uint32_t) reg;      // elements that register runs consist of
+  VEC(uint32_t) reg;      // numbers of the elements in runs of registers
   VEC(Src) src;           // src.p[0]: unknown
   VEC(uint32_t) text;     // offsets into chars; text.p[0]: ""
   Buf chars;

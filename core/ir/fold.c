@@ -103,7 +103,7 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // bits that one operand may have do not change higher bits of the other
+  // no operand changes bits above the other's highest bit
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -163,7 +163,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // (A loop whose bounds are within these limits does not wrap.)
+  // A loop with bounds inside these limits does not wrap.
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -278,8 +278,8 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Reports whether b is less than the distance of the multiples of a modulo c.
-// Then a + b has the same quotient by c as a.
+// Reports whether a + b and a have the same quotient by c, because b is less
+// than the distance of a's possible values modulo c.
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
@@ -519,7 +519,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
-    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // also for NaN
+    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // holds for NaN,
+                                                             // too
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
       return ir_float(cx, fn, t, z);
@@ -648,7 +649,8 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              (t == DT_U8 && dtype_bits(s) < 8);  // in its low bits
+              (t == DT_U8 && dtype_bits(s) < 8);  // the narrow value is in the
+                                                  // byte's low bits
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
              dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));

@@ -64,7 +64,7 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // only the value must have the type; positions, masks and lanes are
+    // only the first operand must have the type; positions, masks and lanes are
     // converted
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
@@ -149,7 +149,7 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   bool nb = (b & 0x7fffffffu) > 0x7f800000u;
   if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
   if (na || nb) return (na ? b : a) | sign;
-  // compare as integers in the order of their values, with -0 before +0
+  // map to integers in the order of the values, -0 before +0
   int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
   int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
   return ((x < y) == max ? b : a) | sign;

@@ -53,7 +53,7 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a);
 Ref ir_emit(Ctx *cx, Fn *fn, Ins ins);
 // Declares a memory object, sets m.ref and returns that Ref.
 Ref ir_mem(Ctx *cx, Fn *fn, Mem m);
-// DSMEM: declares a shared object as seen in the CTA of that rank.
+// DSMEM: declares a shared object as seen in the CTA of rank `rank`.
 Ref ir_mem_of(Ctx *cx, Fn *fn, Mem m, Ref object, Ref rank);
 // PTR: declares global memory at an i64 address, which may alias any argument.
 Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);

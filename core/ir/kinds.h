@@ -159,20 +159,25 @@ const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
-// Other bits of Ins.flags, which MBAR* keeps in the COP field. MBF: MBARTX also
-// arrives; MBARTRY does not block; MBARCPASYNC is one of the arrivals that the
-// barrier counts. CLF: CLUSTERARRIVE has no memory order; not all of a warp
-// executes it or CLUSTERWAIT. BRF: the lanes of a warp may execute BAR,
-// BARARRIVE one by one (the simulator executes them at once). RGF: SETMAXNREG
-// takes registers instead of releasing them.
+// Other bits of Ins.flags, which MBAR* keeps in the COP field.
+// - MBF_ARRIVE: MBARTX also arrives.
+// - MBF_TEST: MBARTRY does not block.
+// - MBF_NOINC: MBARCPASYNC is one of the arrivals that the barrier counts.
+// - CLF_RELAXED: CLUSTERARRIVE has no memory order.
+// - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
+//   whole warp.
+// - BRF_UNALIGNED: the lanes of a warp may execute BAR or BARARRIVE one by one
+//   (the simulator executes them at once).
+// - RGF_INC: SETMAXNREG takes registers instead of releasing them.
 enum { MBF_ARRIVE = 1, MBF_TEST = 2, MBF_NOINC = 4 };
 enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
-// Flags of bulk copies. IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col
-// map. REDUCES: TMASTORE or BULKSTORE combines old and new values by the
-// AtomicKind in the lowest bits. READ: BULKWAIT waits only until the sources
-// have been read.
+// Flags of bulk copies.
+// - BKF_IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col map.
+// - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
+//   AtomicKind in the bits BKF_ATOMIC.
+// - BKF_READ: BULKWAIT waits only until the sources have been read.
 enum { TMF_STRIDE = 1 };  // MAPSET
 enum { INF_ASIDE = 1 << 15 };  // instructions without an effect: they serve
                                // only checks

@@ -123,8 +123,8 @@ static const Operand letters['x' + 1] = {
   ['W'] = {.kind = OPERAND_RUN, .written = true},
 };
 
-// Reports whether the next operand is another element of a list; skips finished
-// lists.
+// Reports whether the next operand belongs to a list. Skips lists without
+// further elements.
 static bool listed(Operands *w) {
   for (; *w->sig && w->sig[1] == '*'; w->sig += 2)
     if (w->list < (*w->sig == 'X' ? w->i->flags : w->i->nx)) return true;
@@ -192,7 +192,8 @@ void ir_mark_arguments(Fn *fn) {
 Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
                   const uint32_t *reg, uint32_t nreg) {
   bool list = strchr(op_rows[ins.op].operands, '*') != NULL;
-  uint32_t n = list ? 0 : nref < 3 ? nref : 3;  // Refs in Ins.a[]
+  uint32_t n = list ? 0 : nref < 3 ? nref : 3;  // number of Refs that go to
+                                                // Ins.a[]
   for (uint32_t k = 0; k < n; k++) ins.a[k] = ref[k];
   for (uint32_t k = n; k < nref; k++) ir_use(cx, fn, ref[k]);
   ins.ext = (uint32_t)fn->ext.n;

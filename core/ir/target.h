@@ -1,5 +1,5 @@
-// The architectures and their features. All queries whether a target supports
-// something go through this file.
+// The architectures and their features. Every query whether a target supports
+// something goes through this file.
 #ifndef CUTE_TARGET_H
 #define CUTE_TARGET_H
 
@@ -62,7 +62,7 @@ typedef struct Need {
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);
-// Reports whether some target has an atomic of that kind on elements of type t.
+// Reports whether some target has atomic operation k on elements of type t.
 bool target_atomic(AtomicKind k, DType t);
 
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, "sm_120",

@@ -73,7 +73,7 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// compose_in as an operation of its own.
+// Runs compose_in as a public operation, which its messages name.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -297,8 +297,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// Checks that the outer functions of l do not map elements to offsets in r,
-// which its right side leaves free.
+// r is the complement of l's right side. Checks that l's outer functions map no
+// element to an offset of r.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
@@ -309,7 +309,8 @@ static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (x.w <= 0 || !takes(f, x.w)) continue;
-    note_fail(cx, nt, "an offset that its right side leaves free is taken",
+    note_fail(cx, nt, "an outer function moves an element to an offset "
+              "of the complement",
               arena_printf(
       cx, &cx->scratch, "e.g. coordinate %lld is at %lld, which is in %s",
       (long long)i, (long long)x.w, layout_text(cx, r)));
@@ -432,7 +433,7 @@ int64_t layout_max_alignment(Ctx *cx, Layout l) {
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t parts) {
   Dim n = dim_int(cx, parts);
   if (!tup_static(shape))
-    ctx_fail(cx, ERR_STATIC, "domain_distribute: static operands only");
+    ctx_fail(cx, ERR_STATIC, "domain_distribute: operands must be static");
   tup_need_elements(cx, "domain_distribute", shape);
   size_t k = tup_leaves(shape);
   Flat f = {NEW(cx, Dim, k + 1), NEW(cx, Dim, k + 1), (int)k};

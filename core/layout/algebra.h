@@ -32,7 +32,8 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_alignment(Ctx *cx, Layout l);
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t n);
 Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t);
-// Reports whether tiles and rest of such a divide cover the shape exactly.
+// Reports whether the tiles and the rest of a divide of `shape` by t cover the
+// shape exactly.
 bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t);
 Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t);
@@ -71,9 +72,9 @@ const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
 // ---- XORed strides (xor.c) ----
-bool layout_has_xor(Layout l);             // on its right side
-// Returns the same function with integer strides on the right side, which then
-// passes through the former right side.
+bool layout_has_xor(Layout l);             // on the right side
+// Returns the same function as a layout with integer strides, whose values pass
+// through the former right side.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----

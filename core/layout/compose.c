@@ -74,19 +74,19 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether the modes `out` yield left(i * d) for all i < s.
+// Reports whether `out` maps i to the value of f at i * r.d, for all i < r.s.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // this cannot be checked here
+    return true;  // traced numbers cannot be checked here
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// Finds the layout with values left(i * d), i < s, by evaluation: its first
-// mode extends as far as the steps are equal. Returns false if there is none or
-// too much to evaluate. The result has at most as many modes as int64_t has
-// bits.
+// Finds by evaluation the layout that maps i to the value of f at i * r.d, for
+// i < r.s: its first mode extends as far as the steps are equal. Returns false
+// if there is none, or too much to evaluate. The result has at most as many
+// modes as int64_t has bits.
 static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t unit = 1, at, last;
@@ -199,7 +199,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // only the stride matters now, for a coordinate that is always 0
+      // a coordinate that is always 0: only the stride is still computed
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -228,8 +228,9 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // has no bound; it only
-                                                   // matters whether it is zero
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // this digit has no bound,
+                                                   // so record only that it is
+                                                   // not 0
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;

@@ -13,8 +13,9 @@ Layout layout_with_offset(Layout l, Tup offset) {
   return l;
 }
 
-// Returns f(offset + l). Coordinates always get an origin, so that slices in a
-// loop have one before and after.
+// Returns f(offset + l). If l's values are coordinates, the offset is one too,
+// even if it is 0: a slice that a loop carries then has an offset before and
+// after the loop.
 static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
     if (layout_has_basis(l) && dim_is(*offset, 0))
@@ -179,7 +180,7 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      return INT64_MAX / 2;  // leaves room for an offset
+      return INT64_MAX / 2;  // room to add an offset without overflow
   }
   return sum;
 }
@@ -195,7 +196,7 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
-    if (l.at && f->kind == OUTER_LAYOUT)  // coordinates of f->l
+    if (l.at && f->kind == OUTER_LAYOUT)  // the values are coordinates of f->l
       m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
           ? bound_of(cx, layout_inner(f->l), m)
@@ -225,8 +226,9 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
   return g;
 }
 
-// Returns the run length that f preserves along the mode named by the path.
-// Runs start at multiples of their length, whatever the other modes are.
+// Returns the length of the runs along a mode that f preserves. `path` names
+// the mode. Runs start at multiples of their length, whatever the other modes
+// are.
 static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   if (f->kind == OUTER_FN)
     return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;
@@ -245,8 +247,8 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   return g;
 }
 
-// Returns the length of runs of 1-D coordinates of l, whose values are
-// coordinates, that its outer function preserves.
+// l's values are coordinates. Returns the length of the runs of l's 1-D
+// coordinates that its outer function preserves.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);
@@ -262,7 +264,7 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    if (k == n || k == m)  // along the same mode
+    if (k == n || k == m)  // a stride along the same mode
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }
   return g;
@@ -276,7 +278,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // as well as its outer functions
+      l = f->l;  // continues with the outer functions of f->l
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

@@ -18,8 +18,8 @@ Dim swizzle_apply(Ctx *cx, Swizzle sw, Dim x);
 Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
-// For layouts that pass through one swizzle: slices l to `rest`, at the removed
-// part's value x.
+// For layouts that pass through one swizzle: slices l. rest: the remaining
+// modes; x: the value of the removed part.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
@@ -35,8 +35,8 @@ Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 bool layout_has_fn(Layout l);  // reports whether values pass through a function
-// Returns the same function for 1-D coordinates: its right side yields integers
-// instead of coordinates for a function.
+// Returns the same function of 1-D coordinates, as a layout whose right side
+// yields integers instead of coordinates for an outer function.
 Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l composed with like's outer function and offset.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);

@@ -119,7 +119,7 @@ int dim_basis_path(Dim d, int path[DIM_LEVELS]) {
   return n;
 }
 
-// Returns d with another value and the same path.
+// Returns d with the value `value` and the same path.
 static Dim basis_with(Ctx *cx, Dim d, Dim value) {
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);
@@ -174,7 +174,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // small; freed below by copying into the message
+  Buf out = {0};  // small: copied into the message and freed below
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " %s ", op);
   dim_print(cx, b, &out);

@@ -26,7 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends the tiler's tuple structure as a profile, for unzipping.
+// Appends a tuple with the structure of the tiler, as the profile for
+// unzipping.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -104,7 +105,7 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     note_fail(cx, nt, "the tiles do not cover all elements", NULL);
     return;
   }
-  if (!nt->gaps && n.w >= size.w) return;  // values are 0, 1, .. n - 1
+  if (!nt->gaps && n.w >= size.w) return;  // the values include 0 .. size - 1
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
     note_fail(cx, nt, "there are too many tiles to check", NULL);
@@ -205,7 +206,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_rank(shape);  // an integer counts as one mode
+  int n = tup_rank(shape);  // 1 for an integer
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))
@@ -301,8 +302,8 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
                  layout_inner(layout_mode(cx, p, !raked))};
   if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
-    m[1] = layout_concat(cx, &m[1], 1);  // a leaf beside a 1-tuple is its only
-                                         // mode
+    m[1] = layout_concat(cx, &m[1], 1);  // m[0] is a tuple, so make m[1] a
+                                         // tuple of one mode
   Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);
   return layout_outer(z, l);

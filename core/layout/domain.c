@@ -5,7 +5,7 @@
 #include <string.h>
 
 Tup layout_coprofile(Ctx *cx, Layout l) {
-  // ends with the last layout that values pass through
+  // replace l by the last layout that values pass through
   for (const Layout *p = &l; p; p = layout_next(p)) l = *p;
   size_t n = tup_leaves(l.shape);
   Dim *term = NEW(cx, Dim, n + 1);
@@ -38,7 +38,7 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
 }
 
 // Returns how many values leaf i of a and leaf j of b share from index *at.
-// They count with the same steps if both contain whole multiples of *at.
+// Both leaves count in equal steps if both contain whole multiples of *at.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -121,7 +121,8 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
 
 // ---- complements mode by mode of a codomain of coordinates ----
 
-// Returns the modes of l whose strides have this path, with integer strides.
+// Returns the modes of l whose strides have the path `path`, with integer
+// strides.
 static Layout along(Ctx *cx, Layout l, const int *path, int depth) {
   Flat f = flat_of(cx, l);
   int n = 0, p[DIM_LEVELS];
@@ -153,7 +154,8 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      d = layout_cosize(cx, l);  // nothing is free, so only its end is
+      d = layout_cosize(cx, l);  // no offset inside is free: continue at the
+                                 // end
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }
@@ -193,7 +195,7 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
 // Returns a * b leaf by leaf; b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
-  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // continues along the last mode
+  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // b counts along a's last mode
     Dim *s = NEW(cx, Dim, n);
     tup_collect(a, s);
     s[n - 1] = dim_mul(cx, s[n - 1], *b);

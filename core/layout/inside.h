@@ -67,7 +67,8 @@ void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
 // Returns the right inverse of a plain layout's offsets; for bases 1:0.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
-Layout compose_xor(Ctx *cx, Layout a, Layout b);  // b plain, or a or b XORed
+Layout compose_xor(Ctx *cx, Layout a, Layout b);  // b is plain, or a or b has
+                                                  // XORed strides
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // complement_in for basis strides: each mode of the coordinates separately.

@@ -25,8 +25,9 @@ Dim *flat_prefix(Ctx *cx, Flat f) {
   return p;
 }
 
-// Returns the right inverse of the modes f, whose strides in the domain are
-// pre: repeatedly takes the mode whose stride is where the previous ones end.
+// Returns the right inverse of the modes f, which have the strides pre in the
+// domain. Repeatedly takes the mode whose stride equals the size of the modes
+// taken so far.
 static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
                         bool *sure) {
   size_t n = (size_t)f.n + 1;
@@ -300,7 +301,7 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
     note_fail(cx, &nt, "its first element is not at offset 0, or the inverses "
-              "of its parts do not lead there", NULL);
+              "of its parts do not map 0 to that element", NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
     Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));
@@ -321,8 +322,9 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
     Dim at = layout_eval_at(cx, r, x);
     if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
       note_fail(cx, &nt, arena_printf(
-        cx, &cx->scratch, "it is %lld at coordinate %lld, where the inverses "
-        "of its parts do not lead back", (long long)x.w, (long long)i), NULL);
+        cx, &cx->scratch, "it is %lld at coordinate %lld, but the inverses of "
+        "its parts do not map that value back", (long long)x.w,
+        (long long)i), NULL);
   }
   return r;
 }

@@ -110,9 +110,9 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
-// Writes strides for shape's leaves that map to the elements of `from`, which
-// are `scale` apart, or zeros if `from` is NULL. Returns the end of the
-// strides.
+// Writes to d the strides with which shape's leaves map to the elements of
+// `from`. These elements are `scale` apart; if `from` is NULL, the strides are
+// 0. Returns the end of the strides.
 static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
   bool leaf = from && tup_is_leaf(from);
   if (tup_is_leaf(shape)) {
@@ -186,7 +186,7 @@ bool layout_static(Layout l) {
   return true;
 }
 
-// Checks the right side of a composed layout only.
+// Of a composed layout, checks only the right side.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)
@@ -436,11 +436,11 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
     f.n = 1;
     return f;
   }
-  int top = f.n - 1;  // front of the result
+  int top = f.n - 1;  // index of the result's first mode
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {
     if (dim_is(f.s[i], 1)) continue;
-    if (dim_is(f.s[top], 1)) {  // only the last mode can be 1 here
+    if (dim_is(f.s[top], 1)) {  // only the last mode can have extent 1 here
       f.s[top] = f.s[i];
       f.d[top] = f.d[i];
     } else if (dim_static(f.s[top]) && meets(f.s[i], f.d[i], f.d[top])) {
@@ -560,7 +560,8 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Returns the value of l's right side that maps to x.
+// Inverts l's outer functions: returns the value of l's right side for which l
+// is x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;

@@ -68,8 +68,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout;
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);
-// Maps coordinates of `shape`, to which `from` is broadcast, to the elements of
-// `from` in colexicographic order.
+// Broadcasts `from` to `shape`: returns a layout that maps coordinates of shape
+// to the elements of `from` in colexicographic order.
 Layout layout_broadcast(Ctx *cx, Tup from, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain layouts only
 Tup layout_stride(Ctx *cx, Layout l);                 // returns the strides as
@@ -134,9 +134,9 @@ Dim layout_1d_coord(Ctx *cx, Layout l, Tup x);
 void layout_print(Ctx *cx, Layout l, Buf *out);
 const char *layout_text(Ctx *cx, Layout l);           // in scratch
 
-// ---- storage ----
-// Returns the size of a layout's words as one block (header, shape, strides),
-// and copies them into `mem` (8-aligned), returning the layout there.
+// layout_bytes returns the size of a layout as one block (header, shape,
+// strides). layout_copy copies the block to `mem` (8-aligned), and returns the
+// layout there.
 size_t layout_bytes(Layout l);
 Layout layout_copy(void *mem, Layout l);
 

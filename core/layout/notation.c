@@ -50,7 +50,7 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
   for (int i = n - 1; i >= 0; i--) buf_printf(cx, out, "@%d", path[i]);
 }
 
-// Prints t's profile with the leaves from d (NULL: t's own).
+// Prints a tuple with t's profile and the leaves d (NULL: t's own leaves).
 static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
   if (tup_is_leaf(t)) {
     dim_print(cx, d ? *d : *t, out);
@@ -239,7 +239,7 @@ static Dim leaf(Parser *p) {
   }
   if (n && v != (int32_t)v)
     fail_at(p, ERR_OVERFLOW, start, "a basis value beyond 32 bits");
-  for (int i = 0; i < n / 2; i++) {  // written with the innermost mode first
+  for (int i = 0; i < n / 2; i++) {  // the text has the innermost mode first
     int m = path[i];
     path[i] = path[n - 1 - i];
     path[n - 1 - i] = m;
@@ -298,7 +298,7 @@ static Notation atom(Parser *p) {
   return (Notation){.kind = NOTE_TUP, .t = tup_leaf(p->cx, leaf(p))};
 }
 
-// Returns where leaf k of the tuple that starts at `at` is written.
+// Returns the position in the text of leaf k of the tuple that starts at `at`.
 static const char *leaf_at(const char *at, size_t k) {
   for (bool in = false;; at++) {
     bool sep = strchr("(), \t\r\n", *at) != NULL;

@@ -153,7 +153,7 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   if (!ts.ok) return plain_swizzle(cx, w, x);
   Ref in[TERMS], out[TERMS];
   int nin = 0, nout = 0;
-  int64_t seen = 0;  // bits of the inner terms; -1: not disjoint
+  int64_t seen = 0;  // bits that the inner terms may have; -1: they overlap
   for (int i = 0; i < ts.n; i++) {
     Fact f = ir_fact(fn, ts.t[i]);
     if (f.div % unit == 0) {
@@ -219,8 +219,8 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns the linear layout that equals the swizzle around `at`, for slices
-// that touch only one bit of each pair.
+// Returns a linear layout that equals the swizzle near `at`, for slices that
+// change only one of the two bits of each pair.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);
@@ -272,7 +272,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
-  bool both = (swizzle_bits(w, yy) ^ yy) & act;  // both bits of one pair
+  bool both = (swizzle_bits(w, yy) ^ yy) & act;  // the slice changes both bits
+                                                 // of a pair
   if (!both) {
     Note nt = {.op = "slice", .mode = -1, .quiet = true};
     Layout lin = compose_in(cx, &nt, linear(cx, w, at), part);

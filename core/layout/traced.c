@@ -49,7 +49,7 @@ Dim traced_word(Ctx *cx, Dim word, int64_t v) {
 // ---- checks with known extents ----
 
 // Describes the first difference of two layouts as functions, or returns NULL.
-// longer: r may extend beyond s. mode: text that names the part compared.
+// longer: r may be longer than s. mode: text that names the compared part.
 static const char *differ(Ctx *cx, Layout s, Layout r, bool longer,
                           const char *mode) {
   int64_t n = layout_size(cx, s).w, m = layout_size(cx, r).w;

@@ -54,7 +54,7 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // small; freed below by copying into the message
+  Buf out = {0};  // small: copied into the message and freed below
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -130,8 +130,8 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides the modes of t by `by` from the left, passing on the remaining
-// factor.
+// Divides t's modes by `by`, the first mode first: each takes the factor that
+// it can, and the next ones take the remaining factor.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
   Tup m = tup_first(t);
@@ -166,7 +166,8 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  if (each && tup_rank(y) != n) return false;  // the division reports this
+  if (each && tup_rank(y) != n) return false;  // left to the division, which
+                                               // reports the error
   Dim by = *y;
   x = tup_first(x);
   if (each) y = tup_first(y);
@@ -481,12 +482,14 @@ Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b) {
 
 // ---- coordinates ----
 
-// A pass over coordinate and shape; terms are c * d for each leaf of the shape.
+// State of a pass over a coordinate and a shape. Each leaf of the shape has a
+// term c * d: coordinate times stride.
 typedef struct Walk {
   const Dim *stride;
   Dim sum;         // sum of the scalar terms
   Dim bits;        // XOR of the terms with XORed strides
-  bool ints, xors; // nonzero strides of either kind occur
+  bool ints, xors; // ints, xors: there are nonzero integer strides, XORed
+                   // strides
   Dim *term;       // basis terms
   size_t n, leaves;
 } Walk;

@@ -105,7 +105,7 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   Basis b = basis_of(cx, nt, l);
   int64_t col[BITS] = {0};
   int n = 0;
-  if (!left) {  // as many unit vectors as are reached
+  if (!left) {  // continues up to the first unit vector that l does not reach
     for (; n < BITS; n++) {
       int64_t c = 0;
       if (reduced(&b, (int64_t)1 << n, &c)) break;
@@ -113,8 +113,8 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
     }
     return of_columns(cx, col, n);
   }
-  // a highest bit maps to its combination, minus the images of the bits below
-  // it; other bits map to 0
+  // The index of v[k] is c[k]. Column k, the inverse of bit k alone, therefore
+  // is c[k] minus the columns of v[k]'s lower bits. Other columns are 0.
   for (int k = 0; k < BITS; k++) {
     if (!b.v[k]) continue;
     col[k] = b.c[k];

@@ -35,8 +35,8 @@ typedef struct Editor {
   sigset_t mask;  // signal mask while waiting for a key; at other times Ctrl-C
                   // is blocked
   lua_State *L;   // Lua state of the waiting read; the editor is at index 1
-  char ahead[64];  // keys that were read to see what follows a TAB;
-  size_t from, n;  // those from `from` on are pending
+  char ahead[64];  // keys read to see what follows a TAB
+  size_t from, n;  // the keys from index `from` to n - 1 are pending
 } Editor;
 
 static char *editor_prompt(EditLine *el) {

@@ -20,7 +20,7 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
 
 static bool is_plain(Soft s) { return s.mode == SOFT_RN && !s.flags; }
 
-// Emits the described operation on the instruction's n sources.
+// Emits the operation s on the instruction's n sources.
 static void soft_result(PtxOp *o, Soft s, uint32_t n) {
   DType raw = unsigned_of(op_type(o, 0).bits);
   Ref x[3] = {0, 0, 0};

@@ -73,7 +73,8 @@ void row_bfind(PtxOp *o, int k) {
                              : (sign ? IN_BFINDS : IN_BFIND);
   Ref at = as(o, DT_U32, op_intrin(o, id, 0, op_operand(o, 1, op_dtype(t)),
                                    0, 0));
-  if (op_has(o, "shiftamt")) {  // bits in front of it; -1 is kept
+  if (op_has(o, "shiftamt")) {  // the number of bits before the bit; -1 stays
+                                // -1
     Ref none = op2(o, OP_EQ, at, number(o, DT_U32, UINT32_MAX));
     Ref above = op2(o, OP_SUB, number(o, DT_U32, t.bits - 1), at);
     at = op3(o, OP_SEL, none, at, above);
@@ -81,9 +82,9 @@ void row_bfind(PtxOp *o, int k) {
   op_result(o, at);
 }
 
-// Returns operand k of a 64-bit bfi, at most `most`. That bfi reads whole
-// registers, but IN_BFI64 packs eight bits of each. A position beyond the end
-// inserts nothing, and a length beyond the end stops there.
+// Returns operand k of a 64-bit bfi, but at most `most`. The instruction reads
+// whole registers, but IN_BFI64 packs eight bits of each operand. A position
+// beyond the end inserts nothing, and a length beyond the end stops there.
 static Ref bounded(PtxOp *o, uint32_t k, int64_t most) {
   return op2(o, OP_MIN, op_operand(o, k, DT_U32), number(o, DT_U32, most));
 }

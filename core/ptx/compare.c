@@ -9,8 +9,7 @@
 // represents all of them.
 static Ref comparable(PtxOp *o, Ref v, DType t) {
   if (!dtype_is_float(t)) return v;
-  if (strstr(o->i->op, ".ftz")) {  // the comparison takes the larger one of two
-                                   // equal ones
+  if (strstr(o->i->op, ".ftz")) {  // max(v, v) with .ftz flushes v
     op_has(o, "ftz");
     Soft s = {.op = SOFT_MAX, .type = (uint8_t)t, .flags = SOFT_FTZ};
     v = op_soft(o, s, dtype_bits(t), v, v, 0);
@@ -19,8 +18,9 @@ static Ref comparable(PtxOp *o, Ref v, DType t) {
   return dtype_bits(t) == 16 ? to(o, DT_F32, v) : v;
 }
 
-// Expresses a comparison that is true for a NaN operand by its opposite, and
-// says whether the operands must be exchanged.
+// A comparison as an operation of the IR. swaps: its operands are exchanged.
+// negates: its result is negated, for comparisons that are true if an operand
+// is a NaN.
 typedef struct Test {
   const char *name;
   Op op;
@@ -83,7 +83,7 @@ static Ref compared(PtxOp *o, int k, int half) {
   return compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// Combines p with operand 3 of the instruction.
+// Combines the predicate p with operand 3 of the instruction, if there is one.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));

@@ -147,8 +147,8 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Returns the memory object of the tensor map that an address names, and in
-// *box the bits of its box.
+// Returns the memory object of the tensor map at an address. Sets *box to the
+// number of bits of its box.
 static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
   PtxBuild *b = o->b;
   const PtxArg *base = &b->m->args.p[a->part];
@@ -315,7 +315,7 @@ static void multiply(PtxOp *o) {
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;
   if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
-  bool floats = n > 4;  // scales, then transpositions of 16-bit types
+  bool floats = n > 4;  // scales follow, then transpositions of 16-bit types
   if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }

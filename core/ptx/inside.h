@@ -15,7 +15,7 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 typedef struct PtxSlot {
   Ref now;        // its value, if one definition is visible at all uses
   Ref var;        // otherwise the variable that holds it
-  int32_t root;   // the parameter that it points into: an index into bound,
+  int32_t root;   // index into bound of the parameter that it points into, or
                   // PLAIN or MIXED; its value counts bytes from there
   uint32_t defs;
   uint8_t pool;   // index into PtxBuild.pool
@@ -56,8 +56,8 @@ typedef struct PtxBuild {
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // whether lines are those of the PTX, instead of
-                          // those of .loc
+  bool ptx_lines;         // whether lines are lines of the PTX text, not those
+                          // that .loc gives
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   Ref local;              // local memory of the thread, or 0
@@ -93,7 +93,7 @@ struct PtxRow {
                       // from a pool
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  int k;              // tells rows apart that share an emit function
+  int k;              // distinguishes rows that share an emit function
   const char *takes;  // modifiers that may follow the name, types among them
   const char *note;   // "" if exact, otherwise the error bound or the reason
                       // for rejection
@@ -186,8 +186,8 @@ typedef struct Place {
 typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
-// Lowest bit of the CTA's rank in a shared address of the cluster. It holds 1 +
-// the rank, or 0 for the CTA itself.
+// A shared address of the cluster has the number of a CTA from this bit on: 1 +
+// its rank, or 0 for the CTA itself.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the place of [a] in a state space.
@@ -208,8 +208,9 @@ void local_store(PtxOp *o, Ref off, Ref v);
 // Returns the place in global memory at a numeric address.
 Place op_at_address(PtxOp *o, Ref at);
 
-// A generic address: whether it is in shared or local memory, and its offset
-// there. Otherwise it is the global address `at`.
+// A generic address. in_shared, in_local: whether it is in shared or local
+// memory, with the offset `shared` or `local` there. Otherwise it is the global
+// address `at`.
 typedef struct Spaces {
   Ref at, shared, local, in_shared, in_local;
 } Spaces;
@@ -262,7 +263,7 @@ void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
 void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
 void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
 void row_function(PtxOp *o, int k);  // k: SoftApprox
-void row_mul24(PtxOp *o, int k);     // k: it adds
+void row_mul24(PtxOp *o, int k);     // k: whether it adds
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
 // bits.c
@@ -273,7 +274,7 @@ void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
 void row_funnel(PtxOp *o, int k);
 void row_count(PtxOp *o, int k);     // k: IntrinId of 32 bits
 void row_bfind(PtxOp *o, int k);
-void row_bitfield(PtxOp *o, int k);  // k: it inserts
+void row_bitfield(PtxOp *o, int k);  // k: whether it inserts
 void row_mask(PtxOp *o, int k);      // k: SoftOp
 void row_lop3(PtxOp *o, int k);
 void row_prmt(PtxOp *o, int k);
@@ -293,12 +294,12 @@ void row_cvta(PtxOp *o, int k);  // local.c
 void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
-void row_atomic(PtxOp *o, int k);    // k: it has no result
+void row_atomic(PtxOp *o, int k);    // k: whether it has no result
 void row_copy(PtxOp *o, int k);      // cp.async
 void row_copy_wait(PtxOp *o, int k);
 void row_copy_arrive(PtxOp *o, int k);  // hopper.c
 // threads.c
-void row_barrier(PtxOp *o, int k);   // k: it is .aligned
+void row_barrier(PtxOp *o, int k);   // k: whether it is .aligned
 void row_warp_barrier(PtxOp *o, int k);
 void row_fence(PtxOp *o, int k);
 void row_shuffle(PtxOp *o, int k);
@@ -312,7 +313,7 @@ void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
-void row_matrix(PtxOp *o, int k);    // k: it stores
+void row_matrix(PtxOp *o, int k);    // k: whether it stores
 void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);

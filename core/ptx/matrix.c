@@ -80,7 +80,8 @@ void row_movmatrix(PtxOp *o, int k) {
   Ref odd = op2(o, OP_NE, op2(o, OP_AND, row, number(o, DT_I32, 1)),
                 number(o, DT_I32, 0));
   for (int j = 0; j < 2; j++) {
-    Ref from = op2(o, OP_SHL, pair, number(o, DT_U32, 3));  // row 2 pair + j
+    Ref from = op2(o, OP_SHL, pair, number(o, DT_U32, 3));  // lane of row 2 *
+                                                            // pair + j
     from = op2(o, OP_ADD, from, number(o, DT_I32, 4 * j));
     from = op2(o, OP_ADD, from, op2(o, OP_SHR, row, number(o, DT_U32, 1)));
     Ref w = op_intrin(o, IN_SHUFIDX, 31, v, from, all);

@@ -26,15 +26,17 @@ typedef struct PtxType {
 
 // A variable, a parameter, or a range of registers such as `%r<n>`.
 typedef struct PtxVar {
-  const char *name;  // name; of a range the prefix
+  const char *name;  // name; for a range of registers, its prefix
   PtxType type;
   uint8_t space;     // PtxSpace
   bool external;     // .extern: dynamic shared memory, or another module's
   bool pointer;      // whether it is a parameter declared .ptr
   uint8_t ptr_space;  // PtxSpace that a .ptr parameter points to; PTX_REG:
                       // generic
-  uint32_t align;    // alignment in bytes; of a .ptr parameter the pointee's
-  int64_t count;     // number of elements, 0 for `[]`; registers of a range
+  uint32_t align;    // alignment in bytes; for a .ptr parameter, that of the
+                     // pointee
+  int64_t count;     // number of elements, 0 for `[]`; for a range, of
+                     // registers
   bool array, range;
   uint32_t line;
   uint32_t reg;      // number of the first register in its function
@@ -133,7 +135,7 @@ typedef struct PtxHidden {
   int32_t outer;  // PtxModule.vars, or -1
 } PtxHidden;
 
-// Where an operand stands whose name may turn out to be a label or a function.
+// The place of an operand whose name may turn out to be a label or a function.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;

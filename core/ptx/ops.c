@@ -46,7 +46,7 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   return PLAIN;
 }
 
-// Returns the number of type t whose bits are the low bits of v.
+// Returns v truncated to the width of type t, as a number of type t.
 static int64_t fitting(DType t, int64_t v) {
   int bits = dtype_bits(t);
   if (t == DT_BOOL) return v != 0;
@@ -69,7 +69,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // take the operand of that one
+  if (i->op == OP_BITCAST) {  // use the operand of the other bitcast
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }
@@ -316,7 +316,8 @@ Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
   return op_value(o, a, want);
 }
 
-// Returns the 64-bit element that half q of a register is.
+// Returns the memory object of a 128-bit register, and in *at the index of the
+// 64-bit element that is its half q.
 static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
   uint32_t home;
   const PtxPool *pool = op_home(o, a, &home);

@@ -481,7 +481,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // not an expression, because '>' ends it
+    v->count = primary(p);  // no expression, in which '>' would be an operator
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -565,7 +565,7 @@ static void file_directive(Parse *p) {
   if (p->x.kind != TOK_STRING) lex_fail(&p->x, "a file's name is expected");
   f.name = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
-  while (take(p, ",")) expression(p, 0);  // time and size of the file
+  while (take(p, ",")) expression(p, 0);  // skip the file's time and size
   vec_push(p->cx, p->m->files, f);
 }
 
@@ -586,7 +586,7 @@ static void loc_directive(Parse *p) {
       if (take(p, "+")) expression(p, 0);
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
-      // the call was itself inlined where the .loc of that position says
+      // the parent's .loc says where that call was itself inlined
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&

@@ -216,7 +216,8 @@ static bool lists(const char *list, const char *word) {
   return false;
 }
 
-// Modifiers of targets after sm_90a. row limits an entry to one opcode.
+// Modifiers that only targets after sm_90a have. row: the entry is for this
+// opcode only; NULL: for all.
 static const struct { const char *mod, *row; } later[] = {
   {"f32x2", NULL}, {"rs", NULL}, {"e2m1x2", NULL}, {"e2m3x2", NULL},
   {"e3m2x2", NULL}, {"ue8m0x2", NULL}, {"e4m3x4", NULL}, {"e5m2x4", NULL},
@@ -224,7 +225,7 @@ static const struct { const char *mod, *row; } later[] = {
 
 void ptxrow_check(PtxOp *o, const PtxRow *row) {
   if (!row->emit) op_reject(o, row->note);
-  int words = 0;  // modifiers that are part of the row's name
+  int words = 0;  // number of modifiers in the row's name
   for (const char *p = row->name; *p; p++) words += *p == '.';
   for (int k = 0; k < o->n; k++) {
     if (k < words) o->used |= 1u << k;

@@ -145,7 +145,7 @@ static bool loops(Build *b) {
     b->out->loops++;
     while (n) {
       uint32_t x = stack[--n];
-      // walk out to the outermost loop that x is known to be in
+      // go outward to the outermost known loop around x
       uint32_t l = b->node[x].header ? x : b->node[x].loop;
       while (l != SHAPE_NONE && l != h && b->node[l].outer != SHAPE_NONE) {
         l = b->node[l].outer;
@@ -238,7 +238,7 @@ static void branch(Build *b, uint32_t x) {
     jump(b, yes);
   } else if (levels(b, yes) == 1 && levels(b, no) > 1) {
     item(b, SHAPE_BREAK, SHAPE_FALSE, x)->levels = levels(b, no);
-    jump(b, yes);  // the end of the region leads there
+    jump(b, yes);  // falls through at the end of the region
   } else if (levels(b, yes)) {
     item(b, SHAPE_BREAK, SHAPE_TRUE, x)->levels = levels(b, yes);
     jump(b, no);
@@ -254,8 +254,9 @@ static void branch(Build *b, uint32_t x) {
   }
 }
 
-// Opens a ONCE for each block of a list that needs one, the last one outermost.
-// A block needs none if its only predecessor is the one that it is attached to.
+// Opens a ONCE for each block of a list that needs one. The last block's ONCE
+// is the outermost. A block needs none if its only predecessor is the block to
+// which it is attached.
 static uint32_t open_all(Build *b, uint32_t y, bool after) {
   if (y == SHAPE_NONE) return 0;
   const Node *own = &b->node[y];
@@ -265,8 +266,8 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
   return n + 1;
 }
 
-// Emits the block that follows the innermost ONCE, and so on outward. Returns
-// the last block, which the caller emits.
+// Emits the blocks that follow the ONCEs, from the innermost ONCE outward.
+// Returns the last block without emitting it; the caller does that.
 static uint32_t close_all(Build *b, uint32_t y, bool after) {
   uint32_t last = SHAPE_NONE;
   for (; y != SHAPE_NONE;
@@ -310,14 +311,15 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // index of its item; number of BREAKs that leave to its
-                        // end
+  uint32_t at, breaks;  // at: index of its item; breaks: number of BREAKs that
+                        // leave exactly up to its end
   bool counted;         // whether it is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
-// Removes a ONCE that no BREAK leaves. Makes an IF of a ONCE that only its
-// first item leaves. BREAKs across these then leave fewer levels.
+// Removes each ONCE that no BREAK leaves. If only the first item of a ONCE is a
+// BREAK out of it, turns the ONCE into an IF. BREAKs across such a ONCE then
+// leave fewer levels.
 static void simplify(Build *b) {
   Shape *s = b->out;
   size_t n = s->n;
@@ -350,8 +352,8 @@ static void simplify(Build *b) {
     }
   }
   depth = 0;
-  for (size_t i = 0; i < n; i++) {  // number of levels, counting only regions
-                                    // that stay
+  for (size_t i = 0; i < n; i++) {  // count only the levels of regions that
+                                    // stay
     ShapeItem *it = &s->item[i];
     if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
         it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {

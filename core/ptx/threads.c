@@ -6,8 +6,8 @@
 
 // ---- barriers ----
 
-// Emits the current barrier as an instruction of the IR. k is its first
-// operand.
+// Returns the current barrier as an instruction of the IR. Its operands start
+// at operand k.
 static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   Ins i = {.op = (uint8_t)op, .flags = aligned ? 0 : BRF_UNALIGNED};
   const PtxArg *id = op_arg(o, k);
@@ -124,7 +124,7 @@ void row_shuffle(PtxOp *o, int k) {
   if (p || !is_fixed) from = source_lane(o, id, by, c, &inside);
   if (is_fixed) {
     v = op_intrin(o, id, fixed, v, by, mask);
-  } else {  // any lane of the warp
+  } else {  // the segment is not constant: compute the lane
     Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
     from = op3(o, OP_SEL, inside, from, lane);
     v = op_intrin(o, IN_SHUFIDX, 31, v, from, mask);

@@ -11,7 +11,8 @@ typedef struct Block {
   uint32_t first, n;   // its instructions, without the branch
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
-  uint32_t region, pos;  // region and order in which it is emitted
+  uint32_t region, pos;  // region: where it is emitted; pos: its position in
+                         // the order of emission
 } Block;
 
 typedef struct Frame {
@@ -106,7 +107,7 @@ static void waits(Frame *fr) {
     const PtxArg *d = &b->m->args.p[i->arg];
     if (d->kind != PTX_A_REG || d->value != x->cond) continue;
     uint32_t done = g->to[x->cond_not], again = g->to[!x->cond_not];
-    if (again != k) {  // through an empty block
+    if (again != k) {  // the branch back may lead through an empty block
       const ShapeBlock *e = &fr->graph[again];
       if (fr->block[again].n || fr->block[again].cond >= 0 || e->to[0] != k) {
         continue;
@@ -403,7 +404,7 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
         const PtxFunc *g = &m->funcs.p[q];
         other = g != b->f && k >= g->var && k < g->var + g->vars;
       }
-      if (other) continue;  // belongs to another function
+      if (other) continue;  // the variable belongs to another function
       int64_t own = v->type.bits / 8 * v->type.lanes;
       int64_t align = v->align ? v->align : own;
       at = (at + align - 1) / align * align;
@@ -429,7 +430,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
-    mem.layout = 0;  // coordinates count elements of another size
+    mem.layout = 0;  // the layout counts elements of another size
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
 }
@@ -549,7 +550,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->op[0] == '.') return;  // skips a prototype
+  if (i->op[0] == '.') return;  // ignore a prototype
   b->at = i;
   line_of(b, i, file);
   const PtxRow *row = row_of(b, i);
@@ -636,7 +637,7 @@ static void emit(Frame *fr, const char *file) {
       has_else[depth] = false;
       break;
     case SHAPE_BREAK: {
-      // the IR counts branches as instructions, too
+      // counts IFs too, since the IR's break counts all regions
       uint32_t left = it->levels;
       int64_t all = 0;
       for (size_t q = fn->region.n; q-- > 0 && left; all++) {

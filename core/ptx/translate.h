@@ -14,7 +14,7 @@ typedef struct PtxBound {
   int64_t box;      // for a tensor map, the bits that one copy moves
   Ref value;        // value of a scalar
   const char *bytes;  // or the constant bytes of a parameter
-  uint32_t size;    // the number of those bytes
+  uint32_t size;    // number of these bytes
 } PtxBound;
 
 // Appends the body of entry f to fn, which is being traced. smem is the number
@@ -35,8 +35,8 @@ typedef VEC(uint32_t) PtxVars;
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
                    PtxVars *used);
 
-// Returns the entry of that name or demangled name, or the only one whose name
-// ends so. Errors: ERR_PTX, listing the entries.
+// Returns the entry whose name, or demangled name, is `name`, or else the only
+// entry whose name ends in `name`. Errors: ERR_PTX, listing the entries.
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name);
 
 #endif

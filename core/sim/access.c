@@ -11,11 +11,9 @@
 // of one bank with different words need one pass each.
 typedef struct Banks {
   uint32_t seen;        // banks with a word
-  uint32_t word[32];    // Returns the number of passes that the lanes of `mask`
-                        // need. `so` holds the passes of earlier groups.
-                        // Accesses are aligned, so the memory can be seen as
-                        // 128 / width banks of `width` bytes.
-  uint8_t next[32];     // lane that added the next word of the bank
+  uint32_t word[32];    // by bank: the first word
+  uint8_t next[32];     // by lane: the lane that added the next word of its
+                        // bank
   uint8_t tail[32], count[32];
   uint32_t extra[32];   // by lane: the word it added
   int most;
@@ -157,9 +155,8 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 
 // Counts one pass for each distinct (source line, destination line, destination
 // chunk XOR source chunk). Lines have 128 bytes, chunks 16. The minimum is one
-// pass per source line, of which the rows may be a part. If most sectors are
-// only half read, another request reads the other halves: eight lanes could
-// then share a line.
+// pass per source line. If most sectors are only half read, another request
+// reads the other halves: eight lanes could then share a line.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

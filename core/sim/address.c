@@ -25,7 +25,7 @@ const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
 
 // ---- decoding ----
 
-// Finds the operands of an access that are in global memory; returns their
+// Finds those operands of an access that are in global memory. Returns their
 // number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (d->op == OP_COPY || d->op == OP_CPASYNC) {
@@ -179,8 +179,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address computed from `base` may be in object k. It may
-// not if `base` is in another object.
+// Reports whether an address computed from `base` may be in object k: `base`
+// must not be in another object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }

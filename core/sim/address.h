@@ -24,8 +24,8 @@ typedef struct SimAddressed {
 // Returns memory object k of those that addresses may be in, or NULL.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
-// Turns d into OP_PTR if it has raw pointers. *top: end of a warp's values,
-// which grow.
+// Turns d into OP_PTR if it has raw pointers. Adds values to a warp's values,
+// whose end is *top.
 void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
 // simaddress_lanes returns the lanes of `left` whose addresses are in object k,
 // and writes their offsets. simaddress_wild reports lanes whose addresses are

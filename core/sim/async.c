@@ -197,8 +197,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: one for which
-// a thread waits.
+// Completes a random operation that ends at an mbarrier. wanted: chooses only
+// among operations for which a thread waits.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {

@@ -31,17 +31,16 @@ struct SimAsync {
   bool fetched;            // sources have been read
   bool generic;            // uses the generic proxy; set before the accesses
                            // are declared
-  bool mapped, drained;    // BY_MBAR through a tensor map in memory: mapped;
-                           // its thread waited for a group committed after it:
-                           // drained
+  bool mapped, drained;    // mapped: BY_MBAR, through a tensor map in memory;
+                           // drained: its thread waited for a bulk group that
+                           // it committed later
   uint32_t group;
-  int actor;               // actor that reads the sources, until its epoch
-                           // `clk`
+  int actor;               // actor that reads the sources
   uint32_t epoch;
   uint64_t turn;           // BY_MBAR: position in the order in which operations
                            // of a warp complete; 0: any order
-  uint32_t number, cause;  // turns.c: its number in its warp; step that started
-                           // it
+  uint32_t number, cause;  // number: its number in its warp (turns.c); cause:
+                           // step that started it
   uint64_t began;          // its number among all operations of the cluster
   SimMbar *mbar;           // BY_MBAR: mbarrier at which it completes `bytes`
                            // bytes
@@ -49,8 +48,8 @@ struct SimAsync {
   SimRun *run;
   void *data;
   size_t tape;             // BY_MBAR: index of its step in the event log
-  uint32_t *turns;         // BY_MBAR: epochs of the turn actors known at its
-                           // start
+  uint32_t *turns;         // BY_MBAR: epochs of the turn actors (mbar.h) that
+                           // were known at its start
   SimSpan *span;           // accesses that are pending until it completes
   size_t nspan;
 };
@@ -89,7 +88,8 @@ bool simasync_press(SimCluster *c);   // no warp can run: completes an
                                       // operation, if there is one
 // Completes operation k of the list.
 void simasync_land(SimCluster *c, size_t k);
-size_t simasync_first(const SimCluster *c, size_t k);  // operation to complete
+size_t simasync_first(const SimCluster *c, size_t k);  // returns the operation
+                                                       // that must complete
                                                        // before operation k
 void simasync_end(SimCluster *c);     // called when all warps have exited
 void simasync_reset(SimCluster *c);

@@ -16,7 +16,8 @@ struct SimArea {
   uint64_t start;          // address on the simulated device; areas are
                            // adjacent
   int shift;               // log2 of a granule's bytes
-  bool written, watched;   // the kernel writes here; races are possible
+  bool written, watched;   // written: the kernel writes here; watched: races
+                           // are possible
   bool maps;               // contains tensor maps that copies use
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;

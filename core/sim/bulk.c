@@ -26,18 +26,17 @@ static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of adjacent elements of a box along mode 0, and the part of it inside
-// the tensor: the offset of the run in the box, the offset of the first byte
-// inside the tensor, the number of bytes inside, and their offset in global
-// memory.
+// A run of adjacent elements of a box along mode 0. at: offset of the run in
+// the box. skip: offset of the first byte inside the tensor. n: number of bytes
+// inside it. global: their offset in global memory.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
 static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
-// Returns coordinate i >= 1 of run number *r, and removes the part of that mode
-// from *r.
+// Returns coordinate i >= 1 of run number *r, and divides *r by the extent of
+// its mode.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   int64_t n = m->box[i], c;
@@ -46,8 +45,8 @@ static int64_t coordinate(const Copy *k, int i, int64_t *r) {
     *r /= n;
     return c;
   }
-  // the pixels follow the first one, row by row, at positions where the filter
-  // fits
+  // the last mode counts the images; within an image, pixels are visited row by
+  // row where the filter fits
   if (i == m->rank - 1) return k->at[i] + *r;
   int64_t low = m->lower[i - 1], step = m->step[i];
   n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
@@ -285,7 +284,7 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Checks the products that the coordinates of a box depend on for overflow.
+// Checks for overflow the products on which the coordinates of a box depend.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;

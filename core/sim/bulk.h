@@ -17,7 +17,8 @@ typedef struct SimBulk {
                            // none
   uint32_t at[2 * TENSORMAP_RANK];  // slots of the coordinates and im2col
                                     // offsets
-  int modes, bytes;        // modes of the box; bytes of a copy
+  int modes, bytes;        // modes: number of modes of the box; bytes: size of
+                           // a copy
   unsigned flags;          // BKF_*
 } SimBulk;
 

@@ -32,7 +32,7 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  Guests came[KEPT];       // arrivals in this phase and in earlier ones
+  Guests came[KEPT];       // arrivals in the current phase and in earlier ones
   Guests due;              // operations that must precede the end of the phase
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
@@ -47,7 +47,8 @@ struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
   uint64_t first;          // number of the first current cluster
-  uint32_t nwarp, n;       // warps of all clusters; words in a row
+  uint32_t nwarp, n;       // nwarp: number of warps of all clusters; n: words
+                           // in a row
   uint32_t *vc;            // vector clocks: a row per warp, one for an agent,
                            // and a saved row
   uint32_t *bar;           // vector clocks of barriers, cluster by cluster
@@ -56,7 +57,8 @@ struct SimCauses {
   Mbar *mbar;
   SimCause now;
   uint32_t *row;           // row of the current step; NULL: no step is running
-  int at;                  // mbarrier and phase that the current step used last
+  int at;                  // at: mbarrier that the current step used last; in:
+                           // its phase
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // saved rows
   uint32_t *of, nof, maxof;      // index of the saved row of each step
@@ -222,7 +224,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the row of a step into r.
+// Joins the row of step `turn` into r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -281,9 +283,8 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Pairs the current step with the earlier arrivals `came`. Excludes arrivals
-// after which the step happens, and all of them if it happens after the end of
-// `over` phases.
+// Pairs the current step with the earlier arrivals `came` that do not happen
+// before it. Adds no pairs if it happens after the end of `over` phases.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -299,9 +300,9 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// Records that the current step contributes to that phase of mbarrier k, after
-// the contributions to the previous phase. Returns the number of k among all
-// mbarriers, or -1 if no step is being recorded.
+// Records that the current step contributes to phase `phase` of mbarrier k,
+// after the contributions to the previous phase. Returns the number of k among
+// all mbarriers, or -1 if no step is being recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -449,8 +450,9 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether adjacent atomics that commute all added the same number. Any
-// subset of them then leaves a value that the granule had in this run.
+// Reports whether the newest changes of a granule, all by atomics that commute,
+// added the same number. Any subset of them then leaves a value that the
+// granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -472,7 +474,7 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the granule's bytes before that step. now: the bytes that it has now.
+// Returns the granule's bytes before step `turn`. now: its present bytes.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;

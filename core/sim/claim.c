@@ -49,7 +49,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // a copy shows its first
+    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // for a copy: its first
                                                 // out-of-range element
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;

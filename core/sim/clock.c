@@ -31,14 +31,16 @@ enum { CROWD = 16 };
 // Asynchronous operations of a thread or warp, and the times at which its
 // groups complete. A group never completes before an earlier one.
 typedef struct Groups {
-  double from, open;      // begin and end of operations in no group yet
+  double from, open;      // operations in no group yet; from: when they begin;
+                          // open: when they end
   double end[GROUPED];
   uint32_t n;
 } Groups;
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  int warp, quarter;      // number in its cluster; quarter of its SM
+  int warp, quarter;      // warp: number in its cluster; quarter: quarter of
+                          // its SM
   size_t at;              // index of its next step
   double t;               // earliest time of its next step
   uint32_t last;          // last instruction issued
@@ -49,13 +51,15 @@ typedef struct Player {   // a warp of a running cluster
   // gets its operands last.
   double last_end;
   uint32_t last_at;
-  // The same for each of the latest arithmetic instructions.
+  // For each of the latest arithmetic instructions: the time at which its
+  // operands are ready, and the instruction that gets its operands last.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // start time of the current loop iteration
   uint32_t passes;        // completed loop iterations
   double given;           // earliest time of its next arrival
-  double asked, agents;   // last bulk load: issue time, completion
+  double asked, agents;   // last bulk load; asked: issue time; agents:
+                          // completion
   Groups copies, sums, stores;
   uint32_t *ready;        // time at which each id (a value or register) is
                           // ready
@@ -205,7 +209,7 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the latency from the opening of a gate to p's next instruction.
+// Returns the latency from the opening of p's gate to p's next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -267,7 +271,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    case K_TURN:  // in unrolled code, only the last copy of the body waits
+    case K_TURN:  // only the last copy of an unrolled body waits
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
       t = most(t, p->last_end);
@@ -291,8 +295,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// Global memory: returns the time at which the last sector of a step arrives.
-// work: cycles of L1.
+// Times an access to global memory: returns the time at which the last sector
+// of step s arrives. work: cycles of L1.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;

@@ -392,7 +392,7 @@ void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
   r->src = i->src;
 }
 
-// Reports whether a thread of that CTA knows of the access that warp u made.
+// Reports whether a thread of CTA `rank` knows of the access that warp u made.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
@@ -577,7 +577,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // it has not waited for other clusters yet
+  c->asleep = UINT64_MAX;  // it waits for no other cluster
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
@@ -587,7 +587,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
 }
 
 // Reports whether all runnable warps poll memory in vain. Sets *others if other
-// clusters may still change that memory.
+// clusters may still change the polled memory.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
@@ -619,7 +619,7 @@ void simcluster_tick(SimCluster *c) {
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
-  // failed polls after which other clusters get a time slice
+  // number of failed polls after which other clusters run
   int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
   c->look = true;

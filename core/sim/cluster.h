@@ -20,9 +20,8 @@ bool simcluster_wait(SimWarp *w, const SimIns *i);
 uint32_t simcluster_missing(const SimWarp *w);  // lanes that have not arrived
 // Called after lanes of a warp exited the kernel.
 void simcluster_left(SimCluster *c);
-// Lane l accesses shared memory of that CTA. keep: the CTA must know of the
-// Records that lane l accesses shared memory of CTA `rank`. keep: that CTA must
-// know of the access before it exits.
+// Records that lane l accesses shared memory of CTA `rank`. keep: CTA `rank`
+// must know of the access before it exits.
 void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
                       bool keep);
 // Reports whether lane l knows that a thread of CTA `rank` has started.

@@ -14,8 +14,8 @@
 // write, so that a store of an equal value is also noticed.
 typedef struct SimKept {
   SimThere there;
-  uint64_t bits, cluster;  // value; first CTA of the cluster whose shadow was
-                           // read
+  uint64_t bits, cluster;  // bits: the value; cluster: first CTA of the cluster
+                           // whose shadow was read
   uint32_t clk, src;
   uint16_t warp;
   bool known;
@@ -232,7 +232,8 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns the warp that owns the element; for global memory, any warp.
+// Returns a warp that can access the element: the owner's, or for global memory
+// any.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
   bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;

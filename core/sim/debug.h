@@ -84,7 +84,8 @@ void simdebug_free(SimDebug *d);
 SimAt simdebug_at(const SimDebug *d);
 const char *simdebug_fault(const SimDebug *d);  // base_realloc'd; NULL: none
 int simdebug_warps(const SimDebug *d);  // number of warps in the cluster
-// Returns the warp with that number in its CTA; -1: not in this cluster.
+// Returns warp `warp` of CTA `cta` as a number in the cluster; -1: the CTA is
+// not in this cluster.
 int simdebug_warp(const SimDebug *d, int64_t cta, int warp);
 
 // State of warp k of the cluster. state: "runs", "barrier", "mbarrier",
@@ -99,8 +100,8 @@ typedef struct SimWarpAt {
   int bar, mbar;           // number of the barrier or mbarrier at which it
                            // waits, or -1
   uint64_t count;          // instructions executed
-  int copies, agents;      // cp.async instructions in flight; other
-                           // asynchronous operations in flight
+  int copies, agents;      // copies: cp.async instructions in flight; agents:
+                           // other asynchronous operations in flight
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 

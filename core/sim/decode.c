@@ -123,8 +123,8 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
 // Makes one pass over the regions. Returns true if it found a divergent one.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  uint32_t n = 0, div = 0;  // number of open regions; number of divergent ones
-                            // among them
+  uint32_t n = 0, div = 0;  // n: number of open regions; div: number of
+                            // divergent ones among them
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -346,7 +346,7 @@ static void place_all_mem(Prog *g) {
   }
 }
 
-// Returns a copy of memory object m, owned by the CTA of that rank.
+// Returns a copy of memory object m that belongs to the CTA of rank `rank`.
 static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;
@@ -718,8 +718,8 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
                    .uniform = g->uni[r]};
 }
 
-// Decodes the assertion that begins at claim k of the function; returns the
-// next index.
+// Decodes the assertion that begins at entry k of Fn.claim. Returns the index
+// of the next assertion.
 static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
   size_t n = 1;
@@ -742,8 +742,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns, for each patch, the SimIns.x of the operations on mbarriers or
-// tensor maps that it inserts.
+// Returns an array with a SimIns.x for each patch that inserts an operation on
+// an mbarrier or a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
@@ -751,7 +751,7 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      Ins i = *ir_get(g->fn, e->mem);  // the first operands of *i are the map
+      Ins i = *ir_get(g->fn, e->mem);  // *i starts with the operands of the map
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;

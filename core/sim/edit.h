@@ -40,20 +40,21 @@ typedef struct SimEdit {
   Ref ref;       // an instruction with effects; BEFORE: or the end of the
                  // function, any number of times
   uint8_t how;   // SimHow
-  uint8_t op;    // Op without operands: a barrier, a wait, a fence; or one with
-                 // operands that `mem` gives:
-                 // MBARWAIT, MBARARRIVE on a ring: execution n uses mbarrier
-                 //   base + n % count of that object; MBARWAIT for phase
-                 //   n / count + imm; MBARARRIVE, if imm is 1, by one lane;
-                 //   MBARTX by one lane, expecting imm bytes; MBARCPASYNC.
-                 //   AS: MBARWAIT
-                 // MAPACQUIRE: the map in memory that a TMAPAT names
-  uint8_t sem, scope;  // scope: also that of a MBARWAIT
+  uint8_t op;    // The Op of a new instruction. Either it has no operands (a
+                 // barrier, a wait, a fence), or `mem` gives them:
+                 // - MBARWAIT, MBARARRIVE on a ring: execution n uses mbarrier
+                 //   base + n % count of mem. MBARWAIT waits for phase n /
+                 //   count + imm. If imm is 1, one lane executes MBARARRIVE.
+                 // - MBARTX: one lane expects imm bytes.
+                 // - MBARCPASYNC; with EDIT_AS also MBARWAIT.
+                 // - MAPACQUIRE: the map in memory that a TMAPAT names.
+  uint8_t sem, scope;  // scope: also applies to MBARWAIT
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads
   Ref mem;
   int64_t imm, base;
-  uint8_t operand, from, nstep;  // VALUE; from: SimFrom
+  uint8_t operand, from, nstep;  // VALUE; operand: its number; from: SimFrom;
+                                 // nstep: length of step
   SimCalc step[EDIT_STEPS];
   Ref first, last;  // VALUE: instructions that compute the operand, appended by
                     // simedit_launch

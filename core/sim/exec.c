@@ -102,8 +102,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns unit 0 of the register that lane l selects by index `which`. Returns
-// -1, and reports a fault, if the index is out of range.
+// Returns the first unit of the register that lane l selects with the index in
+// slot `which`. Returns -1, and reports a fault, if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -124,7 +124,7 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  int64_t first = 0;  // undefined unit of the first lane that has one
+  int64_t first = 0;  // the undefined unit that the first such lane selects
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
     uint64_t u = 0;

@@ -106,22 +106,23 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 void simsend_run(SimWarp *w, const SimIns *i);
 
 // ---- order.c ----
-// Orders all lanes of mask: what any of them did happens before all of them.
+// Orders all lanes of mask: earlier accesses of each lane happen before later
+// ones of all.
 void simorder_meet(SimWarp *w, uint32_t mask);
 // simorder_give releases everything that happens before the lanes of mask, and
 // their own accesses, into `to`. simorder_take acquires it.
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
-// Reports whether `past` covers that epoch of an actor that is not a warp.
+// Reports whether `past` covers epoch `clk` of an actor that is not a warp.
 bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
                     uint32_t clk);
-// These release a part of what simorder_give releases. simorder_give_agents
-// releases epochs of asynchronous agents, without what they wrote for threads.
-// simorder_give_turns releases only the turn actors among them (mbar.h).
-// simorder_give_fenced releases what the lanes fenced for the cluster.
-// simorder_learn makes the lanes of mask acquire what an actor that is not a
-// warp did up to that epoch.
+// The following functions release a part of what simorder_give releases.
+// simorder_give_agents releases epochs of asynchronous agents, without what
+// they wrote for threads. simorder_give_turns releases only the turn actors
+// among them (mbar.h). simorder_give_fenced releases what the lanes fenced for
+// the cluster. simorder_learn makes the lanes of mask acquire what an actor
+// that is not a warp did up to that epoch.
 void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);

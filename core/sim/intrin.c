@@ -77,7 +77,8 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// Executes the operation for one group of lanes, w->active.
+// Each of the following functions executes an operation for one group of lanes,
+// w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)

@@ -147,7 +147,7 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  w->state = SW_RUN;  // the part repeats its instruction
+  w->state = SW_RUN;  // the part executes its instruction again
   append(w, t);
   return true;
 }
@@ -163,8 +163,8 @@ static uint32_t parts(const SimWarp *w) {
   return n;
 }
 
-// Makes another part the running one: one that polls memory, which others may
-// change.
+// Switches to another part that polls memory, because other warps may change
+// that memory.
 static void show(SimWarp *w) {
   for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
     if (t->state != SW_RUN || t->waits) continue;
@@ -279,7 +279,7 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  if (!t) return true;  // the lanes never arrive, which is a fault
+  if (!t) return true;  // the others never arrive: the caller reports a fault
   w->pc--;
   remove_part(w, t);
   swap(w, t);

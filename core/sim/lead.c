@@ -69,7 +69,8 @@ static bool of_memory(const SimFault *f) {
          k == SIM_UNINIT || k == SIM_EXIT || k == SIM_START;
 }
 
-// Reports whether a fault keeps threads from continuing.
+// Reports whether a fault is of a kind that keeps threads waiting, or misuses
+// synchronisation.
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
@@ -165,7 +166,7 @@ static int race_place(const SimFault *f, const SimFault *all) {
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
-// Returns a rank; lower ranks are closer to the root cause.
+// Returns the rank of a fault; lower ranks are closer to the root cause.
 static int place_of(const SimFault *f, const SimFault *all) {
   switch ((int)f->r.kind) {
     case SIM_MBARRIER:
@@ -191,8 +192,9 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-// Orders two faults of equal place. A write that overwrites unread data follows
-// from a read that comes too early, so it is reported later.
+// Returns the order of faults with equal place_of. A write that overwrites
+// unread data follows from a read that comes too early, so it is reported
+// later.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }
@@ -216,7 +218,7 @@ uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  bool room = of && seat && all;  // without memory the order stays
+  bool room = of && seat && all;  // without memory, faults keep their order
   if (room) {
     group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)

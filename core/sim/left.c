@@ -24,7 +24,7 @@ struct SimLeft {
   const LaunchArg *arg;
   int bits;                // bits per element
   SimMembers of;
-  bool moves;              // its footprint is only known at the launch
+  bool moves;              // its footprint becomes known only at the launch
 };
 
 // Reports whether argument k's memory is read, or may stay undefined, through
@@ -45,8 +45,8 @@ static bool is_free(const SimProg *p, int32_t k) {
 static bool is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  for (size_t k = 0; k < fn->claim.n; k++)  // an assertion checks values, which
-                                            // is an effect
+  for (size_t k = 0; k < fn->claim.n; k++)  // cute.assume has an effect: it
+                                            // checks values
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;

@@ -21,8 +21,8 @@
 enum { WHERE = 40 };       // bits of the byte offset in an address
 enum { BYTES = 128, KEPT = 8 };
 
-// An operation by lanes of a warp in an epoch. unit: the number of its cluster,
-// from 1 on.
+// Lanes of a warp that executed an operation in epoch clk. unit: number of the
+// cluster, from 1 on; 0: none.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
 // The latest KEPT release or acquire fences of a map.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;

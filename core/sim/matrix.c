@@ -122,8 +122,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l if the registers also have a name with a narrower
-// type.
+// Returns value v of lane l of registers that also have a name with a narrower
+// type, so that a value has several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -201,7 +201,8 @@ void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
 static int16_t small_int(DType t, uint8_t u) {
   switch ((int)t) {
     case DT_I8: return (int8_t)u;
-    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3 counts -8
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3 is the
+                                                              // sign
     case DT_U4: return u & 15;
     default: return u;
   }
@@ -366,13 +367,13 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  int index = in * 2 / half;  // index in units of pairs
+  int index = in * 2 / half;  // which of the two 2-bit indices selects the
+                              // element
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scales of a row. Rows 0 to 7 have theirs in lane 4 * row; the
-// rows from 8 on have theirs one lane higher.
+// Unpacks the scales of a row, which are in lane 4 * (row % 8) + row / 8.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];

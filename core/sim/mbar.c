@@ -20,8 +20,8 @@ enum { MAX_COUNT = (1 << 20) - 1 };
 // A warp's last use of an mbarrier: lanes, epoch and line.
 struct SimUse { uint32_t clk, lanes, src; };
 
-// A warp's last wait that the end of phase `phase` - 1 let pass: lanes, epoch
-// and line.
+// A warp's last wait that passed because phase `phase` - 1 was complete: lanes,
+// epoch and line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -108,7 +108,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in a fault: n arrivals, which are more than b's phase still expects.
+// Fills in the fault of n arrivals at once, more than b's phase still expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -474,7 +474,8 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
 
 // Reports whether all arrivals in b's previous phase happen before lane l.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
-  if (b->fed[1]) return false;  // bytes could complete it later
+  if (b->fed[1]) return false;  // without an arrival, bytes could complete the
+                                // phase
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)
     if (u != w->id &&
@@ -571,7 +572,7 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase with that parity, or of that token, is complete.
+// Reports whether the phase that g names, by parity or token, is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
@@ -611,7 +612,7 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the number of bytes in flight to b that belong to that phase.
+// Returns the number of bytes in flight to b that belong to phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -626,7 +627,7 @@ static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
   const SimCluster *c = w->cluster;
   uint32_t own = *waits_of(c, w->id, b), n = own;
   const SimWarp *u = w - w->in;
-  // one thread may wait on behalf of all
+  // another thread may wait on behalf of this warp
   for (int k = 0; k < c->prog->nwarp && !own; k++, u++)
     if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
@@ -689,7 +690,8 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Returns false for a try_wait whose result only decides whether to wait.
+// Executes a try_wait whose result only decides whether to wait: it returns
+// false in all lanes.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -730,8 +732,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// Reports a wait at b that may come after the end of the phase that follows its
-// own. The wait would then wait for a phase that never completes.
+// Reports a wait at b that may come late: in another schedule, the phase after
+// its own ends before it. The wait would then wait for a phase that never
+// completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -814,7 +817,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    a->turn = w->batches + 1;  // comes after the earlier cp.asyncs
+    a->turn = w->batches + 1;  // completes after the earlier cp.asyncs
     a->generic = true;
   }
   w->ring += i->put > 0;

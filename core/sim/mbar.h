@@ -5,8 +5,9 @@
 
 #include "sim/inside.h"
 
-// What can be released in the current phase, and in the previous one. FAR: what
-// threads of other CTAs released, for threads that wait with cluster scope.
+// Indices of SimMbar.past, the releases of a phase. OPEN: of the current phase.
+// DONE: of the previous one. FAR_OPEN, FAR_DONE: the releases of threads of
+// other CTAs, which threads acquire that wait with cluster scope.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 // -
@@ -17,7 +18,8 @@ struct SimMbar {
   uint32_t expected, missing;  // arrivals that a phase expects, and those that
                                // are missing
   int64_t bytes;           // expected bytes minus completed bytes
-  uint32_t phase, born;    // completed phases; value at initialisation
+  uint32_t phase, born;    // phase: number of completed phases; born: its value
+                           // at initialisation
   int warp;                // warp, lanes, epoch and line of the initialisation
   uint32_t lanes, clk, src;
   uint32_t gone;           // line of its invalidation; 0: valid
@@ -30,10 +32,10 @@ struct SimMbar {
   int lander, lane;
   uint32_t left;
   bool moved;
-  bool fed[2];             // whether bytes are expected in this phase, and in
-                           // the last one
-  uint32_t *came[2];       // arrivals of this phase and the last one: an epoch
-                           // per warp
+  bool fed[2];             // whether bytes are expected: in the current phase,
+                           // in the previous one
+  uint32_t *came[2];       // arrivals of the current and of the previous phase:
+                           // an epoch per warp
   struct SimUse *use;      // last use by each warp
   struct SimPassed *passed;  // last wait of each warp that passed
   struct SimPassed *missed;  // first wait that does not happen before the end
@@ -42,9 +44,10 @@ struct SimMbar {
   uint32_t last;           // line, warp and lane of the last arrival
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
-  bool begun, early;       // this phase has an arrival; a wait passed before
-                           // the first phase was complete
-  int64_t sum, had;        // bytes completed in this phase; in the last one
+  bool begun, early;       // begun: the current phase has an arrival; early: a
+                           // wait passed before the first phase was complete
+  int64_t sum, had;        // completed bytes; sum: in the current phase; had:
+                           // in the previous one
   SimPast past[PASTS];     // what the phases release, indexed by OPEN to
                            // FAR_DONE
 };
@@ -102,8 +105,8 @@ bool simmbar_holds(const Fn *fn, const Mem *m);
 // lane l accesses as data.
 void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   uint32_t n, bool write);
-// Fills in f with the reason why w uses too early what a copy of that phase
-// writes. landed: the copy is complete.
+// Fills in f with the reason why w accesses too early the bytes that a copy of
+// phase `phase` writes. landed: the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, const SimMbar *b,
                   uint32_t phase, bool landed);
 // Reports whether a wait of w at b passed although its phase is not complete.

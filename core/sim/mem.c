@@ -495,13 +495,14 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   notes(&x, mask, CAUSE_WRITE);
-  bool whole = i->sem && m->space == SP_GMEM;  // the lock keeps atomics away
-                                               // meanwhile
+  bool whole = i->sem && m->space == SP_GMEM;  // the lock excludes atomics
+                                               // during the store
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  if (i->sem >= SEM_RELEASE) w->clk++;  // later accesses are not released
+  if (i->sem >= SEM_RELEASE) w->clk++;  // later accesses belong to a new epoch:
+                                        // not released
 }
 
 // ---- agents ----
@@ -830,7 +831,7 @@ static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  while (mask) {  // lanes with the same number of bytes at a time
+  while (mask) {  // groups of lanes that read the same number of bytes
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
       if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);

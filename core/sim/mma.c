@@ -274,7 +274,7 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // the exponent of the product itself counts, too
+    if (!small) {  // also add the exponents of the operands
       int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
       p = ldexp(p, -own);
       exp[terms] += own;

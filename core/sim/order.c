@@ -37,7 +37,8 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words: length of a row. word: index of actor u in a row, of a warp's lane 0.
+// words returns the length of a row. word returns the index in a row of actor u
+// (of a warp: of its lane 0).
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -46,7 +47,8 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// The rows of the threads, by kind, and one scratch row.
+// Returns row number k. The rows of the threads come first, ordered by kind,
+// and then one scratch row.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -87,7 +89,8 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` into a row that is set only if `some`.
+// Joins `from` into the row `to`, which holds a valid clock only if `some` is
+// true.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
@@ -105,7 +108,7 @@ static bool within(const SimCluster *c, const uint32_t *r,
   return !more;
 }
 
-// Expands vc to a row.
+// Expands a vector clock, an epoch per actor, to a row, an epoch per thread.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
@@ -120,7 +123,7 @@ static void view(SimWarp *w, int l, uint32_t *out) {
   out[w->id * LANES + l] = w->clk;
 }
 
-// Gives every lane its own row again.
+// Copies lane 0's row to every lane, if that row stood for all of them.
 static void expand(SimWarp *w) {
   if (w->seen && w->level)
     for (int l = 1; l < LANES; l++)
@@ -144,8 +147,8 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
   w->seen |= 1u << l;
 }
 
-// Moves what is known of all lanes of each warp from the row into the warp's
-// vector clock.
+// Updates w's vector clock from lane 0's row, with what the row says of all
+// lanes of a warp.
 static void settle(SimWarp *w) {
   const SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
@@ -226,7 +229,7 @@ bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Releases the own accesses of the lanes of mask, up to this epoch.
+// Releases the accesses that the lanes of mask made up to the current epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -302,7 +305,7 @@ void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
 
-// Acquires for a part of the warp.
+// Acquires `from` for the lanes of mask, which are not the whole warp.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
@@ -369,7 +372,8 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-// Acquires what earlier relaxed reads of the lanes of mask carried.
+// Acquires what earlier relaxed reads of the lanes of mask observed. wide: also
+// the reads from other CTAs.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   for (uint32_t m = mask & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));

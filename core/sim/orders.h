@@ -8,7 +8,8 @@
 
 typedef struct SimSwap {   // a pair of steps that could be in the opposite
                            // order
-  uint32_t src, src2;      // line of the first step; line of the other step
+  uint32_t src, src2;      // src: line of the first step; src2: line of the
+                           // other step
   uint64_t *turn;          // actors of the required first steps of a schedule
                            // with the opposite order
   size_t nturn;
@@ -29,8 +30,8 @@ enum { SIM_FULL = 1,       // some results were not kept
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  uint64_t count, hash;    // number of steps; hash of their order, equal for
-                           // orders that commute
+  uint64_t count, hash;    // count: number of steps; hash: of their order,
+                           // equal for orders that commute
   uint64_t switches;       // switches from a warp that could have continued
   uint32_t flags, src;
   SimSwap *swap;

@@ -23,7 +23,7 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads, or writes, that memory.
+// Reports whether i reads, or writes, memory object `mem`.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -37,8 +37,8 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
          is_memory(write ? c->dst.mem : c->src.mem, mem);
 }
 
-// Finds the instructions of line src that access that memory. If none uses this
-// name of the memory, accesses through other names count.
+// Finds the instructions of line src that access memory object `mem`. If none
+// uses this name of the memory, accesses through other names count.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -81,7 +81,7 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    if (i->op == OP_ELSE) {    // the second half is for other threads
+    if (i->op == OP_ELSE) {    // other threads execute the ELSE half
       if (to < i->jump) return APART;
       k = i->jump;
     } else if (i->op == OP_IF) {
@@ -173,8 +173,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Fills in f: a path leads from an access of a to one of b. turned: exchange
-// the two sides of the race.
+// Records in f that a path leads from one side of the race to the other.
+// turned: first exchanges the sides.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);

@@ -10,9 +10,9 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // number of uses of each value
-  bool *plain;      // value is used for more than addresses
-  bool *paired;     // 16-bit value comes from fragments, in pairs
-  bool *free;       // value is folded into another instruction
+  bool *plain;      // whether a value is used outside addresses
+  bool *paired;     // whether a 16-bit value comes from fragments, in pairs
+  bool *free;       // whether a value is folded into another instruction
 };
 
 // ---- folding ----
@@ -119,7 +119,7 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // it is folded into the address
+    *out = (SimPrice){0};  // the shift is folded into the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {
@@ -183,7 +183,8 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  if (t == DT_BOOL) return (SimPrice){0};  // it is part of the comparison
+  if (t == DT_BOOL) return (SimPrice){0};  // booleans cost nothing: the
+                                           // comparison sets them
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
   if (op == OP_MUL && wide) return of(4, 7.2, 0, 0);
@@ -354,7 +355,7 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      return (SimPrice){0};  // it uses the pipe of shared memory
+      return (SimPrice){0};  // shuffles use the pipe of shared memory instead
     default: return of(1, 0, 1, 0);
   }
 }

@@ -27,10 +27,13 @@ typedef struct SimMem {
   DType type;
   int bits;            // bits per element
   int own;             // bits per element of the object's own type
-  int unit, size, per; // rmem: bits and bytes of a unit; units per element
-  int64_t count, bytes;  // number of accessible elements; bytes of the object
-  int32_t index, named;  // indices into Fn.mem; named: as in the source, before
-                         // a raw address is resolved to an object
+  int unit, size, per; // rmem; unit: bits of a unit; size: bytes of a unit;
+                       // per: units per element
+  int64_t count, bytes;  // count: number of accessible elements; bytes: size of
+                         // the object
+  int32_t index, named;  // index, named: indices into Fn.mem of the object and
+                         // of its name in the source, which differ for raw
+                         // addresses
   uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
   uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
   uint32_t def;        // rmem: byte offset of one lane mask per unit
@@ -84,8 +87,8 @@ typedef struct SimIns {
   uint8_t to;          // DType of the result (CVT, BITCAST)
   bool uniform;        // same value in all lanes: only lane 0 is computed
   bool spread;         // uniform, and copied to all lanes
-  bool wide, idle, alone;  // lanes have 64 bits; ATOMIC: result is unused;
-                           // ATOMIC: also commutes
+  bool wide, idle, alone;  // wide: lanes have 64 bits; idle: an ATOMIC's result
+                           // is unused; alone: the ATOMIC also commutes
   uint8_t head;        // END: Op of its region; FOR: bounds are uniform
   uint16_t flags;      // Ins.flags
   uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: memory order; 0: weak
@@ -93,11 +96,13 @@ typedef struct SimIns {
   uint32_t mask;       // WHO_MASK: slot of the lane mask, the last operand
   uint32_t d, a, b, c; // slots: byte offsets into the warp's values
   uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
-  uint32_t src, ref;   // index into Fn.src; IR instruction
+  uint32_t src, ref;   // src: index into Fn.src; ref: IR instruction
   int32_t stat;        // index of its statistics, or -1
-  uint32_t put;        // edit.c: thread count of a barrier, mbarriers in a ring
+  uint32_t put;        // edit.c: thread count of a barrier; number of mbarriers
+                       // in a ring
   int64_t imm;
-  const struct SimWraps *wraps;  // products that its addresses depend on
+  const struct SimWraps *wraps;  // results that it depends on and that may
+                                 // overflow
   const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...
 } SimIns;
 
@@ -105,9 +110,7 @@ typedef struct SimIns {
 typedef struct SimInit {
   uint32_t slot;
   bool spread, wide;
-  uint8_t kind;        // Storage for all lanes of some values: n rows of 32
-                       // lanes of `size` bytes each. Size 0: rows are words
-                       // with one bit per lane.
+  uint8_t kind;        // Op of the instruction that defines the value
   int64_t imm;         // bits, or SReg
 } SimInit;
 
@@ -127,28 +130,30 @@ typedef struct SimProg {
   const SimMem **mem;  // for each IR instruction that names a memory object
   uint32_t nstat;
   uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes, *slot;  // bytes of a warp's registers and values; slots
-                                // by Ref
-  uint32_t value_base, ntaint;  // offset of the first value; number of SimTaint
-                                // records
+  uint32_t value_bytes, *slot;  // value_bytes: bytes of a warp's registers and
+                                // values; slot: slot of each value, by Ref
+  uint32_t value_base, ntaint;  // value_base: offset of the first value;
+                                // ntaint: number of SimTaint records
   SimRows *rows;       // all per-lane storage
   uint32_t nrows;
-  uint32_t nwrap, *wrap_src;  // products that may overflow, and their lines
+  uint32_t nwrap, *wrap_src;  // nwrap: number of results that may overflow;
+                              // wrap_src: their lines
   uint32_t depth;      // deepest nesting of regions
   int nthread, nwarp;  // threads and warps of a CTA
-  int ncta, nall;      // CTAs of a cluster; warps of a cluster
+  int ncta, nall;      // ncta: CTAs of a cluster; nall: warps of a cluster
   int registers;       // initial registers per thread, with setmaxnreg
   int nmbar;           // maximum number of mbarriers
   bool polls;          // the kernel accesses memory with a memory order
   int before;          // actor of the preceding launch; 0: it is complete
   int nteam;           // warpgroups, if the kernel uses wgmma
-  int nactor, nturn;   // number of actors with epochs (order.c): warps, an
-                       // agent of each warp, warpgroup agents, the preceding
-                       // launch; of these, turn actors (mbar.h)
+  int nactor, nturn;   // nactor: number of actors with epochs (order.c): warps,
+                       // an agent of each warp, warpgroup agents, the preceding
+                       // launch; nturn: number of turn actors among them
+                       // (mbar.h)
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of a CTA
-  int gran, shift;     // bytes of a granule, which is the narrowest access;
-                       // their log2
+  int gran, shift;     // gran: bytes of a granule, which is the narrowest
+                       // access; shift: log2 of gran
   uint32_t ngran;      // number of granules of a CTA
   SimArea *area;
   int narea;

@@ -7,9 +7,9 @@
 
 #include "sim/inside.h"
 
-struct SimTaint {  // why a value is undefined: the lanes in which it is, and
-                   // the register read that it came from
-  uint32_t mask, src;      // register read that it came from
+struct SimTaint {  // why a value is undefined
+  uint32_t mask, src;      // mask: the lanes; src: the line that read the
+                           // undefined register
   int32_t mem;
   uint32_t elem;
 };
@@ -84,7 +84,8 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 // mask.
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
-// Makes the result of register load i undefined in the lanes whose register is.
+// Makes the result of register load i undefined in the lanes whose register is
+// undefined.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by index, undefined in the
 // lanes of `lack`. `at` is the first undefined unit in such a lane.

@@ -47,11 +47,12 @@ typedef struct Unit {      // a cluster
 
 typedef struct Message {
   uint32_t next;           // next older snapshot at the same address; 0: none
-  uint32_t chain, nth;     // chain of snapshots at an address; position in it
+  uint32_t chain, nth;     // chain: chain of snapshots at an address; nth:
+                           // position in it
   uint32_t prior;          // next older snapshot of the same cluster in the
                            // chain; 0: none
-  uint32_t unit, nhint;    // its cluster, and the number of that cluster's
-                           // edges at the time
+  uint32_t unit, nhint;    // unit: its cluster; nhint: number of the cluster's
+                           // edges when it was written
   // Index of the vector clock in SimRelay.word. full: the clock has an epoch
   // per thread. Otherwise it has an epoch per warp, followed by the releasing
   // thread and its epoch.
@@ -67,8 +68,8 @@ typedef struct Touch {     // an access by lanes of a warp
   uint16_t warp;
   bool strong : 1, agent : 1, narrow : 1;  // narrow: CTA scope
   bool wrote : 1, atomic : 1;
-  bool draws : 1, puts : 1;  // an atomic adds and uses its result; the access
-                             // stores another value
+  bool draws : 1, puts : 1;  // draws: an atomic adds, and its result is used;
+                             // puts: the access stores another value
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
@@ -76,7 +77,8 @@ struct SimPlace {
   Touch write;
   uint32_t others;         // list of reads, and of writes before the last one
   uint32_t message;        // newest snapshot at this address
-  uint32_t cut;            // turn of the last write that is not an atomic
+  uint32_t cut;            // number (turn) of the last write that is not an
+                           // atomic
 };
 
 // The last snapshot of a cluster in a chain; message 0: a free table entry.
@@ -113,7 +115,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the epoch of a thread that a snapshot covers.
+// Returns the epoch up to which a snapshot covers a thread.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = p->relay->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -200,8 +202,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
   return keep_last(c, r->nmessage) ? r->nmessage : 0;
 }
 
-// Adds snapshot m to the list of snapshots to visit, unless the query visited
-// it. n: length of the list; returns the new length.
+// Adds snapshot m to the n snapshots that a query has still to visit, unless
+// the query visited it already. Returns the new number.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = c->prog->relay;
   if (!m || r->message[m].asked == r->question) return n;
@@ -211,7 +213,7 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of that cluster, in the chain up to m,
+// Reports whether the last snapshot of cluster `unit`, in the chain up to m,
 // covers the epoch. If so, the chain need not be walked.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
@@ -223,8 +225,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether a snapshot, or one reachable from it, covers that epoch of a
-// thread.
+// Reports whether a snapshot, or one reachable from it, covers the given epoch
+// of a thread of cluster `unit`.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -380,8 +382,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether that cluster executed a proxy fence after a write by a thread
-// of another cluster and before an agent that lane l starts.
+// Reports whether cluster `unit` executed a proxy fence after a write by a
+// thread of another cluster and before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = c->prog->relay;

@@ -28,8 +28,8 @@ void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 // Record fences by the active lanes: for the GPU; for agents in global memory.
 void simrelay_fence(SimWarp *w);
 void simrelay_proxy(SimWarp *w);
-// Reports whether that epoch of a thread of another cluster happens before lane
-// l.
+// Reports whether the given epoch of a thread of another cluster happens before
+// lane l.
 bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                     uint32_t clk);
 struct SimMaps **simrelay_maps(const SimProg *p);

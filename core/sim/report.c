@@ -46,8 +46,8 @@ bool simreport_same(const SimReport *a, const SimReport *b) {
          a->mem == b->mem && a->state == b->state;
 }
 
-// Counts a report once more if it is among the n of `all`. Returns false if
-// not.
+// If report r is among the n reports of `all`, adds 1 to its count. Otherwise
+// returns false.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {

@@ -112,7 +112,8 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  uint32_t nfault, shown;  // number already shown to a debugger
+  uint32_t nfault, shown;  // nfault: number of faults; shown: number already
+                           // shown to a debugger
   uint32_t nnote;          // at most MAX_NOTES
   SimStat *stat;
   uint64_t instructions, mmas, early;
@@ -123,8 +124,8 @@ typedef struct SimOut {
 enum { MAX_NOTES = 8 };
 
 typedef struct SimWarp SimWarp;
-// Counts a fault, in a lane or (lane -1) in none in particular. Returns the
-// fault when it is new. Returns NULL if it is known, or if there are too many.
+// Counts a fault, in a lane or (lane -1) in no particular one. Returns the
+// fault if it is new. Returns NULL if it is known, or if there are too many.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);

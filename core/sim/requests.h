@@ -27,7 +27,7 @@ typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index + 1, or 0 for a free entry
-  uint64_t lost;          // not recorded, because there were too many
+  uint64_t lost;          // requests that were not recorded: too many
 } SimRequests;
 
 // Counts r once more; false: out of memory.

@@ -144,7 +144,7 @@ bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  if (w->part) k = 0;  // some of its lanes are elsewhere
+  if (w->part) k = 0;  // other lanes may be anywhere: search from the start
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
     if (is(&p->ins[k], ud)) return true;

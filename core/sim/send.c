@@ -6,7 +6,7 @@
 #include "sim/shadow.h"
 
 typedef struct Letter {
-  SimLaneBuf data;       // the values of each span's lane
+  SimLaneBuf data;       // the values of the lane that sends each span
 } Letter;
 
 static void deliver(SimAsync *a, SimStage stage) {
@@ -25,7 +25,7 @@ static void write(SimWarp *w, const SimSend *s, int l, uint8_t *out) {
   }
 }
 
-// Sends for the lanes of mask, which name one mbarrier.
+// Executes st.async for the lanes of mask, which name one mbarrier.
 static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
                  SimMbar *b) {
   const SimSend *s = i->x;

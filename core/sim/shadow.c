@@ -69,7 +69,7 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether all running warps know of that epoch of an actor.
+// Reports whether all running warps know of epoch clk of an actor.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -128,7 +128,7 @@ static bool collect(SimCluster *c) {
 
 // Returns room for a line: a released one, or a new one.
 static uint32_t line_room(SimCluster *c) {
-  enum { MANY = 1 << 16 };  // granules: 1.5 MB
+  enum { MANY = 1 << 16 };  // number of granules, which take 1.5 MB
   SimLines *t = c->lines;
   if (!t->free && c->ngran + LINE > c->maxgran) {
     uint32_t lines = t->n;
@@ -229,7 +229,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 // Iterates over all reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  const SimRead *row, *read;  // read: of `actor`
+  const SimRead *row, *read;  // row: reads of all warps; read: the reads of
+                              // `actor`
   uint32_t left, far;
   int first, actor;
 } Readers;
@@ -394,9 +395,9 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
-// Reports whether lane k of warp u executed a proxy fence after epoch clk that
-// happens before lane l of w. Instead, a lane that synchronised with it may
-// have executed the fence since. Later fences may follow.
+// Reports whether a proxy fence lies between epoch clk of lane k of warp u and
+// lane l of w. Lane k may have executed the fence, or a lane that synchronised
+// with it later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
@@ -476,7 +477,7 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
-// Fills in f: a read of an element that is in flight.
+// Fills in f for an access to an element that is in flight.
 static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
                        const SimGran *q) {
   const SimProg *p = x->w->cluster->prog;
@@ -524,8 +525,8 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// If a granule has no flag of SURE but GF_DEFINED, only the last write is
-// checked.
+// Flags that decide whether a quick check suffices: if a granule has only
+// GF_DEFINED of these, only the last write is checked.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns the record for reads of granule g by a warp of its CTA.
@@ -542,8 +543,8 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor of a warp's cp.asyncs in flight. No epoch of this actor
-// happens before anything.
+// Returns the actor of a warp's cp.asyncs in flight. No access is ordered after
+// one of its epochs.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -578,9 +579,9 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
 }
 
-// Returns granule k of a lane's bytes of global memory, and stores its position
-// in x->piece for reports. NO_GRANULE: there are no more granules, or memory is
-// exhausted.
+// Returns number k of the granules that a lane accesses in global memory, and
+// stores its position in x->piece for reports. NO_GRANULE: there are no more
+// granules, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -718,8 +719,8 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  bool agent = q->flags & GF_AGENT;  // for an agent, the end of the phase
-                                     // suffices
+  bool agent = q->flags & GF_AGENT;  // an agent's write is ordered by the end
+                                     // of its phase
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;
@@ -734,7 +735,8 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 // strong write. It need not be if it is strong itself, or if all warps know of
 // it.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  if (d->kind != READ_WROTE) d->strong = 0;  // the read observed an older value
+  if (d->kind != READ_WROTE) d->strong = 0;  // a read observed an older value:
+                                             // not strong here
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
 }

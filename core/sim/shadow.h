@@ -31,8 +31,10 @@ struct SimGran {   // last write of a granule, and warps that read it since
   uint32_t clk, src, lanes;
   uint32_t readers;        // shared memory: warps of its CTA that read; global
                            // memory: hash of the bytes that this cluster stored
-  uint32_t also;           // warps of its CTA that stored the same value
-  uint16_t warp;           // warp of the cluster that wrote; or another actor
+  uint32_t also;           // warps of the granule's CTA that stored the same
+                           // value
+  uint16_t warp;           // last writer: a warp of the cluster, or another
+                           // actor
   uint8_t flags;
 };
 // Kinds of recorded accesses: a read with memory order; one with CTA scope; one
@@ -58,13 +60,13 @@ typedef struct Access {
   const SimMem *m;
   const int64_t *off;     // offsets in elements
   int64_t at[LANES];      // byte offsets from the object's first element
-  int64_t piece;          // global memory: the granule of these bytes that is
-                          // being checked
+  int64_t piece;          // global memory: position of the granule being
+                          // checked
   uint32_t home[LANES];   // if m->rank: first byte of the owner's memory
   int bytes;
   int64_t unit;           // alignment of the access; 0: `bytes`
   bool write;
-  bool agent;             // made through the async proxy
+  bool agent;             // whether the access uses the async proxy
   bool flying;            // a cp.async's read, which may happen later
   const struct SimMbar *ends;  // mbarrier at which the access completes
   bool barrier;           // an mbarrier operation: threads that wait acquire it
@@ -96,10 +98,10 @@ void shadow_write_global(Access *x, int l, const uint8_t *data,
 // Makes what an agent of lane l wrote visible, as if the lane wrote it now.
 void shadow_settle_global(Access *x, int l);
 // Records that the read of a cp.async of lane l is complete. From now on the
-// read belongs to that epoch of an actor.
+// read belongs to `epoch` of `actor`.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
 // Records that an agent reads x->bytes bytes at x->at[l] of global memory for
-// lane l, until that epoch of its actor.
+// lane l, until `epoch` of `actor`.
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Check and record a read, or a write, by lane l of x->bytes bytes at addr.
@@ -107,11 +109,10 @@ void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 // granules.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
-// Records that an agent reads x->bytes bytes at addr for lane l, until that
-// epoch of its actor. actor -1: the agent already reads these bytes for another
-// lane.
+// Records that an agent reads x->bytes bytes at addr for lane l, until `epoch`
+// of `actor`. actor -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
-// Removes the list of granule g (GF_FAR).
+// Removes granule g's list of reads and writes (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);
 // Records that an actor wrote granule g, and that it was not read since.
 static inline void shadow_set(SimCluster *c, uint32_t g, int actor,

@@ -34,17 +34,19 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t first, total;  // first cluster; number of clusters
+  uint64_t first, total;  // first: number of the first cluster; total: number
+                          // of clusters
   uint64_t most;          // maximum number of communicating clusters that run
                           // at once
-  uint64_t begun, merged; // number of started clusters; of those whose results
-                          // are merged
+  uint64_t begun, merged; // begun: number of started clusters; merged: number
+                          // of clusters whose results are merged
   bool stop, oom, stopped;
-  uint64_t told;          // time and value at the last call of progress
+  uint64_t told;          // told: time of the last call of progress; part: its
+                          // value
   double part;
   int nasleep;            // clusters that wait for others (Worker.asleep)
-  SimOut *done;           // results of finished clusters that wait for those of
-                          // an earlier cluster
+  SimOut *done;           // results of finished clusters that are not merged
+                          // yet, because an earlier cluster runs
   pthread_mutex_t lock, atomics;
   pthread_cond_t moved;   // signals an increase of `merged`
   SimFault *fault, *note;
@@ -63,8 +65,9 @@ typedef struct Run {
 typedef struct Worker {
   Run *run;
   SimCluster **cluster;         // allocated when first needed
-  int live, made, max;          // number of clusters: running; allocated and
-                                // not asleep; room for
+  int live, made, max;          // live: number of running clusters, which come
+                                // first in `cluster`; made: number of clusters
+                                // there, running or free; max: capacity
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.
   SimCluster *asleep, *last;
@@ -603,8 +606,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines; requests refer to statistics records before, and to lines
-// after.
+// Builds the lines of the result. Requests refer to statistics records before
+// this call, and to lines after it.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -624,8 +627,8 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Writes the messages of n faults; NULL: out of memory. Counts finished ones in
-// *done.
+// Returns the reports of n faults, with messages; NULL: out of memory. Counts
+// the finished reports in *done.
 static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);

@@ -18,7 +18,7 @@
 enum { SIM_READ = 1, SIM_WRITTEN = 2, SIM_FAR = 2 };
 typedef struct LaunchArg {
   void *p;           // pointer argument: host memory
-  size_t bytes;      // size of that memory
+  size_t bytes;      // size of the host memory
   uint8_t *defined;  // one bit per byte, set if written; NULL: all bytes are
   const TensorMap *map;  // tensor-map argument: its map
   uint64_t bits;     // scalar argument: raw bits
@@ -77,7 +77,8 @@ typedef struct SimReport {
                        // -1
   int64_t arrivals, bytes;  // arrivals and bytes that the phase should expect
                             // in addition (< 0: fewer)
-  uint32_t pending, most;  // LACK_PENDING: groups left pending; at most allowed
+  uint32_t pending, most;  // LACK_PENDING; pending: groups left pending; most:
+                           // groups allowed
   char *text;          // message; file and line numbers are in src and src2
 } SimReport;
 
@@ -112,20 +113,18 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // 0: one per core of the host
   int max_reports;     // distinct reports; 0: 16
-  const SimMachine *machine;  // GPU model on which the time of one cluster is
-                              // estimated; that cluster runs alone. NULL: no
-                              // estimate
-                       // on this GPU model; NULL: no estimate
+  const SimMachine *machine;  // GPU model that estimates the time of one
+                              // cluster, which runs alone; NULL: no estimate
   uint64_t budget;     // maximum number of instructions of one warp; 0: 40
                        // million
   bool strict;         // treats notes as faults
-  bool decided, all;   // decided: the schedule is systematic instead of random;
-                       // all: see unit
+  bool decided, all;   // decided: the schedule is systematic, not random; all:
+                       // see unit
   const uint64_t *turn;  // required first steps of the schedule, or NULL
   size_t nturn;
-  int64_t unit;        // with machine or decided: only this cluster runs (all:
-                       // all run, this one is recorded); -1: the first one, or
-                       // all
+  int64_t unit;        // with machine or decided: index of the only cluster
+                       // that runs (with all: all run, and this one is
+                       // recorded); -1: the first one, or all
   // Called periodically on the calling thread with the fraction done (0..1);
   // false stops the run. May be NULL. Must not longjmp.
   bool (*progress)(void *ud, double done);
@@ -138,11 +137,12 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  SimOrders *order;    // with decided: results of clusters with swaps or flags,
-                       // or of `unit`
+  SimOrders *order;    // with decided: results of clusters that have swaps or
+                       // flags, or of cluster `unit`
   size_t norder;
-  uint64_t turns, instructions, mmas;  // numbers executed by warps; mmas:
-                                       // instructions on tensor cores
+  uint64_t turns, instructions, mmas;  // numbers that warps executed; turns:
+                                       // scheduling steps; mmas: instructions
+                                       // on tensor cores
   uint64_t ctas, early;   // number of CTAs that completed; early: those that
                           // let the next launch start before they waited
   uint64_t granules;      // largest number of granules for which a cluster

@@ -114,8 +114,7 @@ bool simspin_all(const SimCluster *c, bool *global) {
 
 // ---- trial runs of polls ----
 
-// A trial run changes the warp's struct and the following arrays; `room` saves
-// them.
+// Returns the size of w->wrapped, which a trial run changes.
 static size_t wrap_bytes(const SimProg *p) {
   return p->nwrap * sizeof(uint32_t);
 }

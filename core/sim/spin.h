@@ -7,8 +7,8 @@
 // The last poll of a warp. stuck: the warp has returned to a former state while
 // memory is unchanged, so it will return to this state again and again.
 struct SimSpin {
-  uint64_t stamp, hash;    // number of memory changes at the time; hash of the
-                           // warp's state
+  uint64_t stamp, hash;    // stamp: number of memory changes at the poll; hash:
+                           // hash of the warp's state
   uint32_t asked, pc;      // asked: number of polls with that stamp
   bool stuck;
   const SimIns *i;
@@ -46,8 +46,8 @@ int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 bool simspin_could(SimWarp *w, char *room);
 // Reports whether w waits in vain until others change memory.
 bool simspin_stuck(const SimWarp *w);
-bool simspin_same(const SimWarp *w, const SimWarp *u);  // both poll the same
-                                                        // element
+bool simspin_same(const SimWarp *w, const SimWarp *u);  // reports whether both
+                                                        // poll the same element
 // Reports whether all runnable warps poll in vain. Sets *global if some poll
 // global memory.
 bool simspin_all(const SimCluster *c, bool *global);

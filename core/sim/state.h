@@ -40,7 +40,8 @@ typedef struct SimPattern SimPattern;
 struct SimWarp {
   SimCluster *cluster;
   SimCta *cta;
-  int id, in;              // number of the warp in the cluster; in its CTA
+  int id, in;              // id: number of the warp in the cluster; in: its
+                           // number in its CTA
   uint32_t home;           // first byte of its CTA's shared memory
   SimState state;
   uint32_t pc, active, valid;
@@ -52,8 +53,8 @@ struct SimWarp {
   SimPart *part;           // list of the waiting parts of a diverged warp, or
                            // NULL
   uint32_t clk;            // current epoch of the memory order, see order.c
-  uint32_t depth, ring;    // number of open regions; executions of a patch's
-                           // ring (edit.c)
+  uint32_t depth, ring;    // depth: number of open regions; ring: executions of
+                           // a patch's ring (edit.c)
   SimFrame *frame;
   char *v;                 // storage of values and registers
   uint64_t count;          // instructions executed
@@ -61,11 +62,11 @@ struct SimWarp {
                            // instruction (debugger)
   int bar, mbar;           // barrier, or mbarrier, at which it waits
   bool refused, polling;   // refused: the last try_wait failed by chance;
-                           // polling: it failed
+                           // polling: the last try_wait failed
   uint32_t *vc;            // vector clock: what happens before all lanes
   uint32_t seen, pending, distant, fenced;  // order.c: lanes whose rows are set
-  bool level, vain;        // level: one row holds for all lanes; vain: its poll
-                           // failed
+  bool level, vain;        // level: the row of lane 0 holds for all lanes;
+                           // vain: its last poll failed
   uint32_t sent, started;  // sent: lanes that fenced for the GPU; started: CTAs
                            // known to run
   uint32_t committed[LANES];  // number of committed cp.async groups
@@ -82,19 +83,20 @@ struct SimWarp {
   // and global memory (2).
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];  // met: vc[id]
   uint32_t nfence;
-  uint32_t *proxied;       // epochs covered by proxy fences: for shared, for
-                           // global memory
-  uint32_t met, came, passed;  // cluster barrier: rounds; lanes that arrived;
-                               // lanes that passed
+  uint32_t *proxied;       // epochs that proxy fences cover: those for shared,
+                           // then those for global memory
+  uint32_t met, came, passed;  // cluster barrier; met: rounds; came: lanes that
+                               // arrived; passed: lanes that passed
   // wider: lanes that fenced for the cluster or wider. fresh: lanes that
   // acquired nothing since their proxy fence for shared, and for global memory.
   uint32_t wider, fresh[2];
-  int registers, wanted;   // registers per thread; SW_REGISTERS: requested
-                           // number
+  int registers, wanted;   // registers: registers per thread; wanted: number
+                           // that setmaxnreg requests (SW_REGISTERS)
   struct { const SimIns *i; uint32_t n, clk; } allot;  // last setmaxnreg
   uint32_t *wrapped;       // for each product: lanes in which it overflowed
                            // last
-  bool wraps, tainted;     // wraps: some overflowed; tainted: see taint.c
+  bool wraps, tainted;     // wraps: some result overflowed; tainted: see
+                           // taint.c
   SimTaint *taint;         // undefined lanes of each value, by slot
   // Registers that hold the result of a division by zero, and the line of the
   // division.
@@ -102,20 +104,23 @@ struct SimWarp {
   SimText text;            // output of printf
 };
 
-// What was released, for threads that acquire it.
+// What threads released, for threads that acquire it.
 typedef struct SimPast {
-  uint32_t *vc, *row;      // vector clock; per-thread epochs (NULL: unused)
+  uint32_t *vc, *row;      // vc: vector clock; row: per-thread epochs, or NULL
+                           // if unused
   bool rows;               // `row` is set
   uint32_t gate;           // gate of the event log (tape.h) for threads that
                            // acquire this
 } SimPast;
 
 typedef struct SimBar {
-  int expected, arrived;   // number of threads; arrived 0: the barrier is idle
+  int expected, arrived;   // expected: number of threads; arrived: number of
+                           // those that arrived (0: the barrier is idle)
   uint32_t members, waiting;  // masks of warps of the CTA
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];  // line and epoch of each warp's
                                             // arrival
-  uint32_t before, knows;  // previous round: members; warps that waited
+  uint32_t before, knows;  // previous round; before: members; knows: warps that
+                           // waited
   uint32_t last[MAX_WARPS];  // previous round: epochs of the arrivals
   SimPast past;
 } SimBar;
@@ -131,13 +136,13 @@ struct SimCta {
 
 struct SimCluster {
   const SimProg *prog;
-  uint32_t index;          // index in the launch
+  uint32_t index;          // number of the cluster in the launch
   uint64_t rng, serial, budget, patience, mmas;
   uint64_t due;            // value of `serial` at which a loop calls
                            // simcluster_tick
   int polls;               // number of reads of unchanged global memory in this
                            // time slice
-  uint64_t changed, still, since, quiet;  // counts for detecting livelocks, see
+  uint64_t changed, still, since, quiet;  // counts for detecting livelocks; see
                                           // quiet_for in exec.c
   uint64_t moved, asleep;  // moved: number of memory changes (spin.h); asleep:
                            // *prog->changes when it began to wait for other
@@ -177,12 +182,12 @@ struct SimCluster {
                            // that end at an mbarrier
   size_t nasync, maxasync, landing;
   struct SimMaps *maps;    // tensor maps made by the kernel (maps.c)
-  SimPast open, done;      // what was released at the cluster barrier: in this
-                           // round, in the last one
+  SimPast open, done;      // releases at the cluster barrier; open: of the
+                           // current round; done: of the last round
   uint32_t met;            // completed rounds of the cluster barrier
   bool meets;              // a warp has used the cluster barrier
   struct SimTape *tape;    // event log to write to, or NULL
-  SimReach *reach;    // by CTA and warp: the warp's last access to that CTA's
+  SimReach *reach;    // by CTA and warp: the warp's last access to the CTA's
                       // memory
   uint32_t *row, *place, *location, nplace, maxplace;  // rows of order.c, if
                                                        // needed

@@ -15,11 +15,11 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits there
+  SimWarp *w;              // first warp that waits at this stop
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
-  int rank;                // rank; lower ones are more likely to be the cause
+  int rank;                // a lower rank is more likely to be the cause
   uint64_t behind;         // mask of the stops on which it depends; includes
                            // itself if its own warps could end it
 } Stop;
@@ -43,7 +43,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first warp of its CTA that waits there.
+// Reports whether w is the first warp of its CTA that waits at its stop.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;

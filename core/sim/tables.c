@@ -212,9 +212,9 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- ldmatrix, stmatrix, movmatrix ----
 
-// Returns a layout (thread,bit) -> bit of the registers of ldmatrix or
-// stmatrix. It gives the 16-bit piece of the matrices that is half h of
-// register r of each thread.
+// Returns a table for ldmatrix or stmatrix: the 16-bit piece of the matrices
+// that each half of each 32-bit register holds, for each thread. tv_text: the
+// layout (thread,bit) -> bit of the registers.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

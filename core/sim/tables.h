@@ -12,7 +12,7 @@
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
-  int nval, size;      // values per thread; elements of the tile
+  int nval, size;      // nval: values per thread; size: elements of the tile
   const uint32_t *reg;
   const uint16_t *at;
 } SimOperand;

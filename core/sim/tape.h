@@ -73,7 +73,7 @@ void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask);
 void simtape_give(SimWarp *w, uint32_t *gate, bool far);
 void simtape_need(SimWarp *w, uint32_t gate);
 // simtape_agent logs the start of an agent by w. simtape_land logs the end of
-// the agent, which is a part of *gate, in the memory of a CTA.
+// an agent that fills a CTA's memory; the end is a part of *gate.
 size_t simtape_agent(SimWarp *w);
 void simtape_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                   uint32_t bytes);

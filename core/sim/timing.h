@@ -27,12 +27,13 @@ typedef struct SimMachine {
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter
   double mma_again;    // fraction of an mma's time after which its warp may
                        // issue another
-  double f64, integer, special;  // cycles of a quarter for a warp's operation:
-                                 // on f64; on integers, or a comparison; a
+  double f64, integer, special;  // cycles of a quarter of the SM for an
+                                 // operation of a warp; f64: on f64; integer:
+                                 // on integers, or a comparison; special: a
                                  // special function
-                       // f64; integers and comparisons; special functions
-  double l2, bulk;     // rates of loads from L2: by threads; by TMA
-  double store, fill;  // rates: of stores to L2; of TMA into shared memory
+  double l2, bulk;     // rates of loads from L2; l2: by threads; bulk: by TMA
+  double store, fill;  // rates; store: of stores to L2; fill: of TMA into
+                       // shared memory
   double atomic;       // cost of an atomic, as a multiple of a store's
   double copy;         // minimum L1 cycles of a cp.async
   double peer;         // rate to and from another CTA's shared memory
@@ -40,14 +41,15 @@ typedef struct SimMachine {
                        // by compare-and-swap
   // Latencies of arithmetic, loads of shared memory, ldmatrix, mma.
   double alu, shared, matrix, tensor;
-  double l1_hit, global;  // latency of an L1 hit; average latency of L2 and
-                          // memory
+  double l1_hit, global;  // l1_hit: latency of an L1 hit; global: average
+                          // latency of L2 and memory
   double tma;             // additional latency of a bulk copy
   double far_shared;      // latency of another CTA's shared memory
   double swapped;         // latency of compare-and-swap in shared memory
-  double barrier, start;  // latency of an mbarrier wait; of a block start
-  double meet, round;     // barrier: cost of each arrival; latency of its
-                          // release
+  double barrier, start;  // barrier: latency of an mbarrier wait; start:
+                          // latency of a block start
+  double meet, round;     // barrier; meet: cost of each arrival; round: latency
+                          // of its release
   double cluster;         // latency of a cluster barrier
   double loop;            // minimum time of a loop iteration of a warp
   SimFenceCost fence;
@@ -63,7 +65,7 @@ typedef enum SimEventKind {
 } SimEventKind;
 typedef struct SimEvent {
   uint8_t kind;        // SimEventKind
-  uint8_t warp, cta;   // number of the warp in its CTA; of the CTA in its
+  uint8_t warp, cta;   // warp: its number in the CTA; cta: its number in the
                        // cluster
   uint32_t cluster;
   uint32_t what;       // BEGIN, END: name, as a text of the function; AGENT:
@@ -83,10 +85,11 @@ typedef enum SimPipe {
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // number of instructions issued
-  uint64_t passes, sectors, missed;  // shared-memory passes; global-memory
-                                     // sectors; those that missed L1
+  uint64_t passes, sectors, missed;  // passes: shared-memory passes; sectors:
+                                     // global-memory sectors; missed: sectors
+                                     // that missed L1
   double flops;
-  double stall;        // cycles that all warps waited at this line
+  double stall;        // cycles that all warps waited at the line
 } SimCost;
 
 typedef struct SimTiming {

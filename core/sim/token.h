@@ -9,8 +9,8 @@
 Ref *simtoken_find(Ctx *cx, const Fn *fn);
 
 // simtoken_try records that lane l tries the mbarrier at addr, for the phase of
-// that parity. simtoken_same reports whether a wait matches lane l's last try,
-// if any.
+// parity `parity`. simtoken_same reports whether a wait matches lane l's last
+// try, if any.
 void simtoken_try(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   int64_t parity);
 bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,

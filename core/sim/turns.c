@@ -21,15 +21,16 @@ enum { NONE = UINT32_MAX };
 typedef struct Turn {
   uint64_t who;            // a warp's number among all warps; an agent's
                            // agent_id
-  uint32_t src, row;       // row NONE: it is no step, or its row was not kept
+  uint32_t src, row;       // src: its line; row: its row in SimCauses (NONE: it
+                           // is no step, or its row was not kept)
   int warp;                // -1: an agent
   uint32_t seq;
   int mbar;                // an agent's step: mbarrier at which the agent
                            // completed
   uint32_t phase;
-  uint32_t pc;             // a poll: pc, hash of its warp's state, and number
-                           // of memory changes before it
-  uint64_t hash, stamp;    // memory before it
+  uint32_t pc;             // for a poll, the state before it: pc
+  uint64_t hash, stamp;    // hash: of the warp's state; stamp: number of memory
+                           // changes
 } Turn;
 
 typedef struct Actor {     // a warp
@@ -51,11 +52,13 @@ struct SimTurns {
   size_t at;               // index of the next required step in o->turn
   int last;                // warp of the last step; -1: an agent
   uint64_t switches, began;
-  uint32_t flags, always, src;  // flags SIM_FULL ...: of this run; of the
-                                // kernel in every run
-  bool clusters, warps;    // whether clusters, or warps, are interchangeable
-  uint32_t *rank, *name;   // for interchangeable ones: a warp's number in the
-                           // order of first steps, and the inverse
+  uint32_t flags, always, src;  // flags: SIM_FULL ... of this run; always:
+                                // flags of the kernel in every run
+  bool clusters, warps;    // whether clusters (clusters), or warps (warps), are
+                           // interchangeable
+  uint32_t *rank, *name;   // for interchangeable clusters or warps; rank: a
+                           // warp's number in the order of first steps; name:
+                           // the inverse
   bool oom;
 };
 
@@ -113,7 +116,8 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags for behaviour that does not depend on the schedule alone.
+// Returns flags (SIM_CLOCK ...) for results that depend on more than the
+// schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++)
@@ -315,8 +319,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index of the agent with that name. Returns -1 if it does not
-// exist, or if others must complete first.
+// Returns the index of the agent that w started as number `number`. Returns -1
+// if it does not exist, or if others must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)
@@ -519,7 +523,7 @@ static uint64_t mix(uint64_t h) {
 }
 
 // Numbers interchangeable clusters, and warps in their blocks, by their first
-// steps; keeps the numbers of others.
+// steps. Clusters and warps that are not interchangeable keep their numbers.
 static void rank_all(SimTurns *t) {
   uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
   uint32_t all = t->units * nall;

@@ -58,8 +58,8 @@ void simcauses_reset(SimCauses *s, uint64_t first);
 // returns its row. simcauses_seq returns the step's number among its warp's
 // steps.
 void simcauses_begin(SimCauses *s, uint32_t turn, int g, uint32_t start);
-// Removes the last step, which must be a warp's, from those on which later
-// steps depend. pairs: pairs of this step with earlier steps stay.
+// Removes the last step, which must be a warp's: later steps do not depend on
+// it. pairs: its pairs with earlier steps stay.
 void simcauses_void(SimCauses *s, bool pairs);
 uint32_t simcauses_end(SimCauses *s);
 uint32_t simcauses_seq(const SimCauses *s);
@@ -76,14 +76,15 @@ void simcauses_where(const SimCauses *s, int *mbar, uint32_t *phase);
 // Two steps that could have come in the opposite order.
 typedef struct SimPair { uint32_t first, second; } SimPair;
 const SimPair *simcauses_pairs(const SimCauses *s, size_t *n);
-bool simcauses_full(const SimCauses *s);  // some pairs were not kept
+bool simcauses_full(const SimCauses *s);  // reports whether some pairs were not
+                                          // kept
 
 // Returns the index of a step in which lanes conflict at one granule; -1: none.
 int64_t simcauses_lanes(const SimCauses *s);
 
-// Record what the current step does; called if SimCluster.causes is set. These
-// are for barriers. at: number of a barrier of the CTA, or one of the following
-// for the cluster barrier.
+// Record what the current step does; called if SimCluster.causes is set. The
+// following two record barriers. at: number of a barrier of the CTA, or one of
+// the following for the cluster barrier.
 enum { CAUSE_OPEN = -1, CAUSE_DONE = -2 };
 void simcauses_give(SimWarp *w, int at);
 void simcauses_take(SimWarp *w, int at);
@@ -101,8 +102,8 @@ void simcauses_phase(SimCluster *c, int k);
 // CAUSE_WRITE for any other write. was: the granule's bytes before it.
 enum { CAUSE_READ, CAUSE_WRITE, CAUSE_ADD };
 void simcauses_access(SimWarp *w, uint64_t place, int how, uint64_t was);
-// Reports whether warp g has only read since that step, and every granule that
-// it read still has its value.
+// Reports whether warp g has only read since step `turn`, and every granule
+// that it read still has its value.
 bool simcauses_still(const SimCauses *s, int g, uint32_t turn);
 // simcauses_earlier returns the last step before `turn` that changed what w
 // polls, and the value before that change. UINT32_MAX: w happens after all

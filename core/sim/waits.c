@@ -79,7 +79,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
-// Does the same for a lane's group number g.
+// Finds why a wait did not cover group number g of a lane.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         SimGroups kind, int k, uint32_t g) {
   uint32_t n = u->waited[kind].groups[k];
@@ -115,7 +115,8 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
       judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
     return;
   }
-  f->r.lack = LACK_BARRIER;  // the copy was waited for
+  f->r.lack = LACK_BARRIER;  // a wait for the copy exists, so a barrier is
+                             // missing
 }
 
 void simwaits_reader(SimFault *f, const Access *x, int l, int actor,

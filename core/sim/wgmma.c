@@ -40,8 +40,8 @@ struct SimTeam {
   uint32_t closed[WARPS][GROUPS];
   Waits waits[WARPS];     // each warp's waits that covered more MMAs than its
                           // earlier waits
-  // A result that is kept for instruction `serial`: in it, lane `lane` happens
-  // after all four warps' waits for the first `met` MMAs.
+  // A result kept for the warp instruction number `serial`: lane `lane` happens
+  // after the waits of all four warps for the first `met` MMAs.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
@@ -95,7 +95,7 @@ static int actor_of(const SimWarp *w) {
 
 typedef struct Place {
   uint32_t start, lead, stride;  // in bytes
-  uint32_t w;                    // pieces in a swizzle span
+  uint32_t w;                    // number of 16-byte pieces in a swizzle span
 } Place;
 
 static Place place_of(uint64_t desc) {
@@ -209,8 +209,8 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  int k, n;           // extent of K if MN-major, else 0; number of pieces so
-                      // far
+  int k, n;           // k: extent of K if MN-major, else 0; n: number of pieces
+                      // so far
 } Load;
 
 static void load_piece(void *ud, uint32_t at) {
@@ -256,8 +256,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// The same for a sparse A. The metadata of each row of A selects the elements
-// of B's rows (n,2K) to multiply with.
+// Computes the same as multiply for a sparse A. The metadata of each row of A
+// selects the elements of B's rows (n,2K) to multiply with.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;
@@ -377,7 +377,7 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
   if (!one_value(w, i, x->add, false, &add)) return;
   now.add = add != 0;
   SimTeam *t = team_of(w);
-  uint32_t n = t->issued[me]++ - t->done;  // index in the list
+  uint32_t n = t->issued[me]++ - t->done;  // index of the MMA in t->job
   bool first = n == t->njob;
   if (first) {
     if (!(j = new_job(c, t))) return;
@@ -404,7 +404,7 @@ void simwgmma_commit(SimWarp *w) {
   t->closed[me][w->teamwork++ % GROUPS] = t->issued[me];
 }
 
-// Returns a warp that has not issued the first n MMAs, or -1.
+// Returns the first warp that has not issued the first n MMAs, or -1.
 static int laggard(const SimTeam *t, uint32_t n) {
   for (int k = 0; k < WARPS; k++)
     if (t->issued[k] < n) return k;
@@ -445,8 +445,8 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   for (uint32_t m = u->valid; m; m &= m - 1)  // all lanes of the warp wait
                                               // together
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // an arrival at another block's mbarrier proves only that the wait came
-  // before
+  // through an arrival at another block's mbarrier, lane l may only know that
+  // the wait came before
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }

@@ -13,14 +13,16 @@ void simwgmma_commit(SimWarp *w);
 // all of them. The warp runs again when one of those issues an MMA (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 int simwgmma_lacks(const SimWarp *w);  // warp, in its CTA, for which w waits
-// Returns a warp, as a number in its CTA, whose own wait for that epoch of a
+// Returns a warp, as a number in its CTA, whose own wait for epoch `epoch` of a
 // warpgroup's agent does not happen before lane l of w. Returns -1 if there is
 // none, or if the actor is no such agent.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
-// Reports whether an MMA of w in flight writes that unit of registers.
+// Reports whether an MMA of w in flight writes unit number `unit` of registers
+// m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. behind: number of these groups that were committed after its own.
+// committed. behind: number of those groups that were committed after the MMA's
+// own.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
 void simwgmma_end(SimCluster *c);    // called when all warps have exited or are

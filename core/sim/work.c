@@ -10,8 +10,8 @@
 #include "sim/tables.h"
 
 enum { LINE = 128 };
-// Longest loop body, in instructions, that the compiler still unrolls, and the
-// factor by which it does.
+// SHORT_LOOP: number of instructions of the longest loop body that the compiler
+// unrolls. COPIES: the number of copies that it makes.
 enum { SHORT_LOOP = 64, COPIES = 4 };
 
 // ---- registers and values of instructions ----
@@ -66,7 +66,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  if (d->op != i->op) return;  // the instruction is an assertion
+  if (d->op != i->op) return;  // d is an assertion at this instruction
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
   if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
@@ -272,7 +272,7 @@ static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
   switch ((Op)d->op) {
     case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
       return memory_cost(k, d);
-    case OP_FILL: return (SimWork){0};  // the value becomes a constant
+    case OP_FILL: return (SimWork){0};  // a fill with a constant costs nothing
     case OP_PICK: case OP_PUT:
       return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
     case OP_CPASYNC: c.kind = K_CPASYNC; return c;

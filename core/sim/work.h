@@ -25,7 +25,7 @@ typedef struct SimWork {
   float fma, alu, xu, f64;  // cycles of the arithmetic pipes of its quarter
   float late;             // latency until the result is ready, or the warp
                           // continues
-  float shared;           // shared-memory passes for its operands
+  float shared;           // shared-memory passes for the instruction's operands
   float flops;            // operations per lane; for MMAs, per warp
   uint32_t ids, nread, nwrite;  // index of its ids in SimWorks.id: nread ids
                                 // that it reads, then nwrite that it writes

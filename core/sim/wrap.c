@@ -52,12 +52,14 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // marks a comparison, for which sums are checked, too
+enum { NO_MEMORY = -2 };  // instead of an object: a comparison, whose sums are
+                          // checked, too
 
 // A search through the operands of an address.
 typedef struct Find {
   const SimProg *p;
-  uint32_t *seen, stamp;  // for each value: the last search that found it
+  uint32_t *seen, stamp;  // seen: for each value, the number of the last search
+                          // that found it; stamp: number of this search
   Ref *pending;           // values that were found and not yet visited
 } Find;
 

@@ -21,7 +21,7 @@ typedef struct Shared {
   const MmaAtom *a;
   char which;
   Layout part;          // (V,Rest...)
-  int bits, unit;       // bits of an element; elements in 16 bytes
+  int bits, unit;       // bits: of an element; unit: elements in 16 bytes
   int w;                // W
   bool mn;              // whether MN is contiguous
   int rows, cols;       // extents of MN and K
@@ -59,8 +59,9 @@ static int64_t col_at(const Shared *o, int64_t c) {
   return dim_value(at(o->cx, o->col, c));
 }
 
-// Fails unless row r, or column c if nonzero, has the offset of a canonical
-// layout: `have` elements from the first one, not `want`.
+// Compares offsets: row r, or column c if it is not 0, must be `want` elements
+// after the first one, as in a canonical layout, but is `have` elements after
+// it.
 static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                  int64_t want) {
   if (have == want) return;
@@ -80,8 +81,8 @@ static void check_mode(const Shared *o, bool col, int n, int run,
          i % run * step + i / run * far);
 }
 
-// Returns the distance in elements between the first two groups of `run`
-// adjacent indices of a mode.
+// Returns the distance, in elements, from the first group of `run` adjacent
+// indices of a mode to the second group.
 static int64_t far_of(const Shared *o, bool col, int n, int run) {
   if (n % run)
     refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are not a "
@@ -103,7 +104,7 @@ static uint64_t field(const Shared *o, int64_t elements) {
 
 static uint64_t describe(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
-  int span = o->w * o->unit;  // elements of a row of the swizzle
+  int span = o->w * o->unit;  // elements in a row of the swizzle pattern
   int64_t lead, stride;
   if (!o->mn) {
     stride = far_of(o, false, o->rows, 8);

@@ -129,8 +129,8 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
-// Reports whether the element's offset is the argument's only coordinate, so
-// that memory ends where the shape ends.
+// Reports whether the argument has one mode of stride 1, so that an element's
+// coordinate is its offset and memory ends where the shape ends.
 static bool is_offset(const Tensor *t) {
   const Tensor *at = &t->place->at;
   Dim c;
@@ -173,8 +173,8 @@ void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   if (p) claim(cx, t, p->at.base, NULL, write, 0);
 }
 
-// Writes the distance of the element at coord from the first one, for each
-// mode.
+// Writes to `more`, for each mode, the distance from the first element to the
+// element at coord.
 static bool spread(Ctx *cx, const TensorPlace *p, Tup coord, int64_t *more) {
   Layout l = p->at.l;
   Dim d[PLACE_MODES];

@@ -26,13 +26,15 @@ const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
 // Returns the place of an entire argument, or NULL if the layout is composed or
 // has too many modes.
 const TensorPlace *place_whole(Ctx *cx, Layout l);
-// Returns the size of a place as one block, and copies it to `mem` (8-aligned).
+// place_bytes returns the size of a place as one block. place_copy copies the
+// block to `mem` (8-aligned).
 size_t place_bytes(const TensorPlace *p);
 const TensorPlace *place_copy(void *mem, const TensorPlace *p);
 
-// Assert that elements of t are inside the argument: the one at coord
-// (place_claim), the first and the last (all), or the two given ones (ends; if
-// `when` is true, unless 0).
+// Assert that elements of t are inside the argument.
+// - place_claim: the element at coord.
+// - place_claim_all: the first and the last element.
+// - place_claim_ends: the two given elements, if `when` is true (0: always).
 void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 void place_claim_all(Ctx *cx, const Tensor *t, bool write);
 void place_claim_ends(Ctx *cx, const Tensor *t, int64_t first, int64_t last,

@@ -196,8 +196,9 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Returns t's origin after its iterator moved by x of layout l, and by o
-// outside the remaining layout. A swizzle repeats at multiples of its period.
+// Returns t's origin after a slice: the iterator moves by the coordinate x of
+// layout l, and by o outside the remaining layout. A swizzle repeats at
+// multiples of its period.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -280,7 +281,8 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
-  if (layout_has_fn(l)) return false;  // the function's own arithmetic decides
+  if (layout_has_fn(l)) return false;  // the function computes its offsets as
+                                       // it likes
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
   return dim_static(n) && dim_value(n) > INT32_MAX;
@@ -438,7 +440,7 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   return z;
 }
 
-// Appends the modes of coord that proj keeps to b, and `_` for missing ones.
+// Appends to b the modes of coord that proj keeps, and `_` for missing ones.
 static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
   int got = 0, rank = tup_rank(coord);
   Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
@@ -461,8 +463,8 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes the modes that coord indexes: a tuple with at most as many modes, or
-// one linear coordinate of all.
+// Writes to l the modes that coord indexes. coord is a tuple of at most as many
+// modes, or one linear coordinate of all modes.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);
@@ -566,7 +568,7 @@ Tensor tensor_identity(Ctx *cx, Tup shape) {
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
   int from = dtype_bits(t.type), to = dtype_bits(type);
   if (t.space == SP_COORD || t.space == SP_DESC)
-    ctx_fail(cx, ERR_TYPE, "recast_tensor of a %s tensor",
+    ctx_fail(cx, ERR_TYPE, "recast_tensor: a %s tensor cannot be recast",
              ir_space_word(t.space));
   if (from != to) {
     t.place = NULL;
@@ -581,7 +583,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  "  %s", to, tensor_show(cx, &t));
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    if (t.mem) {  // a second name of the same memory, with the new type
+    if (t.mem) {  // declare a second name of the memory, with the new type
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;
       m.src = 0;
@@ -611,7 +613,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only traced numbers are detected
+  Ctx *cx;       // NULL: only finds out whether there are traced numbers
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;

@@ -77,7 +77,7 @@ bool tup_has_any(Tup coord);  // reports whether coord contains `_`
 // ---- traced memory ----
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
-// DSMEM: returns a shared object as seen in the CTA of that rank (an i32).
+// DSMEM: returns a shared object as seen in the CTA of rank `rank` (an i32).
 Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank);
 // make_fragment_like: compact, in the order of l's strides.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l);

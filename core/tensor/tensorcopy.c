@@ -11,7 +11,7 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over the elements that both sides (and the predicate) have in common.
+// A loop over elements that is common to both sides (and the predicate).
 typedef struct Loop {
   int64_t n, step;  // step of each side, in elements
   Dim d[SIDES];
@@ -87,8 +87,8 @@ static bool continues(const Walk *w, const Loop *l, int64_t run) {
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
-// Merges the contiguous loops into one at the front. Returns the run length and
-// sets *rest to the first loop outside the run.
+// Merges contiguous loops into one loop at the front. Returns the run's length.
+// *rest: the first loop outside the run.
 static int64_t gather_run(Walk *w, int *rest) {
   int64_t run = 1;
   *rest = 0;
@@ -106,7 +106,7 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    at = 0;  // loop 0 is the run itself
+    at = 0;  // loop 0 is now the whole run
   }
   return run;
 }
@@ -136,7 +136,7 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   return v;
 }
 
-// Returns the vector length of a copy; w's loop 0 then steps by vectors.
+// Returns the vector length of a copy. Afterwards loop 0 of w steps by vectors.
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;

@@ -73,7 +73,7 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // counts elements of the view's type
+  m.count = m.count * own / bits;  // m now counts elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
@@ -90,7 +90,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
              layout_text(cx, l));
   if (m.count > MAX_REGS)
     ctx_fail(cx, ERR_LIMIT, "a register fragment of %" PRId64 " elements "
-             "(at most %d)\n  %s", m.count, MAX_REGS, layout_text(cx, l));
+             "is too large: at most %d\n  %s", m.count, MAX_REGS,
+             layout_text(cx, l));
   m.layout = layout_name(cx, l);
   m.ref = ir_mem(cx, ir_fn(cx), m);
   return (Tensor){.space = SP_RMEM, .type = t, .mem = m.ref, .l = l,
@@ -115,7 +116,8 @@ static bool strides_tie(Ctx *cx, Layout l) {
 // under CuTe's order by strides; here each element gets its own.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  bool coords = l.outer && layout_has_basis(l);  // the layout has no order
+  bool coords = l.outer && layout_has_basis(l);  // coordinates give the layout
+                                                 // no order
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
   return tensor_make_rmem(cx, t, f);
@@ -152,8 +154,8 @@ static int64_t register_index(Ctx *cx, const Tensor *t, Dim o) {
              tensor_show(cx, t));
   int64_t i = dim_value(o), n = register_count(cx, t);
   if (i < 0 || i >= n)
-    ctx_fail(cx, ERR_REGS, "register %" PRId64 " of a fragment of %" PRId64
-             "\n  %s", i, n, tensor_show(cx, t));
+    ctx_fail(cx, ERR_REGS, "register %" PRId64 " is outside of a fragment of %"
+             PRId64 "\n  %s", i, n, tensor_show(cx, t));
   return i;
 }
 
@@ -193,7 +195,8 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  if (!dim_static(base)) return s;  // slice at a traced coordinate
+  if (!dim_static(base)) return s;  // the registers start at a traced position:
+                                    // none found
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
   register_index(cx, t, dim_int(cx, s.first));
@@ -219,8 +222,9 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
 }
 
-// Gathers a few registers with a step into a contiguous fragment. If there are
-// too many, s also spans the registers between them.
+// Returns a contiguous fragment with copies of s's registers, if they are few
+// but not adjacent. If there are too many, extends s to the registers between
+// them.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;
   if (s.n > PICK_SELECTS) {
@@ -303,8 +307,8 @@ void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value) {
   tensor_check_coord(cx, &t, coord);
   DType vt = ir_type(ir_fn(cx), value), mt = ir_type(ir_fn(cx), t.mem);
   if (vt != t.type)
-    ctx_fail(cx, ERR_TYPE, "a value of type %s stored to a tensor of %s\n"
-             "  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
+    ctx_fail(cx, ERR_TYPE, "a value of type %s cannot be stored to a tensor of "
+             "%s\n  %s\n  convert it with :to(cute.%s)", dtype_name(vt),
              dtype_name(t.type), tensor_show(cx, &t), dtype_name(t.type));
   if (mt != vt) value = ir_bitcast(cx, ir_fn(cx), mt, value);
   if (traced_register(cx, &t, coord)) {

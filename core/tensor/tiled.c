@@ -119,7 +119,7 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Returns the extent of mode i that one atom of each thread covers.
+// Returns the extent of mode i that all atoms together cover once.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }
@@ -153,7 +153,8 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
-    if (n % all && all % n)  // (CuTe also allows tiles of some of the atoms.)
+    if (n % all && all % n)  // CuTe also allows a tile that only some atoms
+                             // cover.
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"
                PRId64 " atoms of %" PRId64 " take: %s\n  use fewer atoms along "

@@ -26,7 +26,7 @@ typedef struct CopyAtom {
 // The tile of one of the modes M, N, K: `_`, an extent, or a layout.
 typedef struct TiledPerm {
   enum { PERM_ANY, PERM_INT, PERM_LAYOUT } kind;
-  Layout l;            // an extent n, stored as n:1
+  Layout l;            // the layout; an extent n is stored as n:1
 } TiledPerm;
 
 typedef struct TiledMma {
@@ -41,7 +41,7 @@ typedef struct TiledCopy {
   CopyAtom atom;
   Layout tv;           // TiledLayout_TV
   Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
-  bool tiler_int[TILED_MODES];  // n:1 that prints as n
+  bool tiler_int[TILED_MODES];  // whether a tile n:1 prints as n
   int ntiler;
 } TiledCopy;
 
@@ -58,8 +58,8 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
 int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // threads
 // Returns the extent of a tile's mode i (M, N, K), including its permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns that extent for an operand's tensor: a sparse A has fewer elements
-// along K.
+// Returns the extent of mode i of an operand's tensor that a tile covers: a
+// sparse A has fewer elements along K.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
 // which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...). The results have the form

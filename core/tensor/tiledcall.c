@@ -27,7 +27,8 @@ typedef struct Copy {
   const Tensor *src, *dst, *pred;
   int64_t nsrc, ndst;    // values per thread of an instruction
   Layout pred_v, pred_rest;
-  int64_t atom, rest;    // index of the atom in V, index in the rest
+  int64_t atom, rest;    // atom: index of the atom in V; rest: index in the
+                         // rest modes
   int64_t atoms;         // number of atoms in V
 } Copy;
 
@@ -53,8 +54,8 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Returns the element offset of the values of v (at `base`), after checking
-// that n of them are contiguous and aligned for one access.
+// Returns the element offset of the values of v, which start at `base`. Checks
+// first that n of them are contiguous and aligned for one access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -238,7 +239,8 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// Copies one V, by one instruction or by one for each part of its modes.
+// Copies the values of one V, by one instruction or, if that is impossible, by
+// one for each part of its modes.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   int64_t ns = count(cx, s, "copy"), nd = count(cx, d, "copy");
@@ -300,8 +302,8 @@ static void check_space(const Copy *k, bool dst, Space want) {
            spaces[k->src->space], spaces[k->dst->space], fit);
 }
 
-// Reports whether values of type a can be copied to type b: an f32 is a tf32
-// whose low bits are ignored.
+// Reports whether values of type a can be copied to type b. An f32 can be
+// copied as a tf32, whose low bits are ignored.
 static bool type_moves(DType a, DType b) {
   return a == b || (a == DT_F32 && b == DT_TF32) ||
          (a == DT_TF32 && b == DT_F32);

@@ -51,8 +51,8 @@ static void set_tiler(Ctx *cx, TiledCopy *c, Tup tiler) {
   int n = tup_rank(tiler);
   tup_need_elements(cx, "make_tiled_copy", tiler);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "make_tiled_copy: a tile of %d modes (at most "
-             "%d)", n, TILED_MODES);
+    ctx_fail(cx, ERR_LIMIT, "make_tiled_copy: a tile of %d modes has too "
+             "many: at most %d", n, TILED_MODES);
   Tup m = tup_first(tiler);
   for (int i = 0; i < n; i++, m = tup_next(m)) {
     c->tiler_int[i] = tup_is_leaf(m);
@@ -100,14 +100,14 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
   return n;
 }
 
-// Makes a tile of `shape` from the elements that tv touches (tv maps to colex
-// coordinates of shape). Returns the tiler for each mode, and tv in terms of
-// the tile.
+// Makes a tile from the elements of `shape` that tv touches. tv maps to linear
+// coordinates of shape. Returns the tiler for each mode, and tv in terms of the
+// tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes (at most %d)", n,
+    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes has too many: at most %d", n,
              TILED_MODES);
   Tiler by[TILED_MODES];
   for (int i = 0; i < n; i++) {
@@ -128,7 +128,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
-  // an appended 1:0 gives indices beyond the data stride 0
+  // An appended 1:0 gives stride 0 to indices beyond the data.
   Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
@@ -230,7 +230,7 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // indices beyond the end continue in the last mode, as everywhere
+    // As everywhere, an index beyond the end continues in the last mode.
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -290,7 +290,7 @@ Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int64_t own = mode_count(cx, c->tv, 1);
   if (own % v && v % own)
     ctx_fail(cx, ERR_SHAPE, "retile: the fragment %s has %" PRId64 " values "
-             "in its first mode, the copy %" PRId64 " a thread",
+             "in its first mode, but the copy moves %" PRId64 " a thread",
              layout_text(cx, l), v, own);
   Tup by;
   Layout frg = retiled(cx, c, v, &by);

@@ -53,7 +53,8 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
 }
 
 static void dispatch(Gemm *g) {
-  // by rank of A (= B) and of C: modes of A and B, modes of C and D
+  // ab, c: ranks of A and B, and of C; mab, mc: positions of the modes of A and
+  // B, and of C and D (set_modes)
   static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
     {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
     {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
@@ -149,8 +150,8 @@ static void set_regs(const Gemm *g, Part *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  int64_t per = n / o->nreg;  // at least one: a value fills one or more
-                              // registers
+  int64_t per = n / o->nreg;  // values per register, at least 1: a wide value
+                              // fills several registers
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));
     if (v % per == 0) o->reg[v / per] = (uint32_t)e;
@@ -178,7 +179,7 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
-// Returns the descriptor at a distance of `units` from desc.
+// Returns the descriptor `units` of 16 bytes after desc.
 static Ref beyond(Ctx *cx, Ref desc, Dim units) {
   Fn *fn = ir_fn(cx);
   if (dim_is(units, 0)) return desc;

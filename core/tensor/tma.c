@@ -19,7 +19,8 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // a mode of one element may have any stride; use one that every map accepts
+    // The stride of a mode with one element does not matter: use 0, which every
+    // map accepts.
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
   }
@@ -31,8 +32,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  const Tensor *global, *shared;  // the side in shared memory; NULL for a
-                                  // prefetch
+  const Tensor *global, *shared;  // shared: NULL for a prefetch
   int64_t n;                      // number of boxes
 } Boxes;
 
@@ -58,7 +58,7 @@ static void check_space(const Boxes *b, const Tensor *t, Space want,
   const char *need = want == SP_SMEM ? "a tensor in shared memory"
                                      : "the coordinate tensor that came with "
                                        "the atom";
-  ctx_fail(b->cx, ERR_TYPE, "copy: the %s of a TMA %s is %s, not\n  %s",
+  ctx_fail(b->cx, ERR_TYPE, "copy: the %s of a TMA %s must be %s, not\n  %s",
            first ? "source" : "destination", b->a->store ? "store" : "load",
            need, tensor_show(b->cx, t));
 }
@@ -67,7 +67,8 @@ static void check_shared(const Boxes *b) {
   Ctx *cx = b->cx;
   const Tensor *t = b->shared;
   if (t->type != b->a->type)
-    ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, shared memory holds %s%s",
+    ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, but shared memory holds "
+             "%s%s",
              dtype_name(b->a->type), dtype_name(t->type), pair_text(b));
   Layout l = layout_coalesce(cx, layout_inner(t->l));
   Tup first = tup_first(l.shape);
@@ -75,8 +76,8 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
-// Returns the TMA swizzle for elements of that width: it permutes 16-byte
-// chunks.
+// Returns the atom's TMA swizzle, which permutes 16-byte chunks, as a swizzle
+// of elements.
 static Swizzle swizzle_of(const TmaAtom *a) {
   int m = 0;
   while (dtype_bits(a->type) << m < 128) m++;
@@ -113,16 +114,16 @@ static void check_boxes(Boxes *b) {
   if (!b->shared) return;
   int64_t have = count(cx, layout_inner(b->shared->l), "copy");
   if (have != n)
-    ctx_fail(cx, ERR_SHAPE, "copy: shared memory holds %" PRId64 " values, the "
-             "coordinates name %" PRId64 "%s", have, n, pair_text(b));
+    ctx_fail(cx, ERR_SHAPE, "copy: shared memory holds %" PRId64 " values, but "
+             "the coordinates name %" PRId64 "%s", have, n, pair_text(b));
   check_shared(b);
   check_swizzle(b, n);
 }
 
 // ---- one box ----
 
-// Returns the offset of value i of t, and in *known the part of the `need`
-// bytes of alignment that is known.
+// Returns the offset of value i of t. Sets *known to the alignment of that
+// offset, of at most `need` bytes, that is known.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);
@@ -184,8 +185,9 @@ static int coordinates(const Boxes *b, int64_t i, Ref *out) {
   Dim *leaf = NEW(cx, Dim, (size_t)n);
   tup_collect(c, leaf);
   if (n != b->a->map.rank)
-    ctx_fail(cx, ERR_SHAPE, "copy: coordinates of %d modes, the tensor map has "
-             "%d%s\n  take the coordinate tensor that came with the atom", n,
+    ctx_fail(cx, ERR_SHAPE, "copy: the coordinates have %d modes, but the "
+             "tensor map has %d%s\n  take the coordinate tensor that came "
+             "with the atom", n,
              (int)b->a->map.rank, pair_text(b));
   if (b->a->flags & BKF_IM2COL) return unfolded(b, leaf, out);
   for (int k = 0; k < n; k++)
@@ -260,9 +262,10 @@ static int64_t run_of(Ctx *cx, const Tensor *t[2], int side) {
   int64_t n = count(cx, v, "copy");
   v = layout_coalesce(cx, v);
   if (n > 1 && !(tup_is_leaf(v.shape) && dim_is(v.stride[0], 1)))
-    ctx_fail(cx, ERR_SHAPE, "copy: a bulk copy moves contiguous values, the "
-             "first mode of the %s is %s%s\n  cpasync.group_bulk_copy_modes "
-             "makes one mode of what is contiguous on both sides",
+    ctx_fail(cx, ERR_SHAPE, "copy: a bulk copy moves contiguous values, but "
+             "the first mode of the %s is %s%s\n  "
+             "cpasync.group_bulk_copy_modes makes one mode of what is "
+             "contiguous on both sides",
              side ? "destination" : "source", layout_text(cx, v),
              sides_text(cx, t));
   return n;
@@ -274,11 +277,11 @@ static void check_runs(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
                    a->runs == TMA_S2G ? SP_GMEM : SP_SMEM};
   for (int i = 0; i < 2; i++) {
     if (t[i]->space != want[i])
-      ctx_fail(cx, ERR_TYPE, "copy: the %s of this bulk copy is a tensor in %s "
-               "memory%s", i ? "destination" : "source",
+      ctx_fail(cx, ERR_TYPE, "copy: the %s of this bulk copy must be a tensor "
+               "in %s memory%s", i ? "destination" : "source",
                want[i] == SP_GMEM ? "global" : "shared", sides_text(cx, t));
     if (t[i]->type != a->type)
-      ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, the %s holds %s%s",
+      ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s, but the %s holds %s%s",
                dtype_name(a->type), i ? "destination" : "source",
                dtype_name(t[i]->type), sides_text(cx, t));
   }
@@ -330,8 +333,9 @@ void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
   int64_t n = run_of(cx, t, 0), m = run_of(cx, t, 1);
   int64_t all = count(cx, layout_inner(src.l), "copy");
   if (n != m || all != count(cx, layout_inner(dst.l), "copy"))
-    ctx_fail(cx, ERR_SHAPE, "copy: the first modes have %" PRId64 " and %"
-             PRId64 " values%s", n, m, sides_text(cx, t));
+    ctx_fail(cx, ERR_SHAPE, "copy: the first modes must have equally many "
+             "values, not %" PRId64 " and %" PRId64 "%s", n, m,
+             sides_text(cx, t));
   for (int64_t i = 0; i < all / n; i++) emit_run(cx, a, t, o, i, n);
 }
 
@@ -341,11 +345,11 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
                        const TmaCall *o) {
   int bits = dtype_bits(a->type);
   if (t[0]->space != SP_RMEM || t[1]->space != SP_SMEM)
-    ctx_fail(cx, ERR_TYPE, "copy: this copy goes from registers to shared "
+    ctx_fail(cx, ERR_TYPE, "copy: this copy must go from registers to shared "
              "memory%s", sides_text(cx, t));
   if (t[0]->type != a->type || t[1]->type != a->type)
-    ctx_fail(cx, ERR_TYPE, "copy: the atom copies %s%s", dtype_name(a->type),
-             sides_text(cx, t));
+    ctx_fail(cx, ERR_TYPE, "copy: the atom copies only %s%s",
+             dtype_name(a->type), sides_text(cx, t));
   if (bits != 32 && bits != 64)
     ctx_fail(cx, ERR_TYPE, "copy: st.async stores values of 32 or 64 bits, "
              "not %s: cute.recast_tensor both%s", dtype_name(a->type),

@@ -25,8 +25,8 @@ typedef struct TmaAtom {
                        // tensor
   int8_t leaf[TENSORMAP_RANK];  // leaf of the tensor's layout for each mode, or
                                 // -1
-  // im2col, by spatial mode: pixels of the result, and the filter's dilation
-  // and first position
+  // im2col, by spatial mode; out: pixels of the result; dilation, first:
+  // dilation and first position of the filter
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
     first[TENSORMAP_RANK - 2];
   Ref ref;             // the map's TMAP, in a kernel
@@ -58,8 +58,8 @@ typedef struct TmaCall {
 // Global memory is given by a tensor of coordinates.
 void tma_copy(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
               const TmaCall *o);
-// copy() for runs: the first modes of both sides are contiguous; one
-// instruction for each index of the rest.
+// Implements copy() for runs. The first modes of both sides are contiguous. One
+// instruction copies them for each index of the other modes.
 void tma_copy_runs(Ctx *cx, const TmaAtom *a, Tensor src, Tensor dst,
                    const TmaCall *o);
 // Copies from registers, 1, 2 or 4 adjacent values at once if they are

@@ -292,10 +292,10 @@ describe("on Hopper", function()
     end)
     bad("mbarrier_wait: parity 2 of a phase; 0 or 1 is needed",
         function(bar) arch.mbarrier_wait(bar, 2) end)
-    bad("an mbarrier is an i64 in this block's shared memory, got", function()
+    bad("an mbarrier must be an i64 in this block's shared memory", function()
       arch.mbarrier_init(arch.alloc_smem(cute.i32, 1), 1)
     end)
-    bad("an mbarrier is an i64 in this block's shared memory, got",
+    bad("an mbarrier must be an i64 in this block's shared memory, got",
         function(bar, tid)
       arch.mbarrier_wait(arch.map_dsmem_ptr(bar, tid & 1), 0)
     end)
@@ -303,7 +303,7 @@ describe("on Hopper", function()
         function(bar, tid)
       arch.mbarrier_arrive(arch.map_dsmem_ptr(bar, tid & 1), 1)
     end)
-    bad("an mbarrier is an i64 in this block's shared memory, got",
+    bad("an mbarrier must be an i64 in this block's shared memory, got",
         function(_, _, o)
       arch.mbarrier_init(cute.recast_ptr(o.iterator, nil, cute.i64), 1)
     end)

@@ -80,7 +80,7 @@ describe("printf", function()
     end, {o})
     for _, bad in ipairs {"%s", "%*d", "%5-5d", "%..2f", "%1.2.3f", "%lllld",
         "%------d", "%5", "%"} do
-      raises("is no conversion", launch, function(_)
+      raises("is not a conversion", launch, function(_)
         cute.printf(bad, arch.lane_idx())
       end, {o})
     end

@@ -207,9 +207,9 @@ describe("MMA atoms", function()
     local name = "SM80_16x8x16_F32BF16BF16F32_TN"
     for _, c in ipairs {
       {{2, 2, 1}, {0, 16, 16}, "must be a number above 0, got 0"},
-      {{2, 2, 1}, {32, 16, 16, 2}, "a permutation is a list {M, N, K}, got "
-        .. "{32, 16, 16, 2}"},
-      {{2, 2, 1}, {M = 32}, "a permutation is a list {M, N, K}, got {M = 32}"},
+      {{2, 2, 1}, {32, 16, 16, 2}, "a permutation must be a list {M, N, K}, "
+        .. "got {32, 16, 16, 2}"},
+      {{2, 2, 1}, {M = 32}, "must be a list {M, N, K}, got {M = 32}"},
       {{2, 2, 1, 1}, nil, "has 4 modes (at most 3: M, N, K)"},
     } do
       raises({"cute.make_tiled_mma: ", c[3]},

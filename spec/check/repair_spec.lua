@@ -362,7 +362,7 @@ describe("the repair search", function()
     support.raises("no luck", with, {{ref = sites[1], how = "drop"}},
                    function() error "no luck" end)
     assert.equal(4, barriers())
-    support.raises("with_edits: nothing is put in", with,
+    support.raises("with_edits: edits must not insert instructions", with,
       {{ref = sites[1], how = "before", op = "syncwarp"}}, barriers)
   end)
 
@@ -378,7 +378,7 @@ describe("the repair search", function()
       for name, v in pairs(kernel.sim_launch(p, {}, p.values, p.grid)) do
         o[name] = v
       end
-      support.raises("sim_run: edit 1 is none",
+      support.raises("sim_run: edit 1 is invalid",
                      function() core.sim_run(p.program.fn, o) end)
     end
   end)

@@ -198,7 +198,7 @@ describe("Hopper's names", function()
     refuses("needs cta_rank, the CTA that gets the values", cute.f32, {})
     refuses("stores values of 32 or 64 bits, not bf16", cute.bf16,
             {cta_rank = 1})
-    refuses("goes from registers to shared memory", cute.f32, {cta_rank = 1},
+    refuses("must go from registers to shared memory", cute.f32, {cta_rank = 1},
             function(x) return x end)
     refuses("both sides must have the same number of values", cute.f32,
             {cta_rank = 1},

@@ -187,9 +187,9 @@ describe("a product of cuBLAS", function()
     for _, case in ipairs {
       {"epilogue is 'tanh', not relu or gelu [bad-argument]",
        "epilogue = 'tanh'"},
-      {"bias of bf16: one of bf16 is needed, and D with N contiguous "
+      {"bias of bf16: it must be of bf16, and N must be contiguous in D "
        .. "[type-mismatch]", "m_major = true, bias = " .. bias},
-      {"bias of f32: one of bf16 is needed, and D with N contiguous "
+      {"bias of f32: it must be of bf16, and N must be contiguous in D "
        .. "[type-mismatch]", "bias = dev:buffer('f32', 48)"},
       {"bias has 47 elements, 1 by 48 needed [shape-mismatch]",
        "bias = dev:buffer('bf16', 47)"}} do

@@ -110,8 +110,8 @@ describe("a kernel compiled for symbolic tensors", function()
       .. takes, cute.zeros({4, 8}, cute.f16), y, 1.0)
     refused("argument 1 is nil" .. takes, nil, y, 1.0)
     refused("argument 1 is a table of 1 field" .. takes, {x}, y, 1.0)
-    refused("one cute.sym_int is 8 in argument 1 and 12 in argument 2 "
-      .. "[bad-launch]", x, cute.zeros({4, 12}, cute.f32), 1.0)
+    refused("the same cute.sym_int is 8 in argument 1 and 12 in argument "
+      .. "2 [bad-launch]", x, cute.zeros({4, 12}, cute.f32), 1.0)
     refused("argument 2 is a tensor of f32, (4,8):(1,4), aligned to 256 bytes; "
       .. "this launch takes a tensor of f32, (?,?):(?,1), aligned to 4 bytes "
       .. "[bad-launch]", x, cute.make_tensor(y.iterator,
@@ -165,8 +165,8 @@ describe("a kernel compiled for symbolic tensors", function()
       x[m - 1] = 1
     end), cute.symbolic {dtype = cute.i32, shape = {n}}, n, SIM))
     assert.is_true(same(cute.zeros({9}, cute.i32), 9).ok)
-    assert.equal("kernel k: one cute.sym_int is 9 in argument 1 and 8 in "
-      .. "argument 2 [bad-launch]",
+    assert.equal("kernel k: the same cute.sym_int is 9 in argument 1 and 8 "
+      .. "in argument 2 [bad-launch]",
       (message(same, cute.zeros({9}, cute.i32), 8)))
   end)
 

@@ -308,7 +308,7 @@ describe("a swizzled layout", function()
         free = free + 1
       else
         refused = refused + 1
-        assert.is_truthy(rest:find("leaves free is taken", 1, true), rest)
+        assert.is_truthy(rest:find("offset of the complement", 1, true), rest)
       end
     end
     assert.is_true(inverses > 1000 and free > 1200 and refused > 3,

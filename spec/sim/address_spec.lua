@@ -281,7 +281,8 @@ describe("an address", function()
           cute.zeros({4}, "i32")):trace {block = 32}
       end
     end
-    support.raises("an address is of type i64 or u64, not i32 [type-mismatch]",
+    support.raises("an address must be of type i64 or u64, not i32 "
+      .. "[type-mismatch]",
       traced(function(_, i) cute.make_ptr("f32", i[0]) end))
     support.raises("assumed_align = 3: a power of two of 4 bytes or more is "
       .. "needed [bad-argument]", traced(function(p)
@@ -294,7 +295,8 @@ describe("an address", function()
     support.raises("no option 'align'", traced(function(p)
       cute.make_ptr("f32", p[0], "gmem", {align = 3})
     end))
-    support.raises("address: a kernel's tensor has none while it is traced",
+    support.raises("address: a kernel's tensor has no address while the kernel "
+      .. "is traced",
       traced(function(p) return p.address end))
     support.raises("is only meaningful inside a kernel",
       cute.make_ptr, "f32", 4096)

@@ -95,7 +95,8 @@ describe("retile of the accumulators of a whole tile", function()
     assert.equal("((8,8),2,3):((1,8),64,128)",
                  tostring(r2s:get_slice(0):retile(acc)))
     assert.equal("tiled:retile: the fragment ((2,2,3),1,1):((1,2,4),0,0) has "
-      .. "12 values in its first mode, the copy 8 a thread [shape-mismatch]",
+      .. "12 values in its first mode, but the copy moves 8 a thread "
+      .. "[shape-mismatch]",
       (support.message(function()
         r2s:retile(cute.make_layout {{2, 2, 3}, 1, 1})
       end)))

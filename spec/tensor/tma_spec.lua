@@ -219,7 +219,7 @@ describe("a TMA copy", function()
       function(atom, s, g, bar)
         cute.copy(atom, s(_, 0), g(_, 0), {tma_bar_ptr = bar})
       end)
-    wrong("copy: the source of a TMA store is a tensor in shared memory, not",
+    wrong("copy: the source of a TMA store must be a tensor in shared memory",
       STORE, function(atom, s, g) cute.copy(atom, g(_, 0), s(_, 0)) end)
     wrong("copy: the coordinates name 64 values, but boxes of this atom have "
       .. "8192 [shape-mismatch]\n", LOAD, function(atom, s, _, bar)
@@ -324,8 +324,8 @@ describe("a TMA copy", function()
             {mbar_ptr = bar})
         end)
       end)
-    raises("copy: a bulk copy moves contiguous values, the first mode of the "
-      .. "source is 40:40 [shape-mismatch]", function()
+    raises("copy: a bulk copy moves contiguous values, but the first mode of "
+      .. "the source is 40:40 [shape-mismatch]", function()
         trace(function(a, s, bar)
           cute.copy(load, cute.make_tensor(a.iterator,
             cute.make_layout({40}, {40})), s, {mbar_ptr = bar})
@@ -394,7 +394,7 @@ describe("a TMA copy", function()
       function(m) return cute.recast_tensor(m, cute.i32) end,
       function(m) return m(_, 0) end,
       function() return cute.make_rmem_tensor({16}, cute.i64) end} do
-      raises("a tensor map is 16 elements of i64 in global or shared memory",
+      raises("a tensor map must be 16 elements of i64 in global or shared",
         function()
           trace(function(a, _, m) cpasync.copy_tensormap(a, place(m)) end)
         end)

@@ -1,6 +1,6 @@
 -- The example of docs/errors.md.
--- expect: cutelua: tensor:store: a vector of f32 stored to a tensor of bf16
---   [type-mismatch]
+-- expect: cutelua: tensor:store: a vector of f32 cannot be stored to a tensor
+--   of bf16 [type-mismatch]
 -- expect: spec/faults/type-mismatch/example.lua:15 in kernel k
 -- expect: ptr[bf16,rmem] o (32):(1)
 -- expect: convert it with :to(cute.bf16)

@@ -100,7 +100,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  local function early(kb)  -- blocks before the last, which waits
+  local function early(kb)  -- blocks before the last one, which waits
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
@@ -132,7 +132,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
-      if last == 0 then  -- there is one fragment of each
+      if last == 0 then  -- the only block of K: it was just multiplied
         on(k_tile)
         fetch(0)
       end
@@ -205,9 +205,9 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- Returns the work after each tile of K if accumulators are scaled: adds C's
--- accumulators, scaled, to separate sums. At the end the sums replace the
--- accumulators. SA and SB are used as matrices like C, for block number `at`.
+-- Returns the work after each tile of K if accumulators are scaled: it adds C's
+-- accumulators, scaled, to separate sums. Also returns the work at the end: the
+-- sums replace the accumulators. at: the block of K whose factors apply.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -232,7 +232,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- adds the rest of a block of K
+  end, function(k_tiles)  -- adds the last, partial block of K
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -434,7 +434,8 @@ return function(o)
   for k, v in pairs(o or {}) do p[k] = v end
   rules.integers("gemm_sm80", p, {"stages"}, 2, 32)
   rules.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
-    "blocks = %s of K in tiles of %d", p.blocks, p.tile[3])
+    "blocks = %s; a multiple of %d, K of a tile, is needed", p.blocks,
+    p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}
   if p.gated then

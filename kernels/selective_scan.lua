@@ -337,8 +337,8 @@ return function(o)
     STEPS * lanes)
   rules.need(s.channels * lanes >= math.max(s.time, WARP)
     and s.channels * lanes <= 1024, "selective_scan",
-    "%d threads for %d channels and %d steps; as many as steps, and 32 to 1024 "
-    .. "are needed", s.channels * lanes, s.channels, s.time)
+    "%d threads for %d channels and %d steps; 32 to 1024 threads, and no fewer "
+    .. "than steps, are needed", s.channels * lanes, s.channels, s.time)
   s.each_lane = s.states // s.lanes
   s.block = s.channels * s.lanes
   return {block = s.block,

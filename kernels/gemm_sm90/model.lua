@@ -54,9 +54,9 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the rows of operands that neighbouring blocks, which request them
--- from L2 together, read: `count` of their tiles are consecutive along one
--- mode, the others are along the other one.
+-- Returns the number of rows of operands that neighbouring blocks read together
+-- from L2: `count` of their tiles are consecutive along one mode (`rows` each);
+-- along the other mode, tiles have `others` rows.
 local function beside(rows, count, others)
   return math.min(C.together, count) * rows
     + math.max(C.together / count, 1) * others
@@ -105,13 +105,13 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about the missing rows of a mode:
--- the rows that the last tile lacks, all of them if a cluster's last blocks
---   have none;
--- the cycles of a step for missing rows, which grow with the number of blocks
---   that request such rows at once;
--- the number of tiles of a block with missing rows, of `waves`: all, if one
---   block has the last tile of the mode each time; else its share plus one.
+-- Returns three numbers about the rows of a mode that are missing,
+-- outside the tensor: the number of missing rows in the last tile, all of
+-- its rows if a cluster's last blocks have none; the cycles of a step for
+-- them, which grow with the number of blocks that request such rows at
+-- once; the number of a block's tiles, of `waves`, with missing rows:
+-- all, if one block always has the last tile of the mode; else its share
+-- plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -127,8 +127,8 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
   return gone, gone * each, count
 end
 
---- Returns the slowdown of L2 for rows that many elements apart: rows that
--- begin inside cache lines are requested in two parts.
+--- Returns the slowdown of L2 for rows that are that many elements apart: rows
+-- that begin inside cache lines are requested in two parts.
 ---@param elements integer
 ---@param bits integer width of an element
 ---@return number 1: no slowdown
@@ -208,10 +208,10 @@ local function slower(o, p, pace)
   return slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
 end
 
--- Returns the cycles of all waves. Sets fields of p: `tile`, the cycles of one
--- tile; `edges`, of its begin and end, without loads; with o.equal `parts` of
--- the tiles after whole waves, the waves with them, and the delay `late` of the
--- last partial sums.
+-- Returns the cycles of all waves. Sets fields of p. `tile`: the cycles of a
+-- tile; `edges`: the cycles of its beginning and end, without loads. With
+-- o.equal also `parts`: the number of parts of each tile after the whole waves;
+-- `waves`, including the parts; `late`: the delay of the last partial sums.
 local function cycles_of(o, p)
   local pace, epilogue = pace_of(o, p), ending(o, p)
   local main, more = p.steps * pace, slower(o, p, pace)
@@ -255,7 +255,7 @@ local function memory_of(o, p, turned)
     / (p.stays and C.l2 or C.memory)
   local rest = p.waves % 1
   if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
-  if o.split > 1 and o.min_blocks == 1 then  -- no loads during a store
+  if o.split > 1 and o.min_blocks == 1 then  -- stores do not overlap with loads
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
   end

@@ -64,7 +64,7 @@ function Parts:each(work, w, f)
   end)
 end
 
--- Returns pieces from `first` on of a slot: the threads' numbers,
+-- Returns the partial sums in n pieces of a slot, from piece `first` on:
 -- (4,threads,pieces).
 function Parts:sums(slot, first, n)
   local all = self.pieces * self.threads * 4
@@ -79,8 +79,8 @@ function Parts:staged(part, index, n)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
 end
 
--- Calls f(stage's part, first piece, count) for the pieces, from `first` on,
--- that a stage holds.
+-- Calls f(part of the stage, first piece, count) for the pieces that a stage
+-- holds, from piece `first` on.
 function Parts:of_stage(first, f)
   local rest = self.room
   for _, part in ipairs(self.stage) do

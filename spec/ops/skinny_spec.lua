@@ -219,7 +219,7 @@ describe("gemm_skinny", function()
             {n = 16, k = 12})
     refuses("gemm_skinny: K is 24; multiples of 16 are needed",
             {n = 16, k = 24, b_dtype = cute.i8})
-    refuses("gemm_skinny: B of f16 beside bf16; the same or 8 bits are needed",
+    refuses("gemm_skinny: B has type f16 and A has bf16; B needs",
             {n = 16, k = 16, b_dtype = cute.f16})
     refuses("gemm_skinny: group = 96 with side = \"a\"; a multiple of 64",
             {n = 16, k = 96, b_dtype = cute.i8, group = 96})
@@ -231,7 +231,7 @@ describe("gemm_skinny", function()
             {n = 16, k = 16, unroll = 0})
     refuses("gemm_skinny: n = nil; an integer of 1 or more is needed",
             {k = 16})
-    refuses("gemm_skinny: 2048 threads of a block", {n = 16, k = 16,
+    refuses("gemm_skinny: 2048 threads in a block", {n = 16, k = 16,
                                                      warps = {8, 8}})
     local o = {n = 16, k = 16}
     local ok, why = pcall(product, o, matrix({4, 16}, "bf16", 1),

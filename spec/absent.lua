@@ -189,7 +189,7 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    if k == #REGIONS then self.loops = 0 end  -- counts within a function
+    if k == #REGIONS then self.loops = 0 end  -- a function has its own count
     local text = REGIONS[k](self, depth)
     self.loops = loops
     return text

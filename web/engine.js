@@ -89,7 +89,7 @@ class Hand {
   constructor(source, ondead) {
     this.job = null;
     this.queue = [];
-    this.heap = 0;      // bytes after the last answer
+    this.heap = 0;      // bytes of memory after the last answer
     this.ondead = ondead;
     this.worker = new Worker(source.worker);
     this.ready = new Promise((done, fail) => {

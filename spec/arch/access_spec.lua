@@ -83,7 +83,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: {dtype, accesses with CUDA C}
+  local taken = {}  -- by target: accesses that have CUDA C
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

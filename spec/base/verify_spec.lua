@@ -68,8 +68,8 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Stores the number of D's type just beyond the bound, above or below, or the
--- last one within it, if `within`.
+-- Stores the first number of D's type outside the bound, above or below by
+-- `sign`, or with `within` the last number inside it.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]
@@ -295,7 +295,7 @@ describe("a lesson's verification", function()
 end)
 
 describe("a copy's verification", function()
-  -- One element a thread, except the one at (I, J).
+  -- Each thread copies one element, except element (I, J).
   local SCRIPT = [[
     local cute = require "cute"
     local I, J, turned = %d, %d, %s

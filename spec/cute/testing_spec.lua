@@ -102,7 +102,7 @@ describe("testing", function()
     assert.equal(instructions(4), run(1).instructions)
     assert.equal(3, calls)  -- two candidates, and the launch
     assert.equal(instructions(5), run(2).instructions)
-    assert.equal(4, calls)  -- both integers: one kind of argument
+    assert.equal(4, calls)  -- the choice holds for all integers
   end)
 end)
 

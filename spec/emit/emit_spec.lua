@@ -799,7 +799,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- no room for it
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r must be packed
       end
     end
   end)

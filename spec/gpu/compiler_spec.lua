@@ -40,9 +40,9 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
 
--- Products of f64 by every atom that supports them. Their warps have one tile
--- of accumulators, more, or more of which one is stored. Calls f(words, kernel,
--- m, n) for each.
+-- Makes products of f64 by every atom that supports them. Their warps have one
+-- tile of accumulators, several tiles, or several of which one is stored. Calls
+-- f(words, kernel, m, n) for each.
 local function each_f64(f)
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
     local m, k = shape:match "^(%d+)x8x(%d+)$"
@@ -88,7 +88,7 @@ describe("what NVRTC gets wrong", function()
       local x, y, z = operands()
       local ptx = assert(kernel(x, y, z):trace {block = 32}:compile "sm_90a")
         .ptx
-      -- every non-coherent load has an address that no select chose
+      -- no non-coherent load may have an address that a select chose
       local chosen = {}
       for name in ptx:gmatch "selp%.b64%s+(%%rd%d+)" do chosen[name] = true end
       for address in ptx:gmatch "ld%.global%.nc[%w.]*%s+[^,]+, %[(%%rd%d+)" do

@@ -66,9 +66,9 @@ local function with_barrier(f)
   end
 end
 
--- A TMA operation on a box of four elements for each lane: f(atom, shared
--- memory, coordinates, barrier), each the lane's own. x goes to ATOMS[sample]
--- for the further arguments of the kernel.
+-- Samples of a TMA operation on a box of four elements for each lane: f gets
+-- the atom and the lane's own shared memory, coordinates and barrier.
+-- ATOMS[sample] makes the kernel's further arguments from x.
 local ATOMS = {}
 
 local function with_box(op, f)

@@ -365,7 +365,7 @@ describe("cute.explain", function()
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
-    -- explain left no listener
+    -- explain must leave no listener behind
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)
   end)

@@ -486,7 +486,7 @@ describe("random layouts", function()
       if not cute.congruent(f.shape, l.shape) then fail("%s of %s", f, l) end
       return true
     end)
-    -- injective where strides differ: all elements of a compact layout
+    -- the fragment of a compact layout contains every element once
     repeated(300, 300, function(r)
       local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
       local f = cute.make_fragment_like(cute.make_layout(shape,

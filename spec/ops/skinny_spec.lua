@@ -59,8 +59,8 @@ local function problem(number)
   return o, A, B, D
 end
 
--- The same with B of 8 bits, K a multiple of the piece, and possibly factors S
--- of groups of B; returns B with the factors applied.
+-- Returns the same as `problem`, with B of 8 bits, K a multiple of the piece,
+-- and possibly factors S of groups of B; the returned B includes the factors.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)

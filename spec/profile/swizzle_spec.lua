@@ -101,9 +101,9 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
   end
 end)
 
--- Sums, over groups of lanes, the most distinct words in one bank:
--- an independent cost, for accesses of `width` bytes that do not
--- merge.
+-- Returns an independent cost of accesses of `width` bytes that do not
+-- merge: the sum, over groups of lanes, of the most distinct words in one
+-- bank.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do

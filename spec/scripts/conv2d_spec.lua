@@ -183,7 +183,7 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    assert.is_nil(loop:find(" 56u", 1, true))  -- no comparison with 56 either
+    assert.is_nil(loop:find(" 56u", 1, true))  -- nor a comparison with 56
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
   end)

@@ -107,9 +107,9 @@ describe("the copy by TMA", function()
       {"k // stages % 2", "1 - k // stages % 2", "async-in-flight"},
       {"arch.cp_async_bulk_wait_group(0, true)    -- this stage was read", "",
        "race"},
-      {"arch.cp_async_bulk_wait_group(0, true)        -- and so were the "
-       .. "others", "", "exited-block"},
-      {"arch.cluster_arrive()            -- both barriers are there\n"
+      {"arch.cp_async_bulk_wait_group(0, true)        -- all stages were "
+       .. "read", "", "exited-block"},
+      {"arch.cluster_arrive()            -- both barriers are initialized\n"
        .. "    arch.cluster_wait()", "", "mbarrier"},
       {"mcast_mask = 3", "mcast_mask = 1", "deadlock"},
       {"arch.mbarrier_wait(full, 0)", "", "race"}} do

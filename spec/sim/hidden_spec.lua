@@ -224,7 +224,7 @@ local function matrix(row)
   return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
 end
 local COPIES = {
-  function(tile, t)  -- copies to registers
+  function(tile, t)  -- copies the tile to registers
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
@@ -389,7 +389,7 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    local function elements(most)  -- copies a column each, below `most`
+    local function elements(most)  -- each copies a column's rows below `most`
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
         local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)

@@ -141,7 +141,7 @@ describe("release and acquire", function()
     local function same(l) return l end
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
-    broken(store(REL), wait(same), 32)  -- waits for the wrong lane's flag
+    broken(store(REL), wait(same), 32)  -- waits for another lane's flag
   end)
 
   it("counters: read-modify-writes pass on what was released", function()

@@ -208,7 +208,7 @@ describe("cutelua tune", function()
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
     local pid = p:read "l"
-    repeat  -- in the middle of the second product
+    repeat  -- stopped during the second product
       os.execute "sleep 0.02"
       local text = support.read(path) or ""
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3

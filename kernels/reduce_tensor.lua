@@ -350,7 +350,7 @@ local function begin(o, s, n, mine, among, split, where)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
-local LEAST, LAST = -1 << 31, 0xffff  -- least word; most of a lower half
+local LEAST, LAST = -1 << 31, 0xffff  -- least word; maximum of a lower half
 
 -- Reports whether a 16-bit number and the index of a thread's vector fit into
 -- one word.
@@ -370,7 +370,7 @@ local function words(o, s, n, mine, among, split, get, where)
   local falls = cute.var(LAST, cute.u32)
   rounds(o, n, mine, among, split, function(first, guard)
     for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      local x = e.from:load()  -- converted: no -0, one NaN
+      local x = e.from:load()  -- no -0 after this; one NaN
       e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do

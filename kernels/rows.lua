@@ -23,7 +23,7 @@ Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
 rows.KEPT = 1 << 14  -- elements of a row for which a block can keep sums
-local SMEM = 226 << 10  -- per sm_90 multiprocessor, for the blocks' rows
+local SMEM = 226 << 10  -- bytes of an sm_90 multiprocessor for rows
 
 local function up(a, b) return (a + b - 1) // b end
 

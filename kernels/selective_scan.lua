@@ -22,7 +22,7 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 local WARP, STEPS = 32, 4
-local THREADS = 512  -- per multiprocessor, with 128 registers each
+local THREADS = 512  -- threads per multiprocessor, 128 registers each
 local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}

@@ -150,7 +150,7 @@ local function bring(o, s, X, at, maps)
       if not guard then  -- a row may have no data in the last chunk
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
-      local a = at.a - skew + j * V  -- the chunk's first element, along A
+      local a = at.a - skew + j * V  -- first coordinate of the chunk along A
       cute.when(cute.ge(a, 0) & cute.le(a + V, A), copy, function()
         for v in cute.range(V) do
           cute.when(cute.ge(a + v, 0) & cute.lt(a + v, A), function()
@@ -253,7 +253,7 @@ local function body(o, s, X, Z, maps)
   wait()
   local function put(more, rep)
     local v = lane + rep * LANES
-    local b = at.b - skew + v * V          -- the vector's first element
+    local b = at.b - skew + v * V  -- first coordinate of the vector along B
     local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
     cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
       local held = cute.make_rmem_tensor({V}, o.dtype)

@@ -83,7 +83,7 @@ local function option_names()
       end
     end
   end
-  set.file = nil  -- writes no files
+  set.file = nil  -- calls must not write files
   for word in pairs(set) do list[#list + 1] = word end
   table.sort(list)
   return list

@@ -170,7 +170,7 @@ class Engine {
   constructor(options = {}) {
     this.options = options;
     this.seconds = options.seconds || 60;
-    this.files = new Map();  // files that were put
+    this.files = new Map();  // files that a page put here
     this.count = 0;
     this.tell("starting");
     this.ready = load(options).then(source => {

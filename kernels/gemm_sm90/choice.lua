@@ -95,7 +95,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    and t.split ~= "stream"  -- measured for these only
+    and t.split ~= "stream"  -- only such products were measured
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
     add(math.max(tiles // rows // cn * cn, 1))

@@ -157,7 +157,7 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      local rows = o.promote and 64 * groups or bm  -- of one product
+      local rows = o.promote and 64 * groups or bm  -- rows of one product
       local tCrA = {}
       for i = 1, bm // rows do
         tCrA[i] = mma:make_fragment_A(thr:partition_A(

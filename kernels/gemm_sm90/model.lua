@@ -163,7 +163,7 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the rows of A and B that a tile requests, weighted by L2 requests.
+-- Returns the rows of A and B that a tile requests, weighted by their slowdown.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
@@ -233,8 +233,8 @@ local function cycles_of(o, p)
   return cycles
 end
 
--- Returns the cycles at the clock of a card's power limit; near: 1 if blocks of
--- a cluster share L2 transfers, else 0.
+-- Returns the seconds of all operations at a card's power limit; near: 1 if
+-- blocks of a cluster share L2 transfers, else 0.
 local function energy_of(o, p, near)
   local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
   local alone, filling, l2 = table.unpack(C.energy[p.bits])

@@ -78,7 +78,7 @@ function options.complete(given, sure)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end
-  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- D's per block
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- columns of D
   if o.split > 1 then o.persistent = false end
   -- One-tile blocks are in runs along one mode; the runs are consecutive along
   -- the other one.

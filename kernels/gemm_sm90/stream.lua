@@ -110,7 +110,8 @@ function Parts:fetch(pipe, write, slot)
     return cute.ne(cute.arch.load(turn, nil, ACQUIRE), self.o.consumers)
   end, function() end)
   cute.arch.store(turn, 0, RELAXED)
-  cute.arch.fence_proxy "async.global"  -- threads wrote, bulk copies read
+  -- written by threads, to be read by bulk copies
+  cute.arch.fence_proxy "async.global"
   for first in cute.range(0, self.pieces, self.room) do
     pipe:producer_acquire(write, nil, self.room * self.threads * 16)
     local how = {mbar_ptr = pipe:producer_get_barrier(write)}
@@ -139,7 +140,8 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
-    cute.arch.fence_view_async_shared()  -- threads read, copies refill
+    -- read by threads, to be refilled by copies
+    cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
     pipe:consumer_release(read)
     read:advance()

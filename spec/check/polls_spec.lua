@@ -213,7 +213,7 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- Returns a read-modify-write with f.
+-- Returns the effect of a read-modify-write with f.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)
@@ -391,7 +391,7 @@ local function enumerate(p)
 end
 
 ---------------------------------------------------------------------------
--- The same as kernels
+-- The same programs as kernels
 ---------------------------------------------------------------------------
 
 local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",

@@ -24,7 +24,7 @@ local branch = cute.kernel("branch", function(x, y, z)
   z[t] = v
 end)
 
--- Counts down, and up, to a negated value.
+-- Makes a kernel whose loop counts down, or up, to a negated value.
 local function counting(first, sign)
   return cute.kernel("counting", function(x, y, z)
     local t = arch.thread_idx()

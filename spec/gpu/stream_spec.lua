@@ -502,7 +502,7 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
   end
   print "done"]], {"done"}}
 
--- Only on a GPU.
+-- Programs that run only on a GPU.
 local GPU = {}
 
 GPU["a graph cannot wait for copies"] = {[[

@@ -106,7 +106,7 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- Executes f on a tensor map of the lane's own, a copy of the atom's.
+-- Executes f on a tensor map of each lane's own: a copy of the atom's map.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)

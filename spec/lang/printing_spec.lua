@@ -320,7 +320,7 @@ describe("output of kernels", function()
       end
     end
     assert.is_true(#runs > 17, #runs)
-    local _, said = cudahost.run(runs)  -- thread after thread
+    local _, said = cudahost.run(runs)  -- one thread after the other
     assert.same(sorted_lines(table.concat(want)), sorted_lines(said))
   end)
 

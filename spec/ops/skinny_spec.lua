@@ -123,7 +123,7 @@ describe("gemm_skinny", function()
     end
   end)
 
-  -- A text fault: {what, becomes, number of the problem}.
+  -- Text faults: {what, becomes, number of the problem}.
   for _, f in ipairs {
     {"row = cute.min(row, last)", "row = row", 16},
     {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},

@@ -348,7 +348,7 @@ describe("for a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- the same as the script's
+        -- the layout of the script
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -380,7 +380,7 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- also found from a bad swizzle
+    -- finds it from a bad swizzle, too
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

@@ -369,7 +369,7 @@ local function said(o)
 end
 
 describe("gemm_sm90's rule", function()
-  local fastest = {  -- on an H200 (docs/performance.md), or within 1 % of it
+  local fastest = {  -- measured on an H200 (docs/performance.md), within 1 %
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},

@@ -123,7 +123,7 @@ describe("kernels along rows", function()
       for i = 0, #b - 1 do
         b[i] = i % 5 == 0 and -math.huge or i % 7 == 0 and -1000 or i % 97
       end
-      for i = 0, 299 do b[i] = -math.huge end  -- all of some warps
+      for i = 0, 299 do b[i] = -math.huge end  -- whole warps of -inf
       return b
     end
     for _, o in ipairs {{}, {threads = 64}, {threads = 64, values = 8},
@@ -196,7 +196,7 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- the first element of a thread
+      b[0] = -30000  -- the first number of a thread
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},

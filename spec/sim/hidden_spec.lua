@@ -17,7 +17,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(nothing) races at its lines `at`, and kernel(fix) not.
+-- Asserts that kernel(nothing) races at its lines `at`, and that kernel(fix)
+-- does not.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -647,7 +648,7 @@ describe("signed results of 32 bits", function()
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- in an inactive lane
+    assert.equal("", kinds(MOST, function(x, n, t)  -- the lane is inactive
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)
       end)

@@ -561,7 +561,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- the bytes passed as the count
+      expects(4096, nil, 4096))  -- passes the bytes as count
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)

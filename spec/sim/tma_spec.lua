@@ -8,7 +8,7 @@ local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
 local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
   cpasync.CopyBulkTensorTileS2GOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
-local TILE = {32, 16}  -- of f32: 2048 bytes
+local TILE = {32, 16}  -- f32: 2048 bytes
 
 -- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast;
 -- returns the report. it: atom, ts, tg, bar, s, out, tid. shift: the offset of

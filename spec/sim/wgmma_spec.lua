@@ -106,7 +106,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(0, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", text, function(t)   -- waits for the wrong group
+    told("race", text, function(t)   -- leaves group 1 pending
       t.fill(0) t.fill(1)
       t.ready()
       t.gemm(0) warpgroup.commit_group()

@@ -71,7 +71,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
-  -- (S,D), (T,D); the block with the longest rows comes first
+  -- Q is (S,D), K is (T,D); the blocks with the longest rows come first
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)

@@ -19,7 +19,7 @@
 -- the last argument is State, that many words of u64: 0 before the first launch
 -- and after each.
 --
--- Sums are f32. The variance is computed from differences to the mean.
+-- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"

@@ -72,7 +72,7 @@ reduce_tensor.OPS = {
          after = function(x, n) return cute.sqrt(x / n) end},
 }
 
---- Returns the operation of that name, or a table that is one.
+--- Returns the operation of that name; a table is the operation itself.
 ---@param name any
 ---@return table
 function reduce_tensor.op(name)

@@ -226,7 +226,7 @@ var cuteResults = (function () {
 
     // ---- the kernels ----
 
-    // Returns the reports on the script of all kernels, each once.
+    // Returns the reports of all kernels that concern the script, each once.
     function notesOf(a) {
       var out = [], known = {};
       function ours(at) {

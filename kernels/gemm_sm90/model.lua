@@ -266,8 +266,8 @@ local function memory_of(o, p, turned)
   return memory
 end
 
--- Returns the seconds of L2 transfers: the reads of all tiles, and of
--- neighbouring tiles, with that many `rows`.
+-- Returns the seconds of L2 transfers: the reads of all tiles, and those of
+-- neighbouring tiles, which have `rows` rows.
 local function l2_of(o, p, rows)
   local read = p.tiles_m * p.tiles_n * asked(o, p) * p.k * p.bits / 8 / C.l2
   if p.single then

@@ -141,8 +141,8 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- {name, library to compare with, {function of a set that returns its launch;
--- the field with its result}, {ours}}.
+-- {name, library to compare with, theirs, ours}. theirs and ours: {function of
+-- a set that returns its launch, the set's field with its result}.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},

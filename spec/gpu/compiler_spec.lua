@@ -136,8 +136,8 @@ describe("what NVRTC gets wrong", function()
       local text = k.kernel(A, B, C):trace {block = k.block, arch = "sm_90a"}
         .source
       local asked = text:find("--ptxas-options=-O2", 1, true) ~= nil
-      -- in the text: the first and the last MMA of the loop, and the stored
-      -- ones
+      -- MMAs in the text: the first and the last one of the loop, and the
+      -- stored ones
       local loop = text:match "for %(int k_tile.-\n  }\n" or ""
       local sums = {}
       for to in loop:gmatch "F64F64_TN%(&?([%w_%[%]]+)," do

@@ -76,7 +76,7 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- the lesson's own kernel without a swizzle is the same
+        -- the lesson's own kernel has the same conflicts without its swizzle
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"

@@ -15,7 +15,7 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- Returns the rung of a script with the given text, with changed texts of the
+-- Returns the rung of script `name` with this text. modules: changed texts of
 -- modules that it loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}

@@ -32,8 +32,9 @@ local UNIT = 64  -- elements of K in a thread's 16 bytes
 local AND_OR = 0xea
 local AHEAD = 3  -- tiles in flight, if each has a stage of its own
 
--- The bits of the float base + q, but for its low bits q, a nibble at bits 0 to
--- 3 or 4 to 7: the base is 128 for bf16; 1024 or 64 for f16.
+-- The bits of `base`, by the position of a nibble q (bits 0 to 3, or 4 to 7).
+-- With q inserted there, the float is base + q: 128 + q for bf16; 1024 + q or
+-- 64 + q for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
@@ -447,7 +448,7 @@ local function tile_of(p, o)
   if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
 end
 
--- Returns the fraction of the blocks that could run at once.
+-- Returns how well blocks fill whole rounds: their number relative to capacity.
 local function fill(o, m, rows)
   local across, columns = spread(o, m, rows)
   local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)

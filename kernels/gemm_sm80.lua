@@ -27,9 +27,9 @@
 -- gated values: groups of B's rows from both halves alternate.
 --
 -- blocks = n: the accumulators of n elements of K are scaled before they are
--- added, and the kernel takes (A, B, C, SA, SB, ...): SA (M,K/n) and SB
--- (N,K/n), whose modes can be nested with strides of 0, one factor for many;
--- nil: none.
+-- added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB (N,K/n),
+-- one of which can be nil. Their modes can be nested with strides of 0: one
+-- factor for many.
 --
 -- as: the type to which A and B, of other types, are converted for the MMA.
 local cute = require "cute"
@@ -297,8 +297,8 @@ end
 -- returns the fragment to store.
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- f(part, fragment, n); in_rows: a fragment in the order of accumulators, not
-  -- of C
+  -- Calls f(part, fragment, n) for all parts. in_rows: the fragment has the
+  -- order of accumulators, not that of C.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -315,7 +315,8 @@ local function leave(o, mma, D, acc, tile, at, room, finish)
   end
 end
 
--- finish(C[, like]): returns the fragment to store; way: see gemm.run.
+-- Computes and stores a tile. finish(C[, like]): returns the fragment to store.
+-- way: see gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN = o.tile[1], o.tile[2]
   local block = (cute.arch.block_idx())
@@ -403,8 +404,8 @@ end
 
 --- Returns a kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an
 -- epilogue of (acc, part, ...), and its launch parameters. With pdl it is for
--- dependent launches: it waits for the preceding kernel, and the next one
--- begins when its blocks are done, since earlier blocks would slow it down.
+-- dependent launches: it waits for the preceding kernel. The next kernel begins
+-- when its blocks are done: blocks that began earlier would slow it down.
 -- run(A, B, C, way, ...) is the work of one block, for use in other kernels.
 -- Fields of way:
 -- valid: the existing elements of A (tiles.inside); cached: loads A through L1;

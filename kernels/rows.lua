@@ -47,7 +47,7 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Computes the numbers of a plan whose threads hold `steps` vectors of a chunk.
+-- Sets the fields of a plan whose threads hold `steps` vectors of a chunk.
 local function spread(p, o, steps)
   local vectors = up(o.n, p.width)
   p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)

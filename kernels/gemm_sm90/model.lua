@@ -88,8 +88,9 @@ end
 local MOST = 65535  -- maximum of a grid's second and third extent
 
 --- Returns the length of a run of tiles along the mode that one-tile blocks
--- follow, such that neighbouring blocks read the fewest rows: a divisor of that
--- mode's tiles, `first`; the other mode has `second`.
+-- follow, such that neighbouring blocks read the fewest rows. It divides
+-- `first`, the number of that mode's tiles; `second` is that of the other
+-- mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]

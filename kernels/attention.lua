@@ -5,13 +5,13 @@
 --     k.kernel(Q, K, V, O, LSE, scale):launch {
 --       grid = k.grid(S, H, B), block = k.block}
 --
--- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D
--- contiguous; LSE (B,H,S) of f32; scale is above 0. H is a multiple of G: H/G
--- heads of Q share each head of K and V. The last of the S rows is aligned with
--- the last of the T keys. Sequences of different lengths are concatenated: Q
--- and O (total,H,D), LSE (H,total). Two more arguments, cu_q and cu_k (B + 1 of
--- i32, "cu_seqlens"), give their positions: sequence b of Q is its rows from
--- cu_q[b] to cu_q[b + 1].
+-- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16, with contiguous
+-- rows of D elements; LSE is (B,H,S) of f32. scale must be above 0, and H a
+-- multiple of G: H/G heads of Q share each head of K and V. The last of the S
+-- rows is aligned with the last of the T keys. For concatenated sequences of
+-- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
+-- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
+-- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1].
 --
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product
@@ -71,7 +71,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
-  -- (S,D), (T,D); the longest rows come first
+  -- Q is (S,D), K is (T,D); the blocks with the longest rows come first
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)

@@ -7,14 +7,15 @@
 --         grid = k.grid(S, T, H, G, B), block = k.block}
 --     end
 --
--- Q, O, dO, dQ (B,S,H,D), K, V, dK, dV (B,T,G,D), LSE and delta (B,H,S) of f32.
--- delta, each row's sum of O dO, is computed first. P are the weights. Then dV
--- = P^T dO, dS = P (dO V^T - delta), dQ = dS K and dK = dS^T Q.
+-- Q, O, dO and dQ are (B,S,H,D); K, V, dK and dV (B,T,G,D); LSE and delta
+-- (B,H,S) of f32. delta, each row's sum of O dO, is computed first. P are the
+-- weights. dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q.
 --
--- A block has a tile of keys and iterates over the rows that see it, or a tile
--- of rows and iterates over keys. Both recompute the weights, the former
--- transposed, so that they are in registers as the left operand of the next
--- product. There are no atomics: results are the same each time.
+-- A block has a tile of keys and iterates over the rows that see it, or it has
+-- a tile of rows and iterates over keys. Both recompute the weights. Blocks
+-- with keys compute them transposed, so that in registers they are the left
+-- operand of the next product. There are no atomics: results are always the
+-- same.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"

@@ -9,8 +9,8 @@
 --         grid = l.grid(n, H, B), block = l.block}
 --     end
 --
--- Q and O (B,1,H,D), K and V (B,T,G,D) of bf16 or f16, LSE (B,H,1) of f32;
--- lengths (B) of i32, or nil: the number of keys of each batch, at most T.
+-- Q and O are (B,1,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,1) of
+-- f32. lengths, (B) of i32, has each batch's number of keys; nil: T keys.
 --
 -- A block is a warp. The rows of its tile are the `group` heads that share
 -- keys, so that each key is read once. Reading the keys dominates the time.

@@ -28,10 +28,10 @@ local function matrix(iterator, shape, stride)
     cute.make_layout(shape[2], stride[2])))
 end
 
--- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C the
--- layout is (BK,(S,R,C/BK)), in tiles: taps of the same channels are
--- consecutive, so L1 still holds them, and a tile's coordinates are counted
--- without divisions.
+-- Returns the layout of the columns of A and of B, (C,S,R). If BK divides C,
+-- the layout is (BK,(S,R,C/BK)): tiles of BK channels. Consecutive tiles have
+-- the same channels at different taps, so L1 still holds the data. Coordinates
+-- of a tile need no divisions.
 local function columns(BK, shape, stride)
   local C, S, R = table.unpack(shape)
   local c, s, r = table.unpack(stride)
@@ -52,7 +52,8 @@ local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
     for i, x in ipairs(at) do
-      local there = cute.lt((x + t * step):to(cute.u32), extent)  -- -1 is large
+      -- as u32, a negative position exceeds the extent
+      local there = cute.lt((x + t * step):to(cute.u32), extent)
       word = word | cute.where(there, 1 << i - 1, 0)
     end
     return word
@@ -71,7 +72,7 @@ local function valid_of(o, x, w, y)
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  local some = math.max(31 // (taps or 1), 1)  -- rows in a word
+  local some = math.max(31 // (taps or 1), 1)  -- rows whose bits fit in a word
   return function(rows)
     local words = {}
     for first = 1, #rows, some do

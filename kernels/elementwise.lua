@@ -13,19 +13,19 @@
 -- With `n` the tensors have n contiguous elements, in any shape. With `extents`
 -- they have modes, the first one fastest, and inputs and outputs are {dtype =,
 -- stride = {one a mode}, width = elements that can be accessed at once along
--- the first mode, 1 when absent}. `index` gives strides of the modes, too: f
--- gets the dot product of each element's coordinates with them, after the
--- scalars. as_is: f only copies its one input, whose bits no arithmetic
--- changes.
+-- the first mode, 1 when absent}. `index` is a list of strides of the modes:
+-- after the scalars, f gets the dot product of each element's coordinates with
+-- them. as_is = true: f copies its one input, without arithmetic that could
+-- change bits.
 --
--- Threads process vectors along the first mode, contiguous in memory. Inputs
--- with turned = true are contiguous along another mode, `across`, the same for
--- all: tiles of both modes go through shared memory. There they are (B,A), B
--- contiguous, in chunks of 16 bytes whose position is swizzled by the vector
--- along A that they come from. A thread reads vectors of neighbours along B, as
--- many as fill 32 bits, and writes words of one coordinate along A. Both sides
--- have no bank conflicts in shared memory, and 16-byte accesses in global
--- memory.
+-- Threads process vectors along the first mode, B, contiguous in memory. Inputs
+-- with turned = true are contiguous along another mode, A (the mode number
+-- `across`, the same for all). Their tiles go through shared memory, as (B,A)
+-- with B contiguous. The position of a 16-byte chunk is swizzled by the index
+-- along A of the vector that it comes from. A thread reads vectors of
+-- neighbours along B, as many as fill 32 bits, and writes words of one
+-- coordinate along A. Reads and writes of shared memory have no bank conflicts;
+-- accesses to global memory have 16 bytes.
 --
 -- Rows of an input with shifted = true begin at any address (the tensor itself
 -- at a multiple of 16 bytes). The 16-byte chunks that a tile touches are copied
@@ -64,18 +64,18 @@ local function store(view, x)
   cute.autovec_copy(held, view)
 end
 
--- Returns the positions of vectors of `width` elements, (W,VECTORS): of modes
--- extents[i].
+-- Returns the layout of vectors of `width` elements along the first mode,
+-- (W,VECTORS): VECTORS has all modes `extents`.
 local function vectors(extents, stride, width)
   local shape, strides = {extents[1] // width}, {stride[1] * width}
   for i = 2, #extents do shape[i], strides[i] = extents[i], stride[i] end
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list of functions that return an input's registers at a position.
--- `at`(t, op) returns a function of a position that returns a view of the
--- input's elements or, if the second result of `at` is true, registers that
--- hold them.
+-- Returns a list of functions of a position, one for each input, that return
+-- the input's elements in registers. `at`(t, op) returns a function of a
+-- position: it returns a view of the elements to load or, if the second result
+-- of `at` is true, the registers.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -93,7 +93,7 @@ local function reads(tensors, ops, width, at)
 end
 
 -- Applies f to the values that the reads return at a position. index: the
--- layout that gives f's last argument.
+-- layout that gives the last argument of f.
 local function compute(o, ins, scalars, index, width, ...)
   local args, n = {}, #ins
   for i, read in ipairs(ins) do
@@ -181,8 +181,8 @@ end
 -- Turned: transposed through shared memory
 ---------------------------------------------------------------------------
 
--- Returns (W,VECTORS), A and the other modes, each as one mode, of an operand
--- with vectors along mode `first` and A as mode `second`.
+-- Returns the layout of an operand in three modes: vectors (W,VECTORS) along
+-- mode `first`; mode `second`; all other modes.
 local function modes(o, stride, first, second, width)
   local e, shape, strides = o.extents, {}, {}
   for i = 2, #e do
@@ -213,8 +213,8 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- Whether rows of wide elements begin inside cache lines: L2 then prefetches
-  -- pairs of lines.
+  -- Reports whether rows of wide elements begin inside cache lines: L2 then
+  -- prefetches pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})
@@ -251,8 +251,8 @@ local function turn(o, t, op, at)
 end
 
 -- Loads the 16-byte chunks that a tile's rows touch, (B,A) with A contiguous.
--- Groups of W rows begin 4 banks apart. So lanes that read vectors of W rows,
--- four neighbours along A each, have no bank conflicts.
+-- Groups of W rows begin 4 banks apart. Lanes that each read vectors of W rows,
+-- at four neighbouring positions along A, then have no bank conflicts.
 local function shift(o, t, op, at)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local V = 128 // op.dtype.bits
@@ -297,7 +297,7 @@ local function shift(o, t, op, at)
         local b, j = u // (along + 1), u % (along + 1)
         cute.when(cute.lt(at.b + b, B), function()
           local from = first(b)
-          -- the chunk's first element, along A
+          -- coordinate along A of the chunk's first element
           local a = at.a - (from % V):to(cute.i32) + j * V
           cute.when(cute.ge(a, 0) & cute.le(a + V, A), function()
             copy(from // V + j, j, b)
@@ -330,8 +330,8 @@ local function shift(o, t, op, at)
 end
 
 -- Distributes threads over a tile: a warp has up to `most` adjacent vectors
--- along B, and further ones along A. Returns a thread's vector, its first
--- coordinate along A, and the step to the next.
+-- along B; its further lanes have other coordinates along A. Returns a thread's
+-- vector, its first coordinate along A, and the step to the next coordinate.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -409,7 +409,7 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Returns the number of elements in 16 bytes, for the narrowest type.
+-- Returns the number of elements of the narrowest type in 16 bytes.
 local function widest(o)
   local bits = 128
   for _, list in ipairs {o.inputs, o.outputs} do
@@ -418,7 +418,7 @@ local function widest(o)
   return 128 // bits
 end
 
--- Plans operands of n contiguous elements, by types.
+-- Plans operands of n contiguous elements, given by type.
 local function side_by_side(o, p)
   p.width, p.extents = o.width or widest(p), {o.n}
   while p.width > o.n do p.width = p.width // 2 end
@@ -431,7 +431,7 @@ local function side_by_side(o, p)
   end
 end
 
--- Plans the number of blocks, and of vectors in all modes.
+-- Returns the number of blocks, and of vectors unless `across` is set.
 local function sizes(p)
   if p.across then
     local blocks = up(p.extents[1], p.tile[1])

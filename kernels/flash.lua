@@ -61,8 +61,8 @@ function flash.options(what, o, known)
   return p
 end
 
---- Checks that operands, by name, have rows of `head` contiguous elements.
--- Heads of Q share those of K, as many as `group` says, if given.
+--- Checks that the operands, by name, have rows of `head` contiguous elements.
+-- If `group` is given, that many heads of Q must share a head of K.
 function flash.check(what, head, operands, group)
   for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
     local t = operands[name] or operands.Q
@@ -75,8 +75,8 @@ function flash.check(what, head, operands, group)
   local g = operands.K.shape[cute.rank(operands.K) - 1]
   if not (math.type(h) and math.type(g)) then return end
   rules.need(h % g == 0 and (not group or h == group * g), what,
-    "Q has %d heads and K has %d; %s is needed", h, g,
-    group and group .. " for each" or "a multiple")
+    "Q has %d heads and K has %d; Q needs %s", h, g,
+    group and group .. " heads for each head of K" or "a multiple of K's")
 end
 
 ---------------------------------------------------------------------------
@@ -91,8 +91,8 @@ function flash.by_rows(acc)
                           cute.group(cute.group(modes, 0, 2), 1, 3))
 end
 
---- Returns a function of k for the left operand of a product along the columns
--- of accumulators (MMA,M,N): it returns block k, a view of the same registers.
+--- Returns accumulators (MMA,M,N) as the left operand of a product along their
+-- columns: a function that returns block k, a view of the same registers.
 function flash.left_operand(acc)
   local M, N = cute.size(acc, 1), cute.size(acc, 2)
   local view = cute.make_tensor(acc.iterator, cute.make_layout(
@@ -245,7 +245,7 @@ function Team:places(M, N)
 end
 
 --- Makes the left operand of a product, which is loaded from shared memory
--- (M,K) block by block. held: it is loaded once, by `load`, and stays in
+-- (M,K) block by block. held = true: `load` loads it once, and it stays in
 -- registers.
 function Team:left(s, held)
   local thr = cute.make_tiled_copy_A(self.ldsm, self.mma):get_slice(self.tid)

@@ -24,8 +24,8 @@ return function(o)
   local BM, BN = gemm.tile[1], gemm.tile[2]
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  --- Returns the number of blocks for m rows, of all groups together or of
-  -- each: each group can end in a partial tile.
+  --- Returns the number of blocks for m rows: the rows of all groups together,
+  -- or of each group if masked. Every group can end in a partial tile.
   function out.grid(m, n, count)
     return {tiles.count(n, BN), groups.most(p.form, m, count, BM), 1}
   end

@@ -12,13 +12,13 @@
 -- follows S. Accumulators are f32, and those of each group are scaled as a
 -- whole: no weight is rounded.
 --
--- Weights are the operand of mma.sync with 16 rows; rows of A are the one with
--- 8 columns. A packed word is a thread's part of a 16x16 block of weights, and
--- 16 bytes are its parts of four such blocks along K. cp.async copies them to
--- the place where the same thread reads them. Warps divide K; each has tiles of
--- A and scales of its own and runs independently of the others until the
--- partial sums are combined. The width of tiles is chosen to give one block to
--- each multiprocessor. With fewer columns blocks divide K, too (z).
+-- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
+-- columns. A packed word is a thread's part of a 16x16 block of weights; 16
+-- bytes are its parts of four such blocks along K. cp.async copies them to the
+-- address where the same thread reads them. Warps divide K. Each has its own
+-- tiles of A and of scales, and runs independently until the partial sums are
+-- combined. The width of tiles is chosen to give one block to each
+-- multiprocessor. If there are fewer columns, blocks divide K, too (z).
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -28,12 +28,13 @@ local sign = require "cute.lang.signature"
 local utils = require "cute.utils"
 local _ = cute._
 
-local UNIT = 64  -- of K, in a thread's 16 bytes
+local UNIT = 64  -- elements of K in a thread's 16 bytes
 local AND_OR = 0xea
 local AHEAD = 3  -- tiles in flight, if each has a stage of its own
 
--- Bits of floats to whose value an inserted nibble is added, by the nibble's
--- position (bits 0 to 3, or 4 to 7): 128 for bf16, 1024 and 64 for f16.
+-- The bits of `base`, by the position of a nibble q (bits 0 to 3, or 4 to 7).
+-- With q inserted there, the float is base + q: 128 + q for bf16; 1024 + q or
+-- 64 + q for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
@@ -152,7 +153,7 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  local high = across  -- with gates, columns of the first half
+  local high = across  -- columns of the gates, if there are any
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
   function out.load(k_tile, stage)
@@ -207,7 +208,7 @@ local function dequantise(w, frag, zeros, dtype)
     if k == 2 then w = w >> 8 end
     local x = cute.arch.lop3(w, twice(0xf << 4 * h),
                              twice(BASES[dtype.name][h]), AND_OR)
-    if h == 1 and dtype == cute.bf16 then  -- 3.5 + q / 32: 3.5 + q / 512
+    if h == 1 and dtype == cute.bf16 then  -- 3.5 + q / 32 to 3.5 + q / 512
       x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
     end
     words[k] = less(x, zeros[h])
@@ -363,7 +364,7 @@ end
 
 local BLOCKS = 132  -- enough to keep a large GPU busy
 local WARPS = 8     -- warps of a block; twice as many for 8 rows
-local SHARE = 4096  -- minimum of K for each block that shares it
+local SHARE = 4096  -- least part of K for each block that shares it
 
 local function check(p)
   local function bad(what, ...)
@@ -380,7 +381,7 @@ local function check(p)
         p.k)
   end
   if p.ahead and not p.pdl then
-    bad("ahead = true is for dependent launches: pdl = true")
+    bad("ahead = true needs pdl = true")
   end
   if p.warps[1] > 1 and p.warps[2] > 15 then
     bad("warps = {%d, %d}; at most 15 along K are possible, because each needs "
@@ -389,8 +390,8 @@ local function check(p)
   end
 end
 
--- Returns the smallest number of warps along N, and blocks of 16 columns for
--- each, such that all blocks run at once, or in as few rounds as possible.
+-- Returns the smallest number of warps along N, and of blocks of 16 columns for
+-- each warp, such that all blocks run at once, or in as few rounds as possible.
 -- Registers hold 128 accumulators, and each thread loads 16 bytes of a tile of
 -- A.
 local function spread(o, m, rows)
@@ -417,7 +418,7 @@ end
 -- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- more warps, if they can divide the sums and registers suffice
+  -- more warps, if they can divide the partial sums and registers suffice
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -447,7 +448,7 @@ local function tile_of(p, o)
   if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
 end
 
--- Returns the fraction of the blocks that could run at once.
+-- Returns how well blocks fill whole rounds: their number relative to capacity.
 local function fill(o, m, rows)
   local across, columns = spread(o, m, rows)
   local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)

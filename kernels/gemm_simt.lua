@@ -54,7 +54,7 @@ return function(o)
   rules.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)
   p.atoms = THREADS[p.warps]
-  p.permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours each
+  p.permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours a thread
                    cute.make_layout({2 * p.warps, 4}, {4, 1}), _}
   local sums = p.sums or cute.f32
   local a, b = p.a_dtype or sums, p.b_dtype or sums

@@ -254,7 +254,8 @@ local function plan(o)
   rules.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
   p.b_dtype = p.b_dtype or p.dtype
   rules.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
-    "B of %s beside %s; the same or 8 bits are needed", p.b_dtype, p.dtype)
+    "B has type %s and A has %s; B needs A's type, or one of 8 bits",
+    p.b_dtype, p.dtype)
   p.each = 128 // p.b_dtype.bits  -- elements of a row in one load of a thread
   p.run = 4 * p.each
   rules.need(p.k % p.each == 0, "gemm_skinny",
@@ -263,16 +264,17 @@ local function plan(o)
     "gemm_skinny", "group = %s with side = %q; a multiple of %d and side = "
     .. "\"a\" are needed", p.group, p.side, p.run)
   p.block = 32 * p.warps[1] * p.warps[2]
-  rules.need(p.block <= 1024, "gemm_skinny", "%d threads of a block", p.block)
+  rules.need(p.block <= 1024, "gemm_skinny",
+    "%d threads in a block; at most 1024 are possible", p.block)
   rules.need(not p.ahead or p.pdl, "gemm_skinny",
-    "ahead = true is for dependent launches: pdl = true")
+    "ahead = true needs pdl = true")
   rules.need(not p.gated or p.side == "a" and p.count % 2 == 0, "gemm_skinny",
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  p.high, p.few = a and 16 or 8, a and 8 or 16  -- rows of B, of A, of an MMA
+  p.high, p.few = a and 16 or 8, a and 8 or 16  -- rows of B and A in an MMA
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
-  p.tile = {w * p.count * p.high, p.rows}  -- of B and A
+  p.tile = {w * p.count * p.high, p.rows}  -- rows of B, rows of A
   p.MT, p.NT = p.count, p.rows // p.few
   if not a then p.MT, p.NT = p.NT, p.MT end
   p.mma = cute.make_tiled_mma(atom, a and {w, 1, 1} or {1, w, 1})

@@ -27,9 +27,9 @@
 -- gated values: groups of B's rows from both halves alternate.
 --
 -- blocks = n: the accumulators of n elements of K are scaled before they are
--- added, and the kernel takes (A, B, C, SA, SB, ...): SA (M,K/n) and SB
--- (N,K/n), whose modes can be nested with strides of 0, one factor for many;
--- nil: none.
+-- added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB (N,K/n),
+-- one of which can be nil. Their modes can be nested with strides of 0: one
+-- factor for many.
 --
 -- as: the type to which A and B, of other types, are converted for the MMA.
 local cute = require "cute"
@@ -100,7 +100,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  local function early(kb)  -- blocks before the last, which waits
+  local function early(kb)  -- blocks before the last one, which waits
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
@@ -132,7 +132,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
-      if last == 0 then  -- there is one fragment of each
+      if last == 0 then  -- the only block of K: it was just multiplied
         on(k_tile)
         fetch(0)
       end
@@ -205,9 +205,9 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- Returns the work after each tile of K if accumulators are scaled: adds C's
--- accumulators, scaled, to separate sums. At the end the sums replace the
--- accumulators. SA and SB are used as matrices like C, for block number `at`.
+-- Returns the work after each tile of K if accumulators are scaled: it adds C's
+-- accumulators, scaled, to separate sums. Also returns the work at the end: the
+-- sums replace the accumulators. at: the block of K whose factors apply.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -232,7 +232,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- adds the rest of a block of K
+  end, function(k_tiles)  -- adds the last, partial block of K
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -297,8 +297,8 @@ end
 -- returns the fragment to store.
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- f(part, fragment, n); in_rows: a fragment in the order of accumulators, not
-  -- of C
+  -- Calls f(part, fragment, n) for all parts. in_rows: the fragment has the
+  -- order of accumulators, not that of C.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -315,7 +315,8 @@ local function leave(o, mma, D, acc, tile, at, room, finish)
   end
 end
 
--- finish(C[, like]): returns the fragment to store; way: see gemm.run.
+-- Computes and stores a tile. finish(C[, like]): returns the fragment to store.
+-- way: see gemm.run.
 local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   local BM, BN = o.tile[1], o.tile[2]
   local block = (cute.arch.block_idx())
@@ -403,8 +404,8 @@ end
 
 --- Returns a kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an
 -- epilogue of (acc, part, ...), and its launch parameters. With pdl it is for
--- dependent launches: it waits for the preceding kernel, and the next one
--- begins when its blocks are done, since earlier blocks would slow it down.
+-- dependent launches: it waits for the preceding kernel. The next kernel begins
+-- when its blocks are done: blocks that began earlier would slow it down.
 -- run(A, B, C, way, ...) is the work of one block, for use in other kernels.
 -- Fields of way:
 -- valid: the existing elements of A (tiles.inside); cached: loads A through L1;
@@ -434,7 +435,8 @@ return function(o)
   for k, v in pairs(o or {}) do p[k] = v end
   rules.integers("gemm_sm80", p, {"stages"}, 2, 32)
   rules.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
-    "blocks = %s of K in tiles of %d", p.blocks, p.tile[3])
+    "blocks = %s; a multiple of %d, K of a tile, is needed", p.blocks,
+    p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}
   if p.gated then

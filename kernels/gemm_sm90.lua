@@ -154,8 +154,8 @@ local function make(given)
     return a, cA, b, cB, d, cD
   end
 
-  -- Returns the first arguments of an epilogue, a list {n =}: maps of its
-  -- sources.
+  -- Returns the first arguments of an epilogue, a list {n =}: the tensor maps
+  -- of its sources.
   local function with_maps(more)
     local list, out, at = o.sources or {}, {n = 0}, o.blocks and 2 or 0
     local function push(x) out.n, out[out.n + 1] = out.n + 1, x end
@@ -207,7 +207,7 @@ local function make(given)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Returns arguments like `list` for other operands, and sources, of the same
+  --- Returns the arguments `list` with other operands and sources, of the same
   -- types and layouts, to launch the kernel with the same configuration.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
@@ -285,10 +285,10 @@ local function make(given)
     return params:get_grid_shape(most)
   end
 
-  --- Allocates the data that blocks of a grid share, for one launch at a time:
-  -- with split = "stream" {sums =, turns =}, partial sums of type o.acc and i32
-  -- zeros for parts of tiles; with scheduler = "dynamic" {counter =}, an i32 of
-  -- 0.
+  --- Allocates the data that blocks of a grid share, for one launch at a time.
+  -- With split = "stream" it is {sums =, turns =}: partial sums of type o.acc,
+  -- and i32 zeros, for parts of tiles. With scheduler = "dynamic" it is
+  -- {counter =}, an i32 of 0.
   ---@param grid integer[]
   ---@param place? string the operands' device, "host" when absent
   function self.workspace(grid, place)

@@ -44,7 +44,7 @@ function multiblock.join(plan, state)
   local blocks = (cute.arch.grid_dim())
   cute.when(cute.eq((cute.arch.thread_idx()), 0), function()
     local at = cute.arch.atomic_add(state.iterator, 1):to(cute.i32)
-    cute.when(cute.eq(at, blocks - 1), function()  -- all have begun
+    cute.when(cute.eq(at, blocks - 1), function()  -- all blocks have begun
       cute.arch.store(state.iterator, 0, RELAXED)
     end)
     taken[0] = at

@@ -19,7 +19,7 @@
 -- the last argument is State, that many words of u64: 0 before the first launch
 -- and after each.
 --
--- Sums are f32. The variance is computed from differences to the mean.
+-- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -255,9 +255,9 @@ local function gradients(plan, a, w, add)
   multiblock.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
--- Makes sums over the rows of this thread, which are stored in a row of Part:
--- add(chunk, vector), and leave() at the end. The sums are kept in registers,
--- or in Part itself if there are too few registers.
+-- Makes sums over this thread's rows: add(chunk, vector) adds to them, leave()
+-- finally stores them in a row of Part. They are kept in registers, or in Part
+-- itself if there are too few registers.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then

@@ -72,7 +72,7 @@ reduce_tensor.OPS = {
          after = function(x, n) return cute.sqrt(x / n) end},
 }
 
---- Returns the operation of that name, or a table that is one.
+--- Returns the operation of that name; a table is the operation itself.
 ---@param name any
 ---@return table
 function reduce_tensor.op(name)
@@ -125,9 +125,9 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- Returns the comparison of elements without their position: floats of up to 32
--- bits directly, others by keys. {worst, of = function(x), most = function(a,
--- b), has = whether x is as large as the maximum, key = function(most)}
+-- Returns how to compare elements without their index: floats of up to 32 bits
+-- directly, others by keys. Fields: worst, a value below all; of(x) converts x;
+-- most(a, b) is the larger; has(x, most): whether x is the maximum; key(most).
 local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
     return {worst = worst, most = cute.max, has = cute.eq,
@@ -142,10 +142,10 @@ local function ranks(dtype, smallest, worst)
     key = function(x) return key(x, smallest) end}
 end
 
---- Returns the state for the largest element of a type and its index: {types,
--- init, take = function(x, index), join = function(a, b)} of lists of both, and
--- the comparison of elements alone; behind: a join for b with larger indices,
--- for types whose smallest key is above that of init. far: indices are i64.
+--- Returns the state {key, index} of argmax for a type: {types, init, take =
+-- function(x, index), join = function(a, b), ranks}. `behind` is a faster join
+-- for b with larger indices; it exists for types whose smallest key is above
+-- the key of init. far: indices are i64.
 function reduce_tensor.place(dtype, far, smallest)
   local wide = dtype.bits == 64 or dtype == cute.u32
   local int = wide and cute.i64 or cute.i32
@@ -270,8 +270,9 @@ local function view_of(o, X, along)
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Calls round(first vector, guard) for this block's split of n vectors; a round
--- has o.steps vectors for each of the `among` threads.
+-- Splits n vectors into rounds, and calls round(first vector, guard) for each
+-- round of this block. A round has o.steps vectors for each of the `among`
+-- threads.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
@@ -316,9 +317,10 @@ local function fetch(o, n, first, among, guard, get, also, index)
   return list
 end
 
--- Returns registers with the state of `n` vectors of the folded modes, for this
--- thread, one of `among`, and its block's split. get(v) is a view of vector v,
--- also(v) of its second numbers, where(v) the index of all its elements.
+-- Reduces this thread's share of `n` vectors of the folded modes; `among`
+-- threads and the block's `split` divide them. Returns registers with the
+-- state. get(v) is a view of vector v, also(v) of its second numbers, where(v)
+-- the index of all its elements.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -332,7 +334,7 @@ local function walk(o, s, n, mine, among, split, get, also, where)
       end
       local x = s.take(e.from:load(), e.at and e.at:load())
       if e.ok then keep(acc, only(e.ok, join(held(acc), x), held(acc)))
-      elseif behind then keep(acc, join(held(acc), x))  -- needs few registers
+      elseif behind then keep(acc, join(held(acc), x))  -- saves registers
       else list[i] = x end
     end
     if list[1] then keep(acc, join(held(acc), folded(join, list))) end
@@ -348,7 +350,7 @@ local function begin(o, s, n, mine, among, split, where)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
-local LEAST, LAST = -1 << 31, 0xffff  -- of words; of their lower halves
+local LEAST, LAST = -1 << 31, 0xffff  -- least word; maximum of a lower half
 
 -- Reports whether a 16-bit number and the index of a thread's vector fit into
 -- one word.
@@ -368,7 +370,7 @@ local function words(o, s, n, mine, among, split, get, where)
   local falls = cute.var(LAST, cute.u32)
   rounds(o, n, mine, among, split, function(first, guard)
     for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      local x = e.from:load()  -- converted: no -0, one NaN
+      local x = e.from:load()  -- no -0 after this; one NaN
       e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do

@@ -23,7 +23,7 @@ Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
 rows.KEPT = 1 << 14  -- elements of a row for which a block can keep sums
-local SMEM = 226 << 10  -- per sm_90 multiprocessor, for the blocks' rows
+local SMEM = 226 << 10  -- bytes of an sm_90 multiprocessor for rows
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -47,7 +47,7 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Computes the numbers of a plan whose threads hold `steps` vectors of a chunk.
+-- Sets the fields of a plan whose threads hold `steps` vectors of a chunk.
 local function spread(p, o, steps)
   local vectors = up(o.n, p.width)
   p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)
@@ -103,7 +103,7 @@ function rows.plan(o)
     p.threads, p.stages)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
-    p.min_blocks = 2  -- at most 32 registers a thread
+    p.min_blocks = 2  -- so a thread has at most 32 registers
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
   end
@@ -216,8 +216,8 @@ function Plan:index(s, chunk)
   return (self:lane() + s * self.all + of_chunk) * self.width
 end
 
---- Reports whether vector s of a chunk is inside the row. Returns nil if it is,
--- for all threads.
+--- Reports whether vector s of a chunk is inside the row. Returns nil if the
+-- vectors of all threads are inside.
 function Plan:has(s, chunk)
   local last = math.type(chunk or 0) and chunk or self.chunks - 1
   local reach = ((last or 0) * self.steps + s + 1) * self.all * self.width
@@ -363,7 +363,7 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    local later = math.max(0, plan.stages - 2)  -- rows possibly in flight
+    local later = math.max(0, plan.stages - 2)  -- most rows in flight
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)
   end

@@ -271,7 +271,7 @@ local function one_pass(s, X, Y, state)
 
   local held = cute.make_rmem_tensor({s.width, s.steps}, s.type)
   local last, last_before, last_all = -1, s.none, s.none
-  local from, sum = 0, s.none  -- of all tiles before `from`
+  local from, sum = 0, s.none  -- sum: total of all tiles before `from`
   local function finish()
     local earlier = f(sum, s:between(state, from, last, round))
     put_before(f, f(earlier, last_before), held)

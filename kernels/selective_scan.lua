@@ -22,7 +22,7 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 local WARP, STEPS = 32, 4
-local THREADS = 512  -- per multiprocessor, with 128 registers each
+local THREADS = 512  -- threads per multiprocessor, 128 registers each
 local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}
@@ -337,8 +337,8 @@ return function(o)
     STEPS * lanes)
   rules.need(s.channels * lanes >= math.max(s.time, WARP)
     and s.channels * lanes <= 1024, "selective_scan",
-    "%d threads for %d channels and %d steps; as many as steps, and 32 to 1024 "
-    .. "are needed", s.channels * lanes, s.channels, s.time)
+    "%d threads for %d channels and %d steps; 32 to 1024 threads, and no fewer "
+    .. "than steps, are needed", s.channels * lanes, s.channels, s.time)
   s.each_lane = s.states // s.lanes
   s.block = s.channels * s.lanes
   return {block = s.block,

@@ -16,9 +16,9 @@ local rows = require "kernels.rows"
 local LOG2E = math.log(math.exp(1), 2)
 local LEAST = -math.huge
 
--- Beyond this limit the product with log2 e has a rounding error of 128 or
--- more, too large for powers of 2. Numbers that differ there differ by 256, so
--- any factor is correct.
+-- Beyond this limit, the product with log2 e has a rounding error of 128 or
+-- more, too large for powers of 2. Different numbers there differ by 256 or
+-- more: the power of their difference is 0 with any factor.
 local FAR = 2.0 ^ 31
 
 local function scale(m)
@@ -32,8 +32,8 @@ local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
 
--- Computes e^(x - m), where x are elements, or a smaller maximum whose sum is
--- to be scaled.
+-- Computes e^(x - m). x are elements, or it is an earlier, smaller maximum: the
+-- result is then the factor that scales its sum.
 local function powers(x, m)
   return cute.exp2(cute.fma(x, scale(m), -base(m)))
 end

@@ -35,7 +35,7 @@ return function(acc, o)
   mine(function() cute.autovec_copy(sums, W(_, tid, z, at)) end)
   local turn = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
   cute.arch.sync_threads()
-  cute.when(cute.eq(tid, 0), function()  -- orders the writes of all blocks
+  cute.when(cute.eq(tid, 0), function()  -- acq_rel orders all writes
     turn[0] = cute.arch.atomic_add(turns.iterator + at, 1,
                                    {sem = "acq_rel", scope = "gpu"})
   end)

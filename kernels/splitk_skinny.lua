@@ -150,7 +150,7 @@ end
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end
-  arch.cluster_wait()  -- for the first block's barrier
+  arch.cluster_wait()  -- for the first block to make its barrier
   local first = cute.eq(at.z, 0)
   some(function()
     cute.when(first, function()

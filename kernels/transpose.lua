@@ -29,7 +29,7 @@ local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
 
-local LANES = 8  -- along B; the warp's other lanes, and warps, are along A
+local LANES = 8  -- lanes along B; all other lanes and the warps are along A
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -51,9 +51,9 @@ local function sizes(o)
   end
   s.STEP = o.block // LANES
   rules.need(s.STEP % s.HALO == 0 and s.TA % s.STEP == 0, "transpose",
-    "blocks of %d threads, %d for each vector along A, of tiles of %d; windows "
-    .. "of %d bytes need multiples of %d threads, and tiles that are multiples "
-    .. "of these", o.block, s.STEP,
+    "block = %d gives %d threads along A, for %d rows of a tile along A; with "
+    .. "whole = %d the threads must be a multiple of %d, and the rows a "
+    .. "multiple of the threads", o.block, s.STEP,
     s.TA, o.whole, s.HALO)
   s.nb = up(o.extents[1] + s.HALO - 1, s.TB)
   s.na = up(o.extents[2], s.TA)
@@ -92,8 +92,9 @@ local function box(s)
 end
 
 -- Makes V maps. Map v covers row v and the rows V, 2 V ... below it, which
--- begin at the same offset within 16 bytes: {atom, coordinates (ROWS,A,L)}. Its
--- first element is the first one of the 16 bytes in which row v begins.
+-- begin at the same offset within 16 bytes. Its first element is the first one
+-- of the 16 bytes in which row v begins. An entry is {atom, coordinates
+-- (ROWS,A,L)}.
 local function maps_of(o, s, X)
   local list, l = {}, matrices(o, o.from)
   for v = 0, s.V - 1 do
@@ -149,7 +150,7 @@ local function bring(o, s, X, at, maps)
       if not guard then  -- a row may have no data in the last chunk
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
-      local a = at.a - skew + j * V  -- the chunk's first element, along A
+      local a = at.a - skew + j * V  -- first coordinate of the chunk along A
       cute.when(cute.ge(a, 0) & cute.le(a + V, A), copy, function()
         for v in cute.range(V) do
           cute.when(cute.ge(a + v, 0) & cute.lt(a + v, A), function()
@@ -166,7 +167,7 @@ local function bring(o, s, X, at, maps)
     end
   end
   local full = maps and cute.arch.alloc_smem(cute.i64, 1)
-  if maps then  -- data before a row's first element is not part of the row
+  if maps then  -- elements before a row's first one do not belong to the row
     cute.when(cute.gt(at.a, 0), function()
       cute.when(cute.eq(tid, 0), function()
         load_boxes(s, S, maps, full, at)
@@ -181,7 +182,7 @@ local function bring(o, s, X, at, maps)
   local flat = cute.make_tensor(S.iterator,
                                 cute.make_layout {cute.cosize(S.layout)})
   return flat, function(r)
-    -- HALO is whole chunks
+    -- (HALO is a multiple of whole chunks.)
     return cute.crd2idx({r, 0}, S.layout)
       + narrow(place(at.b + r, at.a, at.batch) % V)
   end, function()
@@ -192,9 +193,10 @@ local function bring(o, s, X, at, maps)
   end
 end
 
--- Returns the rotation that avoids bank conflicts: each further lane along A
--- starts to read its vector that many 32-bit words later, cyclically. It is the
--- smallest rotation with the fewest rows of a warp in one bank.
+-- Returns the rotation that avoids bank conflicts, in 32-bit words: each
+-- further lane along A starts to read its vector that many words later,
+-- cyclically. The result is the smallest rotation with the fewest rows of a
+-- warp in one bank.
 local function turn_of(o, s)
   if s.V < 4 then return 0 end
   local N, M, bits = o.from[1], o.to[2], o.dtype.bits
@@ -251,7 +253,7 @@ local function body(o, s, X, Z, maps)
   wait()
   local function put(more, rep)
     local v = lane + rep * LANES
-    local b = at.b - skew + v * V          -- the vector's first element
+    local b = at.b - skew + v * V  -- first coordinate of the vector along B
     local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
     cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
       local held = cute.make_rmem_tensor({V}, o.dtype)

@@ -35,8 +35,8 @@ local function zeros(p, at)
   return list
 end
 
--- Returns dq of a row, or dk and dv of a key: sums over the rows of all its
--- heads.
+-- Returns dq of a row, or dk and dv of a key. dk and dv are sums over the rows
+-- of all heads that share the key.
 local function of_query(p, n)
   local b, h, i = n // (p.h * p.s), n // p.s % p.h, n % p.s
   local dq = zeros(p, ((b * p.s + i) * p.h + h) * p.d)

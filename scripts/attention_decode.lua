@@ -9,7 +9,7 @@
 local oracle = require "cutelua.bench.oracle"
 local decode = require "kernels.attention_decode"
 
--- Returns the kernels, and the number of parts of the keys.
+-- Returns the kernels, and the number of parts into which keys are split.
 local function made(p)
   local k = decode {head = p.d, group = p.h // p.g}
   return k, k.splits(p.t, p.g, p.b)

@@ -5,8 +5,8 @@
 -- one pass then need two vectors of each of four rows. Rows of 128 bytes put
 -- all four in the same banks, and one pass becomes four ("conflicts" in the
 -- simulator's table). A swizzle gives each of the four rows other banks:
---   BITS  2  four places, M = 4: pairs of vectors stay together: 16 elements,
---   SHIFT 2  from the row's bits (6 and 7: 64 elements) to the place's (4, 5).
+--   BITS 2: four positions; M 4: pairs of vectors, 16 elements, stay together;
+--   SHIFT 2: bits 6 and 7, of the row (64 elements), change bits 4 and 5.
 -- At the speed of DRAM the conflicts are hidden: 0.95 of the driver's copy with
 -- and without the swizzle at 1 GiB on an H200, 0.92 against 0.90 at 64 MiB (and
 -- 0.97 with the stores of copy_async.lua, whose requests write whole lines of

@@ -23,7 +23,7 @@ local tiles = require "cute.tiles"
 
 local _, arch, cpasync = cute._, cute.arch, cute.nvgpu.cpasync
 local TILE, THREADS, TILES, STAGES = {4, 256}, 32, 1, 1
-local WIDE = {32, 256}  -- for the other cases
+local WIDE = {32, 256}  -- tile of the variants in the comparison
 
 local LOAD = cpasync.CopyBulkTensorTileG2SOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()

@@ -48,7 +48,7 @@ local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
         A.fetch(stage, kb + 1)
         B.fetch(stage, kb + 1)
       end
-      if kb == 0 then  -- after the first fragments, not before them
+      if kb == 0 then  -- request copies after the first fragments
         cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
           A.load(k_tile + 1, 1 - stage)
           B.load(k_tile + 1, 1 - stage)

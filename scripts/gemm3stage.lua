@@ -18,9 +18,9 @@ local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 
--- rows: 8 rows of shared memory, swizzled in pieces of 16 bytes, so that pieces
--- that ldmatrix reads together, and those that cp.async writes, are in
--- different banks; and the matching cp.async.
+-- rows: layout of 8 rows of shared memory, swizzled in pieces of 16 bytes:
+-- those that ldmatrix reads, or cp.async writes, together are in different
+-- banks. cp_async: the copy operation that matches it.
 local function gemm3stage(rows, cp_async)
   local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows)
   local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)

@@ -72,7 +72,7 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
       cute.copy(s2r_B, tXsB(_, _, kb), tXrB(_, _, kb))
       cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
     end
-    cute.arch.sync_threads()  -- all have read it: the next may be loaded
+    cute.arch.sync_threads()  -- all threads have read it: load the next tile
   end
 
   -- C = alpha A B^T + beta C

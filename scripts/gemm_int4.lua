@@ -21,7 +21,7 @@ local function made(p)
     splits = o.splits, cluster = o.cluster, min_blocks = o.blocks}
 end
 
--- Returns the rows of scales of a problem.
+-- Returns the number of rows of a problem's scales.
 local function groups(p)
   local group = p.opt.group or 128
   return group > 0 and p.k // group or 1

@@ -47,12 +47,12 @@ local gemm = cute.kernel("gemm_sm70", function(mA, mB, mC, alpha, beta)
       B.fetch(0, kb)
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
     end
-    cute.arch.sync_threads()  -- all have read the tile
+    cute.arch.sync_threads()  -- all threads have read the tile
     cute.when(more, function()
       A.put(0)
       B.put(0)
     end)
-    cute.arch.sync_threads()  -- the next one has arrived
+    cute.arch.sync_threads()  -- the next tile has arrived
   end
 
   C.store(alpha, beta)

@@ -96,8 +96,8 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
--- Returns size, accesses of warps, passes, conflicts, sectors, multiplications,
--- bytes of shared memory.
+-- Returns a run's counters: size, accesses of warps, passes, conflicts,
+-- sectors, multiplications, bytes of shared memory.
 local function counts(n, r, run)
   return {n, r:total "count", r:total "wavefronts", r:total "conflicts",
           r:total "sectors", r.mmas, run.program.info.smem}
@@ -181,7 +181,7 @@ end
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- A record: name, layout, size, TFLOP/s cold and hot, cuBLAS's, error, gain
+-- Makes a record: name, layout, size, TFLOP/s cold, hot, cuBLAS's, error, gain
 local function gpu_record(o)
   return {o.rung.name, o.rung.layout, o.size,
           ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),

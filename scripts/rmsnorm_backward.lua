@@ -48,7 +48,7 @@ require "cutelua.bench.harness".run(arg, {
   pieces = function(p) return p.rows end,
   look = 1 << 18,
   tolerance = {f32 = 1e-4, f16 = 2e-3, bf16 = 8e-3},
-  -- row i of dx, and for some i also column i of dw
+  -- checks row i of dx and, for some i, column i of dw
   reference = function(p, i)
     local n, x, dy, rstd, mean, dx = p.n, p.x, p.dy, p.rstd[i], 0, {}
     for k = i * n, i * n + n - 1 do

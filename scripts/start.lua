@@ -3,7 +3,7 @@
 -- simulator then reports a race.
 local cute = require "cute"
 
-local N, BLOCK = 1024, 128  -- elements, threads of a block
+local N, BLOCK = 1024, 128  -- elements; threads of a block
 
 local turn = cute.kernel("turn", function(x, y)
   local tid = cute.arch.thread_idx()  -- 0 to 127

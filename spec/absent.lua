@@ -1,6 +1,6 @@
---- Generates random kernels whose variables start as nil and get values inside
--- loops and branches that only Lua knows: numbers, strings, functions and
--- tables, in locals, upvalues, globals, fields and lists. Plain Lua runs each
+--- Generates random kernels whose variables start as nil and get Lua values in
+-- loops and branches: numbers, strings, functions and tables. The variables
+-- are locals, upvalues, globals, fields and list elements. Plain Lua runs each
 -- thread, too.
 --
 -- A program is marked text. Text between @ marks is a region: the kernel form
@@ -189,7 +189,7 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    if k == #REGIONS then self.loops = 0 end  -- counts within a function
+    if k == #REGIONS then self.loops = 0 end  -- a function counts its own loops
     local text = REGIONS[k](self, depth)
     self.loops = loops
     return text

@@ -83,7 +83,7 @@ local function option_names()
       end
     end
   end
-  set.file = nil  -- writes no files
+  set.file = nil  -- calls must not write files
   for word in pairs(set) do list[#list + 1] = word end
   table.sort(list)
   return list
@@ -448,7 +448,8 @@ local function draw(p, n, each)
   for _ = 1, each and 0 or n do calls.one(p, p.g:pick(p.functions)) end
 end
 
---- Makes n calls of all functions outside kernels, or n of each of some.
+--- Makes n calls outside kernels, of any functions; with `each`, n of each of
+-- these functions.
 ---@param seed integer
 ---@param n integer
 ---@param each? table[] some of calls.functions()

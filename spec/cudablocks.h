@@ -48,7 +48,7 @@ template <class T> static T of_lane(int lane) {
          sizeof x);
   return x;
 }
-static inline int lanes() {  // number in the thread's warp
+static inline int lanes() {  // threads in this thread's warp
   int left = count - (self & ~31);
   return left < 32 ? left : 32;
 }
@@ -202,7 +202,7 @@ static double half_value(unsigned short h) {
 }
 static unsigned short bfloat_bits(double x) {
   if (x != x) return 0x7fff;
-  float f = (float)rounded(x, 7, -126);  // exact, or beyond all values
+  float f = (float)rounded(x, 7, -126);  // exact or infinite
   return (unsigned short)(__float_as_uint(f) >> 16);
 }
 static double bfloat_value(unsigned short h) {

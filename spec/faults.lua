@@ -196,7 +196,7 @@ function faults.differs(f, text)
     want[i] or "nothing behind the lines expected", text)
 end
 
-local silent = {}  -- repaired texts that passed: several scripts share one
+local silent = {}  -- repaired texts that passed; scripts can share a text
 
 --- Runs a repaired script under several schedules and checks it. Returns nil,
 -- or what is reported.

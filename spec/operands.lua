@@ -737,10 +737,10 @@ local function reference_of(program, launch, other)
   end
 end
 
---- Runs the repair search on a fault: {verdict =, mend =, told = its message,
--- first, any: whether its first line, or any line, is a line of the fault;
--- right: whether the repaired kernel gives the results of the correct kernel}.
--- refer: passes the correct results as a reference.
+--- Runs the repair search on a fault. Returns {verdict =, mend =, told = its
+-- message, first: whether its first line is a line of the fault, any: whether
+-- any line is; right: whether the repaired kernel's results equal the correct
+-- ones}. refer: passes the correct results as a reference.
 ---@param f table of FAULTS
 ---@param refer? boolean
 function operands.try(f, refer)

@@ -31,7 +31,7 @@ planted.CHOICES = {
   stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
-local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- by the short name of a file
+local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- by short file name
 for _, part in ipairs(PIPES) do module[part] = "cute.pipe." .. part end
 for _, part in ipairs(KERNEL) do module[part] = "kernels.gemm_sm90." .. part end
 

@@ -170,7 +170,7 @@ function rows.norm(o, module)
     reference = function(p, i)
       if not o.backward then return forward_row(p, o, i) end
       local state
-      if i == 0 and p.State then  -- the kernel restores it
+      if i == 0 and p.State then  -- the kernel must restore State
         state = {at = 0}
         for k = 1, #p.State do state[k] = 0 end
       end

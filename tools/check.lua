@@ -1,5 +1,5 @@
--- check.lua: checks the house rules that the files alone show. Prints one line
--- a rule and "counts PASSED FAILED".
+-- check.lua: checks the house rules that need only the files. Prints one line a
+-- rule and "counts PASSED FAILED".
 
 local passed, failed = 0, 0
 
@@ -76,7 +76,7 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- setup.sh has a function `test` for the purpose `test`: it always succeeds.
+-- `test` runs setup.sh's function of that name, which always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -167,8 +167,8 @@ rule("one declaration a line in headers", list "core/*/*.h",
   end)
 end)
 
--- The rooms of core/, lowest first, with the rooms whose headers each may
--- include besides its own: includes only point down. docs/hacking.md describes
+-- The rooms of core/, lowest first. Each has a list of the rooms whose headers
+-- it may include besides its own, all of them lower. docs/hacking.md describes
 -- the rooms.
 local ROOMS = {
   base = {},
@@ -202,9 +202,10 @@ rule("rooms include only what lies below them", C, function(path, text,
   end)
 end)
 
--- The rooms of lua/, with the rooms whose modules each may require besides its
--- own. A file at the top of lua/cute is in the room `cute`. The language names
--- the workshop once, in lua/cute/lang/signature.lua: `cutelua`, its table.
+-- The rooms of lua/. Each has a list of the rooms whose modules it may require
+-- besides its own. A file at the top of lua/cute is in the room `cute`. The
+-- language names the workshop, `cutelua`, in one place:
+-- lua/cute/lang/signature.lua.
 local LANGUAGE = {"lang", "arch", "cute", "nvgpu", "ops", "pipe"}
 local LUA_ROOMS = {
   lang = {"arch", "cute"},

@@ -35,7 +35,7 @@ local function read_rooms()
       objects[#objects + 1] = object
       rooms[room] = rooms[room] or {}
       rooms[room][file] = {defines = {}, uses = {}}
-    elseif path ~= "core/program/weblib.c" then  -- not in this build
+    elseif path ~= "core/program/weblib.c" then  -- (weblib.c is not built)
       missing[#missing + 1] = object
     end
   end

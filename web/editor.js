@@ -5,17 +5,17 @@
 //     editor = cuteEditor(element, {ask, run, name, changed, pointed, chosen,
 //                                   say})
 //
-// ask(name, fields) is the engine's; run() runs; name() returns the name of the
-// script; changed(whether the user typed it) follows an edit; pointed(line) and
-// chosen(line) follow pointer and caret, with lines as they were when the
-// script ran; say(text) shows text below the editor.
-//
+// The editor calls these functions: ask(name, fields), the engine's; run(), to
+// run the script; name(), for the script's name; changed(typed) after an edit,
+// by the user if `typed`; pointed(line) and chosen(line) when the pointer or
+// the caret moves, with the line's number in the last run; say(text), to show
+// text below the editor.
 // cuteEditor.small(element, text, host) makes an editor for a step of a lesson,
 // cuteEditor.prompt(element, host) the prompt's line.
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
-  var MOST_NOTES = 200;  // notes shown at lines
+  var MOST_NOTES = 200;  // most notes shown at lines
 
   function options(text) {
     return {value: text || "", mode: "lua", theme: "cute", tabSize: 2,

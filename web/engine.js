@@ -89,7 +89,7 @@ class Hand {
   constructor(source, ondead) {
     this.job = null;
     this.queue = [];
-    this.heap = 0;      // bytes after the last answer
+    this.heap = 0;      // bytes of memory after the last answer
     this.ondead = ondead;
     this.worker = new Worker(source.worker);
     this.ready = new Promise((done, fail) => {
@@ -170,7 +170,7 @@ class Engine {
   constructor(options = {}) {
     this.options = options;
     this.seconds = options.seconds || 60;
-    this.files = new Map();  // files that were put
+    this.files = new Map();  // files that a page put here
     this.count = 0;
     this.tell("starting");
     this.ready = load(options).then(source => {

@@ -3,10 +3,10 @@
 //
 //     results = cuteResults({ask, name, editor, say, go, room, prompt})
 //
-// ask(name, fields) is the engine's; name() returns the script in the editor;
-// editor is cuteEditor's; say(text) sets the line at the foot; go(line) goes to
-// a line of the script, room(name) to another pane; prompt(text) runs that
-// text.
+// ask(name, fields) is the engine's; name() returns the name of the script in
+// the editor; editor is cuteEditor's result; say(text) sets the line at the
+// foot; go(line) shows a line of the script, room(name) another pane;
+// prompt(text) runs that text.
 //
 // begin(title), out(text, fd) and done(answer) report a run; with `quiet` the
 // view and the line at the foot stay. asked(text) and answered(answer) report
@@ -226,7 +226,7 @@ var cuteResults = (function () {
 
     // ---- the kernels ----
 
-    // Returns the reports on the script of all kernels, each once.
+    // Returns the reports of all kernels that concern the script, each once.
     function notesOf(a) {
       var out = [], known = {};
       function ours(at) {

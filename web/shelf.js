@@ -6,9 +6,9 @@
 //
 // Its buttons call open({name, text}), lesson(name), fresh(), forget(name) and
 // take([File]); solved(lesson of SHELF) returns the number of solved exercises;
-// store is cuteShelf.store(). It returns {own, lessons}, which redraw what is
-// stored, current(name), tensor({name, dtype, shape, global}) and wrote([{name,
-// bytes}]), which add files.
+// store is cuteShelf.store(). The result has functions: own() and lessons()
+// redraw what is stored; current(name) marks an entry; tensor({name, dtype,
+// shape, global}) and wrote([{name, bytes}]) add files.
 "use strict";
 var cuteShelf = (function () {
   var PREFIX = "workshop.";

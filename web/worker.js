@@ -171,7 +171,7 @@ function wrong(message) {
 
 // ---- files ----
 
-const mine = new Map();  // files that were put, with their times of writing
+const mine = new Map();  // files that the page put, with their times of writing
 
 // Returns a file's path within FOLDER, or null if it is outside.
 function inside(name) {

@@ -2,8 +2,8 @@
 "use strict";
 var workshop = (function () {
   var FIRST = "start.lua";
-  var LIVE_MS = 600;  // pause after a key before a run while typing
-  var LIVE_S = 2;     // seconds that such a run may take
+  var LIVE_MS = 600;  // pause after a key before a live run (while typing)
+  var LIVE_S = 2;     // seconds that a live run may take
   var LIMITS = [[10, "10 s"], [60, "60 s"], [300, "5 min"], [86400, "a day"]];
   var FRESH = 'local cute = require "cute"\n\n';
   var KEYS = [["Ctrl-Enter", "runs the script"], ["Ctrl-.", "stops it"],
@@ -168,10 +168,10 @@ var workshop = (function () {
 
   // ---- a run while typing ----
 
-  var trying = null;  // promise of the current run while typing
-  var slow = false;   // the script takes longer than LIVE_S
+  var trying = null;  // promise of the current live run (while typing)
+  var slow = false;   // the last live run exceeded LIVE_S
   var later;
-  // Ends the current or waiting run while typing.
+  // Ends the current or waiting live run.
   async function quiet() {
     clearTimeout(later);
     if (!trying) return;

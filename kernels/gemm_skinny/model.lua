@@ -10,15 +10,15 @@ local tiles = require "cute.tiles"
 local model = {}
 
 model.constants = {
-  launch = 1.2e-6,    -- begin and end of a kernel
-  cluster = 7.68e-7,  -- until the blocks' sums are combined
-  latency = 5.89e-7,  -- from requesting a run from memory to receiving it
-  hit = 5.8e-7,       -- the same for a run from L2
-  ask = 4.86e-9,      -- to request a run, for each run in flight
-  run = 1.22e-7,      -- a warp's work on a run
-  join = 3.78e-8,     -- for each warp whose sums are added
+  launch = 1.2e-6,    -- seconds to begin and end a kernel
+  cluster = 7.68e-7,  -- seconds until the blocks' sums are combined
+  latency = 5.89e-7,  -- seconds until a run requested from memory arrives
+  hit = 5.8e-7,       -- seconds until a run requested from L2 arrives
+  ask = 4.86e-9,      -- seconds to request a run, for each run in flight
+  run = 1.22e-7,      -- seconds of a warp's work on a run
+  join = 3.78e-8,     -- seconds for each warp whose sums are added
   each = 7.92e10,     -- bytes a second that a multiprocessor can request
-  memory = 4.59e12,   -- bytes a second
+  memory = 4.59e12,   -- bytes a second from memory
   l2 = 1.89e13,       -- bytes a second of operands that stay in L2
   beside = 0.0103,    -- extra time for a row of A read with a tile of B
 }

@@ -68,7 +68,7 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    and not (t.epi and o.gated)  -- epi covers all columns of a tile
+    and not (t.epi and o.gated)  -- `epi` needs all columns of a tile
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
@@ -95,7 +95,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    and t.split ~= "stream"  -- only these were measured so
+    and t.split ~= "stream"  -- only such products were measured
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
     add(math.max(tiles // rows // cn * cn, 1))
@@ -127,8 +127,9 @@ local function words(c)
   return table.concat(list, " ")
 end
 
--- Returns options that gemm_sm90 accepts, without stages, for m rows and n
--- columns: from the options in `fixed`; o are the same options, complete.
+-- Returns the candidates for m rows and n columns: options that gemm_sm90
+-- accepts, without stages. `fixed` are the given options, `o` the same ones
+-- with defaults.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -161,7 +162,7 @@ local function settle(chosen, o, m, n, k, waves)
   if waves <= 1 and not o.pingpong and model.turned(o, m, n) then
     say("raster_along_m", true)
   end
-  if chosen.persistent == false then  -- the ring is for one tile's steps
+  if chosen.persistent == false then  -- no more stages than steps of a tile
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
@@ -203,13 +204,13 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      and (full.epi[2] >= 16 or full.d_major == "m")  -- or rows are too short
+      and (full.epi[2] >= 16 or full.d_major == "m")  -- (epi[2]: row length)
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       settle(c, full, m, n, k, waves)
-      if not c.equal or parts > 1 then  -- one part: blocks share no tile
+      if not c.equal or parts > 1 then  -- no candidate if it splits no tile
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),
           blocks = ceil_div(m, full.tile[1]) * ceil_div(n, full.tile[2])

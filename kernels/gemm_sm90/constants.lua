@@ -1,46 +1,46 @@
 -- The constants of kernels/gemm_sm90/model.lua for an H200.
 return {
-  clock = 1.85e9,       -- without a power limit
-  fmas = 2048,          -- 16-bit, per cycle and multiprocessor
-  fill = 91.4,          -- bytes into shared memory, per cycle
-  missing = 0.757,      -- cycles for 128 missing bytes, with one block
-  crowd = 0.5,          -- exponent: several blocks request missing bytes
-  sent = 1.49,          -- more if clusters share them,
-  wait = 1.18,          -- weight of a block's tiles with missing rows
-  memory = 4.43e12,     -- bytes a second
-  far = 0.249,          -- fraction of an operand read again, by distant blocks
-  together = 12,        -- neighbouring blocks that share a path to L2,
-  group = 8.13e11,      -- its bytes a second
-  steady = 5.89e11,     -- the same for many waves
+  clock = 1.85e9,       -- cycles per second, without a power limit
+  fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
+  fill = 91.4,          -- bytes per cycle that fill shared memory
+  missing = 0.757,      -- cycles for 128 bytes outside the tensor (one block)
+  crowd = 0.5,          -- exponent of the number of blocks that request them
+  sent = 1.49,          -- factor on `missing` if the blocks form clusters
+  wait = 1.18,          -- weight of a block's tiles that exceed the tensor
+  memory = 4.43e12,     -- bytes a second from memory
+  far = 0.249,          -- fraction of an operand that distant blocks read again
+  together = 12,        -- neighbouring blocks that share a path to L2
+  group = 8.13e11,      -- bytes a second of such a path
+  steady = 5.89e11,     -- bytes a second of such a path with many waves
   l2 = 2.12e13,         -- bytes a second of what all tiles read
-  -- Slowdown of L2 for rows that begin at multiples of that many bytes; from
-  -- cut_fill on, filling shared memory slows down by the same factor
+  -- Slowdown of L2 for rows that begin at multiples of that many bytes. From
+  -- cut_fill on, filling shared memory slows down by the same factor.
   cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
   cut_fill = 1.79,
-  launch = 9.47e-7,     -- begin and end of a kernel
-  latency = 1844,       -- cycles until a tile requested from memory arrives,
-  hit = 1586,           -- the same from L2
-  uneven = 0.1,         -- fraction of a wave that memory idles as blocks end
+  launch = 9.47e-7,     -- seconds to begin and end a kernel
+  latency = 1844,       -- cycles until a tile requested from memory arrives
+  hit = 1586,           -- cycles until a tile requested from L2 arrives
+  uneven = 0.1,         -- fraction of a wave with idle memory at its end
   first = 219,          -- cycles until the first tiles have arrived
-  cluster = 1.07e-6,    -- until all blocks of a cluster have begun
-  near = 20,            -- waves from which on clusters share little and lose
-  apart = 1.02,         -- this factor (measured at 16384)
-  second = 1.01,        -- the larger operand is requested second
+  cluster = 1.07e-6,    -- seconds until all blocks of a cluster have begun
+  near = 20,            -- waves from which on clusters share little
+  apart = 1.02,         -- factor on clusters from then on (measured at 16384)
+  second = 1.01,        -- factor if the larger operand is requested second
   exchange = 1679,      -- cycles until two halves of K are combined
-  leave = 8467,         -- to store partial sums for another block,
-  part = 652,           -- to wait for a part
-  -- Seconds of an operation at the power limit, by the bits of an element: of
-  -- the operation itself, and for each element per operation that a tile's step
-  -- moves to shared memory and through L2.
+  leave = 8467,         -- cycles to store partial sums for another block
+  part = 652,           -- cycles to wait for a part
+  -- Seconds at the power limit, by the bits of an element: of one operation; of
+  -- each element per operation that a tile's step moves to shared memory; and
+  -- of each that it moves through L2.
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},
-  drain = 11.9,         -- bytes of D a cycle, a third more with four buffers
-  alone = 1.14,         -- pingpong with no alternation
+  drain = 11.9,         -- bytes of D a cycle; a third more with four buffers
+  alone = 1.14,         -- factor on a pingpong block that has a single tile
   round = 108,          -- cycles to fill a buffer and pass it on
-  -- Factors on all of these for tiles of 16-bit and 32-bit elements: pingpong
-  -- ("turns"), equal parts, halves of K, two blocks on a multiprocessor,
-  -- clusters.
+  -- Factors on the whole estimate, by tile of 16-bit or 32-bit elements and by
+  -- kind: pingpong ("turns"), equal parts, halves of K, two blocks on a
+  -- multiprocessor, clusters.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 two"] = 1.86, ["64x16 halves"] = 1.12, ["64x32"] = 1.31,

@@ -28,8 +28,8 @@ local function further(o, ...)
     space, more.n = more[more.n], more.n - 1
     if type(space) ~= "table" then
       core.fail("bad-argument", "gemm_sm90: with split = \"stream\" or "
-        .. "scheduler = \"dynamic\" the last argument must be a workspace, "
-        .. "with groups {offsets =} or {counts =}")
+        .. "scheduler = \"dynamic\" the last argument must be a workspace; "
+        .. "with groups it must be {offsets =} or {counts =}")
     end
   end
   if o.blocks then
@@ -120,7 +120,7 @@ return function(o)
       return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
         + cluster * o.cluster[1] * o.cluster[2])
     end
-    local most = o.groups and D and D.shape[1]  -- rows of all groups
+    local most = o.groups and D and D.shape[1]  -- rows of all groups together
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, which initialized the barriers, waits only for the blocks
@@ -157,7 +157,7 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      local rows = o.promote and 64 * groups or bm  -- multiplied at once
+      local rows = o.promote and 64 * groups or bm  -- rows of one product
       local tCrA = {}
       for i = 1, bm // rows do
         tCrA[i] = mma:make_fragment_A(thr:partition_A(

@@ -43,9 +43,9 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   pipe:consumer_release(before)
 end
 
---- Multiplies one tile with f32 sums, to which acc, the accumulators of 64 rows
--- of each warpgroup, is added every `promote` tiles along K. tCrA is a list of
--- such rows.
+--- Multiplies one tile. Every `promote` tiles along K, acc, the accumulators of
+-- 64 rows of each warpgroup, is added to f32 sums. tCrA is a list: A's
+-- fragments of 64 rows each.
 function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
                                     k_tiles, factors)
   local sums = cute.make_rmem_tensor(cute.size(acc) * #tCrA, o.acc)

@@ -54,9 +54,9 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the rows of operands that neighbouring blocks, which request them
--- from L2 together, read: `count` of their tiles are consecutive along one
--- mode, the others are along the other one.
+-- Returns the number of rows of operands that neighbouring blocks read together
+-- from L2: `count` of their tiles are consecutive along one mode (`rows` each);
+-- along the other mode, tiles have `others` rows.
 local function beside(rows, count, others)
   return math.min(C.together, count) * rows
     + math.max(C.together / count, 1) * others
@@ -88,8 +88,9 @@ end
 local MOST = 65535  -- maximum of a grid's second and third extent
 
 --- Returns the length of a run of tiles along the mode that one-tile blocks
--- follow, such that neighbouring blocks read the fewest rows: a divisor of that
--- mode's tiles, `first`; the other mode has `second`.
+-- follow, such that neighbouring blocks read the fewest rows. It divides
+-- `first`, the number of that mode's tiles; `second` is that of the other
+-- mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -105,13 +106,13 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about the missing rows of a mode:
--- the rows that the last tile lacks, all of them if a cluster's last blocks
---   have none;
--- the cycles of a step for missing rows, which grow with the number of blocks
---   that request such rows at once;
--- the number of tiles of a block with missing rows, of `waves`: all, if one
---   block has the last tile of the mode each time; else its share plus one.
+-- Returns three numbers about the rows of a mode that are missing,
+-- outside the tensor: the number of missing rows in the last tile, all of
+-- its rows if a cluster's last blocks have none; the cycles of a step for
+-- them, which grow with the number of blocks that request such rows at
+-- once; the number of a block's tiles, of `waves`, with missing rows:
+-- all, if one block always has the last tile of the mode; else its share
+-- plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -127,8 +128,8 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
   return gone, gone * each, count
 end
 
---- Returns the slowdown of L2 for rows that many elements apart: rows that
--- begin inside cache lines are requested in two parts.
+--- Returns the slowdown of L2 for rows that are that many elements apart: rows
+-- that begin inside cache lines are requested in two parts.
 ---@param elements integer
 ---@param bits integer width of an element
 ---@return number 1: no slowdown
@@ -163,7 +164,7 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the rows of A and B that a tile requests, weighted by L2 requests.
+-- Returns the rows of A and B that a tile requests, weighted by their slowdown.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
@@ -208,10 +209,10 @@ local function slower(o, p, pace)
   return slow(gone_m, more_m, count_m) + slow(gone_n, more_n, count_n)
 end
 
--- Returns the cycles of all waves. Sets fields of p: `tile`, the cycles of one
--- tile; `edges`, of its begin and end, without loads; with o.equal `parts` of
--- the tiles after whole waves, the waves with them, and the delay `late` of the
--- last partial sums.
+-- Returns the cycles of all waves. Sets fields of p. `tile`: the cycles of a
+-- tile; `edges`: the cycles of its beginning and end, without loads. With
+-- o.equal also `parts`: the number of parts of each tile after the whole waves;
+-- `waves`, including the parts; `late`: the delay of the last partial sums.
 local function cycles_of(o, p)
   local pace, epilogue = pace_of(o, p), ending(o, p)
   local main, more = p.steps * pace, slower(o, p, pace)
@@ -233,8 +234,8 @@ local function cycles_of(o, p)
   return cycles
 end
 
--- Returns the cycles at the clock of a card's power limit; near: 1 if blocks of
--- a cluster share L2 transfers, else 0.
+-- Returns the seconds of all operations at a card's power limit; near: 1 if
+-- blocks of a cluster share L2 transfers, else 0.
 local function energy_of(o, p, near)
   local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
   local alone, filling, l2 = table.unpack(C.energy[p.bits])
@@ -255,7 +256,7 @@ local function memory_of(o, p, turned)
     / (p.stays and C.l2 or C.memory)
   local rest = p.waves % 1
   if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
-  if o.split > 1 and o.min_blocks == 1 then  -- no loads during a store
+  if o.split > 1 and o.min_blocks == 1 then  -- stores do not overlap with loads
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
   end
@@ -266,8 +267,8 @@ local function memory_of(o, p, turned)
   return memory
 end
 
--- Returns the seconds of L2 transfers: the reads of all tiles, and of
--- neighbouring tiles, with that many `rows`.
+-- Returns the seconds of L2 transfers: the reads of all tiles, and those of
+-- neighbouring tiles, which have `rows` rows.
 local function l2_of(o, p, rows)
   local read = p.tiles_m * p.tiles_n * asked(o, p) * p.k * p.bits / 8 / C.l2
   if p.single then

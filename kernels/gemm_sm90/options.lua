@@ -78,7 +78,7 @@ function options.complete(given, sure)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end
-  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- of D, per block
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- columns of D
   if o.split > 1 then o.persistent = false end
   -- One-tile blocks are in runs along one mode; the runs are consecutive along
   -- the other one.
@@ -88,7 +88,7 @@ function options.complete(given, sure)
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}
-  -- buffers are used in rounds: a tile's parts must be whole rounds
+  -- Buffers are used in rounds: the parts of a tile must fill whole rounds.
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.source_stages = o.source_stages or o.pingpong and 4 or 2

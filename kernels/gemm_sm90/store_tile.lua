@@ -76,7 +76,7 @@ end
 -- Returns the argument `part` of an epilogue for part n of work tile w, at
 -- position `at` of its matrix of D: see tiles.result.
 local function result_of(o, out, at, w, n)
-  if out.maps then return {l = w.group} end  -- only the accumulators are known
+  if out.maps then return {l = w.group} end  -- only accumulators are usable
   local function batch(t)
     -- rows outside all groups may have undefined elements
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
@@ -224,8 +224,8 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- in a loop no earlier part of a pass overlaps with its wait, so it
-    -- computes first
+    -- In a loop, no earlier part of a pass could overlap with the wait for the
+    -- buffer, so the pass waits after it has computed the values.
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)

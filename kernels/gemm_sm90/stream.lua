@@ -64,7 +64,7 @@ function Parts:each(work, w, f)
   end)
 end
 
--- Returns pieces from `first` on of a slot: the threads' numbers,
+-- Returns the partial sums in n pieces of a slot, from piece `first` on:
 -- (4,threads,pieces).
 function Parts:sums(slot, first, n)
   local all = self.pieces * self.threads * 4
@@ -79,8 +79,8 @@ function Parts:staged(part, index, n)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
 end
 
--- Calls f(stage's part, first piece, count) for the pieces, from `first` on,
--- that a stage holds.
+-- Calls f(part of the stage, first piece, count) for the pieces that a stage
+-- holds, from piece `first` on.
 function Parts:of_stage(first, f)
   local rest = self.room
   for _, part in ipairs(self.stage) do
@@ -110,7 +110,8 @@ function Parts:fetch(pipe, write, slot)
     return cute.ne(cute.arch.load(turn, nil, ACQUIRE), self.o.consumers)
   end, function() end)
   cute.arch.store(turn, 0, RELAXED)
-  cute.arch.fence_proxy "async.global"  -- threads wrote, bulk copies read
+  -- written by threads, to be read by bulk copies
+  cute.arch.fence_proxy "async.global"
   for first in cute.range(0, self.pieces, self.room) do
     pipe:producer_acquire(write, nil, self.room * self.threads * 16)
     local how = {mbar_ptr = pipe:producer_get_barrier(write)}
@@ -139,7 +140,8 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
-    cute.arch.fence_view_async_shared()  -- threads read, copies refill
+    -- read by threads, to be refilled by copies
+    cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
     pipe:consumer_release(read)
     read:advance()

@@ -63,8 +63,8 @@ local function access(x, one)
   if got then element(x.iterator + 5)[0] = got end
 end
 
--- Calls f for every access to one type that a trace accepts, with a function
--- that makes it and its description.
+-- Calls f(one) for every access to one type. one.name describes the access;
+-- one.program is its trace, or nil if the trace rejects it.
 local function each(dtype, f)
   for _, space in ipairs(SPACES) do
     for _, a in ipairs(ACCESSES) do
@@ -83,7 +83,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: {dtype, accesses with CUDA C}
+  local taken = {}  -- by target: accesses that have CUDA C
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

@@ -1,5 +1,5 @@
 -- Warp-wide operations and special registers: the simulator's results and
--- rejections, and that NVRTC accepts their text.
+-- rejections; NVRTC must accept their text.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -204,7 +204,7 @@ describe("lanes", function()
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
-    for _, mask in ipairs {0xffffffff, -1, 0xff} do  -- the Python DSL's order
+    for _, mask in ipairs {0xffffffff, -1, 0xff} do  -- masks in the DSL's order
       raises(("a width of %d lanes; a power of two from 2 to 32 is needed "
         .. "[bad-argument]\n  the mask follows the width; "
         .. "shuffle_sync_op(value, offset, mask, mask_and_clamp, kind) has the "

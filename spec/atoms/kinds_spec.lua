@@ -358,8 +358,8 @@ describe("sparse atoms", function()
   -- Pairs of positions in a group of four elements, the lower position first.
   local pairs_of = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}
 
-  -- For each of 16 rows and K // 4 // unit groups the two elements that are
-  -- kept, and the metadata words by lane.
+  -- Returns, for each of 16 rows and K // 4 // unit groups, the two elements
+  -- that are kept; and the metadata words by lane.
   local function metadata(K, unit)
     local groups, half = K // (4 * unit), K // (4 * unit) // 2
     local kept, words = {}, {}

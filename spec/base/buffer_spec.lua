@@ -94,7 +94,7 @@ describe("a buffer", function()
     end
     local before = resident()
     for _ = 1, 60 do core.buffer("u8", 64 << 20):fill(1) end
-    assert.truthy(resident() - before < 1 << 20)  -- of the 3.75 GiB
+    assert.truthy(resident() - before < 1 << 20)  -- 3.75 GiB were freed
   end)
 
   it("knows whether anything in it was written", function()

@@ -81,8 +81,8 @@ describe("small floats", function()
       local half = (top - value_of(f, f.top - 1)) / 2
       local past = f.sat and f.top or f.inf
       assert.equal(f.top, to_bits(name, next_down(top + half)))
-      -- a tie above top would go to the even code: top is odd if the format has
-      -- infinities
+      -- the tie above top rounds to the even code, past top: top is odd if the
+      -- format has infinities
       assert.equal(past, to_bits(name, top + half))
       assert.equal(past, to_bits(name, 1e300))
       assert.equal(past | sign, to_bits(name, -1e300))

@@ -6,8 +6,8 @@ local support = require "spec.support"
 
 local NAN, INF = 0 / 0, 1 / 0
 
--- The parameters of the bound by the type of D: half an ulp of 1, the least
--- number (of D and of the sums), the largest.
+-- The parameters of the bound by the type of D. unit: half an ulp of 1; least:
+-- the least number of D and of the sums; most: the largest number.
 local F32 = {unit = 2^-24, least = 2^-149, most = (2 - 2^-23) * 2.0^127}
 local FORMAT = {
   f16 = {unit = 2^-11, least = 2^-24, most = 65504.0},
@@ -68,8 +68,8 @@ local function check(p)
   return core.gemm_check(p.a, p.b, p.d, p.m, p.n, p.k, p.opts)
 end
 
--- Stores the number of D's type just beyond the bound, above or below, or the
--- last one within it, if `within`.
+-- Stores the first number of D's type outside the bound, above or below by
+-- `sign`, or with `within` the last number inside it.
 local function plant(p, place, want, bound, sign, within)
   local far, whole = bound, p.d.dtype.is_integer
   local last = p.d[place]
@@ -161,7 +161,7 @@ describe("gemm_check", function()
   it("lets what is too large for its type be infinite", function()
     local p = problem({"f16", "f16", "f32"}, 2, 2, 4)
     for i = 0, 7 do p.a[i], p.b[i] = 200.0, i < 4 and 200.0 or 1.0 end
-    core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)  -- 160000 and 800
+    core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)  -- sums of 160000 and 800
     for i = 0, 3 do p.d[i] = p.ref[i] end
     assert.equal(INF, p.d[0])
     assert.is_true(check(p).ok)
@@ -295,7 +295,7 @@ describe("a lesson's verification", function()
 end)
 
 describe("a copy's verification", function()
-  -- One element a thread, except the one at (I, J).
+  -- Each thread copies one element, except element (I, J).
   local SCRIPT = [[
     local cute = require "cute"
     local I, J, turned = %d, %d, %s

@@ -1,8 +1,8 @@
--- Measures the parts of first calls with nothing compiled, without the driver's
--- loading; needs no GPU. For cute.ops.gemm on an H200 it measures configuration
--- and tracing, printing, and NVRTC; for each kernel of the library, as its
--- lesson with default options makes it, NVRTC. All times are seconds of CPU
--- time.
+-- Measures the parts of first calls with nothing compiled, without the time to
+-- load the driver; needs no GPU. For cute.ops.gemm on an H200 it measures
+-- configuration and tracing, printing, and NVRTC. For each kernel of the
+-- library, as its lesson with default options makes it, it measures NVRTC. All
+-- times are seconds of CPU time.
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local measure = require "spec.measure"

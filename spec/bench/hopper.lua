@@ -19,9 +19,9 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
--- Problems: M, N, K; the CUDA text for the size; for programmatic dependent
--- launch, the configuration, if it is faster than that of gemm_sm90.choose, and
--- the text.
+-- Problems: M, N, K, and the CUDA text for the size. For programmatic dependent
+-- launch: pdl, the CUDA text; ours_pdl, our configuration if it is faster than
+-- that of gemm_sm90.choose.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,

@@ -10,9 +10,9 @@
 -- Operands rotate among sets that do not fit into L2 together; the contestants
 -- of one row alternate.
 --
--- `most` is the ratio if the epilogue were free: their time over the product
--- alone, the faster of ours and cuBLAS's; `share` is the part of it that our
--- kernel reaches.
+-- `most` is the ratio that a free epilogue would reach: their time divided by
+-- the time of the product alone, ours or cuBLAS's, whichever is shorter.
+-- `share` is our ratio divided by `most`.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -141,8 +141,8 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- {name, library to compare with, {function of a set that returns its launch;
--- the field with its result}, {ours}}.
+-- {name, library to compare with, theirs, ours}. theirs and ours: {function of
+-- a set that returns its launch, the set's field with its result}.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},
@@ -215,7 +215,7 @@ local function compete(shape, sets, row)
   local name, rival = row[1], row[2]
   local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
   for _, s in ipairs(sets) do
-    if row[3].adds then  -- accumulates into one tensor
+    if row[3].adds then  -- both accumulate into D
       buffer(s.D):memset(0)
       buffer(s.E):memset(0)
     end

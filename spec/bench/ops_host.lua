@@ -12,8 +12,8 @@ local there = {device = "gpu"}
 
 local function new(dtype, ...) return cute.zeros({...}, dtype, there) end
 
--- Configurations: a function that returns a call, its number of launches, and
--- the same at a size whose first call matters.
+-- Configurations: make(first) returns a call of `launches` launches: of a small
+-- problem for repeated calls, or of a large one for the first call.
 local CASES = {}
 
 local function case(name, launches, make, small, large)
@@ -173,7 +173,7 @@ local function in_graph(n, f)
     to:sync()
     list[i] = from:elapsed(to) * 1e3 / n / 4
   end
-  return list  -- without the first time
+  return list  -- without the first measurement
 end
 
 -- Returns a chain of calls D = A B^T, in which each D is the next A.

@@ -154,7 +154,7 @@ local function rounds(ours, copy)
   return gpu.stats(a), gpu.stats(b), gpu.stats(ratio)
 end
 
-local fastest = math.huge  -- milliseconds of the copy, per byte
+local fastest = math.huge  -- the copy's best time so far, milliseconds a byte
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
 print(("%-34s %8s %8s %8s %8s"):format("", "TB/s", "copy", "ratio", "spread"))
 for _, c in ipairs(CASES) do

@@ -4,10 +4,10 @@
 --    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
 --      [--hot 20] [--part 1/12]
 --
--- Both of ours are the best of their kind by the rule, as graphs of several
--- calls; `choice` says which one the rule takes. Results are first compared
--- with cuBLAS's, or with each other. A part only compiles and launches: many
--- processes can do that before one that measures.
+-- Both of our contestants are the best candidates of their kind by the rule, as
+-- graphs of several calls; `choice` says which one the rule takes. Results are
+-- first compared with cuBLAS's, or with each other. A part only compiles and
+-- launches: many processes can do that before one that measures.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"

@@ -11,10 +11,10 @@
 -- the next launch alternate with others; operands of less than 16 MiB stay in
 -- L2. Products that meet no power limit get a quarter of --warm and --hot.
 --
--- `bound` is the share of the time of reading B once at the bandwidth of a copy
--- in this run. For eight rows and fewer, `read` and `blas` are the shares, of
--- ours and of the better of theirs, of the time of the fastest kernel that only
--- reads B, launched as ours is.
+-- `bound` is the time of reading B once, at the bandwidth of a copy in this
+-- run, divided by our time. For eight rows and fewer, the fastest kernel that
+-- only reads B is launched as ours is. `read` is its time divided by ours,
+-- `blas` its time divided by the better of theirs.
 --
 -- --constant prints another table, with another contract than cuBLAS's:
 -- ops.gemm with constant = "B", which reads weights before the preceding launch

@@ -32,7 +32,7 @@ local LAYERS = {
 }
 
 local IN_L2, FAR = 40e6, 170e6  -- bytes that stay in L2; bytes that do not
-local LAUNCHES = 16             -- launches in a graph, at least
+local LAUNCHES = 16             -- least number of launches in a graph
 
 ---------------------------------------------------------------------------
 -- Weights

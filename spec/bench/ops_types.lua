@@ -6,10 +6,10 @@
 --
 -- `ops` is the candidate that the rule takes. `best` is the fastest of the
 -- candidates whose estimate is at most `within` times as long. `regret` is the
--- rule's loss against it, `ratio` cuBLAS's time over that of `ops`. Times are
--- per launch of a graph. Results are compared with cuBLAS's or, if it has none,
--- with those of the rule. A part only compiles and launches: many processes can
--- do that before one that measures.
+-- time of `ops` relative to `best`, `ratio` cuBLAS's time over that of `ops`.
+-- Times are per launch of a graph. Results are compared with cuBLAS's or, if it
+-- has none, with those of the rule. A part only compiles and launches: many
+-- processes can do that before one that measures.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"

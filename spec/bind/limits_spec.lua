@@ -1,5 +1,6 @@
--- Numbers too large for layouts, tensors and memory, and handles of a trace:
--- each is rejected, and none is mistaken for something else.
+-- Passes numbers too large for layouts, tensors and memory, and numbers that
+-- look like a trace's handles: each must be rejected, and none may be mistaken
+-- for something else.
 local cute = require "cute"
 local core = require "cute.core"
 local support = require "spec.support"

@@ -432,7 +432,7 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    local wrong = of_size(v, 1, 256)  -- the remaining columns
+    local wrong = of_size(v, 1, 256)  -- columns from 1 on are missing
     assert.equal("bug", wrong.verdict)
   end)
 

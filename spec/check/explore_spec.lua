@@ -587,7 +587,7 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    assert.equal(4, v.orders)  -- two of each
+    assert.equal(4, v.orders)  -- two orders in each block
     assert.equal(2, v.results)
   end)
 

@@ -91,7 +91,7 @@ describe("cutelua check", function()
     end
     local LATE = "check: not covered: everything after launch (%d+): the limit "
       .. "is seconds = 1\n$"
-    local out = of(200000000, 1)  -- one run takes longer
+    local out = of(200000000, 1)  -- one run exceeds the limit
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))

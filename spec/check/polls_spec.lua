@@ -213,7 +213,7 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- Returns a read-modify-write with f.
+-- Returns the effect of a read-modify-write with f.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)
@@ -223,7 +223,8 @@ local function rmw(f)
   end
 end
 
--- Reports whether an access to d is unordered with others' accesses.
+-- Reports whether an access of warp w to d is unordered with the accesses
+-- `others` of other warps.
 local function races(s, w, others)
   for u = 1, #s.pc do
     if u ~= w and others[u] > s.vc[w][u] then return true end
@@ -233,7 +234,8 @@ end
 
 local AGAIN = {}  -- the result of a failed attempt
 
--- Effects of operations: each returns its result; AGAIN; or nil while it waits.
+-- Effects of operations. Each function returns the result, AGAIN after a failed
+-- attempt, or nil while it waits.
 local DO = {
   store = function(s, w, o) write(s, w, o, o.v) return 0 end,
   load = read,
@@ -277,7 +279,7 @@ local DO = {
     s.read[w] = s.vc[w][w]
     return s.d[1]
   end,
-  bar = function(s, w)  -- warps 1 and 2
+  bar = function(s, w)  -- a barrier of warps 1 and 2
     local other = 3 - w
     if s.bar[1] == 0 then s.bar[1] = w return nil end
     if s.bar[1] == w then return nil end
@@ -389,7 +391,7 @@ local function enumerate(p)
 end
 
 ---------------------------------------------------------------------------
--- The same as kernels
+-- The same programs as kernels
 ---------------------------------------------------------------------------
 
 local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
@@ -697,8 +699,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may read the 1 and acquire what warp 0 released, or may read only
-  -- the 2.
+  -- Warp 1 may read 1, and acquire what warp 0 released before it, or it may
+  -- read only 2.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

@@ -47,7 +47,7 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
   {"sgemm", GEMM .. 64}, {"gemm_tf32", GEMM .. 96}, {"gemm_int8", GEMM .. 192},
   {"gemm_f64", GEMM .. 48}, {"attention_decode", ""},
   {"gemm_l2swizzle", GEMM .. 96}, {"gemm_sm80_best", GEMM .. 96},
-  {"reduce", ""}}  -- not gemm_splitk, which ends the process: it spills
+  {"reduce", ""}}  -- gemm_splitk is missing: it spills
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 
@@ -206,7 +206,7 @@ describe("the repair search", function()
       assert.equal("the model's estimate, H200", g.how)
     end
     assert.is_true(needs[2].gain.without < needs[4].gain.without)  -- 20 times
-    assert.same({needs[2], needs[4]}, needs.together)  -- 3 is needed without 2
+    assert.same({needs[2], needs[4]}, needs.together)  -- without 2, 3 is needed
     assert.is_true(needs.gain.without < needs[2].gain.without)
     assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
       .. "it, %d+.%d+ with %(the model's estimate, H200%)", tostring(v))
@@ -332,7 +332,7 @@ describe("the repair search", function()
                    tostring(v))
     assert.matches("^measured alternately, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
-    local k = cute.kernel("k", function(x)  -- differs from a repetition
+    local k = cute.kernel("k", function(x)  -- a repetition changes x
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1
       arch.sync_threads()
     end)

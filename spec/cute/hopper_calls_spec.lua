@@ -171,7 +171,7 @@ describe("Hopper's names", function()
       cute.copy(store, r, cute.local_tile(s(tid, _), {6}, {0}),
                 {mbar_ptr = bar, cta_rank = 1 - rank})
       arch.mbarrier_wait(bar, 0)
-      cute.when(rank:eq(0), function()  -- the value that block 1 stored
+      cute.when(rank:eq(0), function()  -- sums what block 1 stored
         local sum = 0
         for i = 0, 5 do sum = sum + s[{tid, i}] end
         out[tid] = sum
@@ -229,7 +229,7 @@ describe("Hopper's names", function()
         local c = pipe:make_consumer()
         local sum = 0
         for k = 0, 2 do
-          -- returns the stage's empty barrier
+          -- consumer_get_barrier returns the stage's empty barrier
           arch.mbarrier_wait(pipe:consumer_get_barrier(c.state),
                              k == 2 and 0 or 1)
           c:wait()

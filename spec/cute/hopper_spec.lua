@@ -128,7 +128,7 @@ describe("TMA loads for a GEMM", function()
         c_major = majors:sub(3, 3)}
     end
     assert.is_true(fits(5, 4, 16, "kkn"))
-    assert.is_false(fits(5, 4, 24, "kkn"))  -- B: 24 bytes
+    assert.is_false(fits(5, 4, 24, "kkn"))  -- rows of B: 24 bytes
     assert.is_false(fits(5, 6, 16, "kkn"))
     assert.is_true(fits(8, 16, 5, "mnn"))
     assert.is_false(fits(4, 16, 5, "mnn"))

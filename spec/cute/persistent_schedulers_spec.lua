@@ -42,10 +42,10 @@ local function run(tiles, cluster, opts, most, traced)
   end
 end
 
--- Launches a StreamKTileScheduler. Returns steps[tile * k + i] and ends[tile],
--- which count the clusters that had step i of a tile and that finished it;
--- left[range] and got[range] are tile + 1 of the partial sums written and of
--- those added.
+-- Launches a StreamKTileScheduler. Returns four tables. steps[tile * k + i]:
+-- how many clusters had step i of the tile; ends[tile]: how many finished the
+-- tile; left[range] and got[range]: tile + 1 of the partial sums that the range
+-- stored, and of those that it added.
 local function stream(tiles, k, clusters, opts, traced)
   local m, n = tiles[1], tiles[2]
   local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
@@ -240,7 +240,7 @@ end)
 
 describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
-    local walk = utils.StreamKTileScheduler  -- runs on the host
+    local walk = utils.StreamKTileScheduler  -- works on the host
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
       local tiles, k, clusters = table.unpack(c)
       local params = utils.PersistentTileSchedulerParams {tiles, 1}

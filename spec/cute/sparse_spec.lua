@@ -244,7 +244,7 @@ describe("a sparse product", function()
 end)
 
 describe("a sparse product", function()
-  -- Runs one instruction; f(E's registers, multiply).
+  -- Runs one instruction by f(E in memory, E's registers, multiply, A).
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")
     E:fill(0x4444)

@@ -199,7 +199,7 @@ describe("registers in flight", function()
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    refuses(", used in line ", function(t)  -- in the previous iteration
+    refuses(", used in line ", function(t)  -- used in the previous iteration
       W.fence()
       for _ in cute.range(4) do
         t.gemm() W.commit_group() W.wait_group(0)
@@ -313,7 +313,7 @@ describe("ACCUMULATE", function()
 
   it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- {body of a region, values of ACCUMULATE of mma and mn after it}
+    -- {body of a region, {ACCUMULATE of mma, ACCUMULATE of mn} after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

@@ -66,7 +66,7 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    k(x, x):launch(opts)  -- now the preceding launch; it only writes x
+    k(x, x):launch(opts)  -- k is now the preceding launch; it only writes x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end

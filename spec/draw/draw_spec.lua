@@ -219,7 +219,7 @@ describe("a picture of threads and values", function()
         ["((4,8),(2,2)):((32,1),(16,8))"] = {16, 8},
         ["(8,4):(0,1)"] = {2, 4}, ["(2,2):(1,2)"] = {4, 4}} do
       local tv, want = L(text), {}
-      for i = cute.size(tv) - 1, 0, -1 do  -- values first, so that T0 is last
+      for i = cute.size(tv) - 1, 0, -1 do  -- descending, so that T0 is last
         local t, v = i // cute.size(tv, 1), i % cute.size(tv, 1)
         local e = tv(t, v)
         want[("%d,%d"):format(e % tile[1], e // tile[1])]

@@ -297,7 +297,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- exceeds 32 bits
+    assert.equal(  -- the bytes exceed 32 bits
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
@@ -349,7 +349,7 @@ describe("emitted text", function()
 end)
 
 ---------------------------------------------------------------------------
--- NVRTC's acceptance of it
+-- NVRTC's acceptance of the text
 ---------------------------------------------------------------------------
 
 describe("NVRTC takes", function()
@@ -799,7 +799,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- no room for it
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r must be packed
       end
     end
   end)

@@ -1,5 +1,5 @@
--- Arguments that share memory: the compiler's assumptions about them, and every
--- back end computes what the kernel says, in its order.
+-- Arguments that share memory: what the compiler may assume about them. Every
+-- back end must compute what the kernel says, in its order.
 local core = require "cute.core"
 local cute = require "cute"
 local jit = require "cute.jit"

@@ -28,8 +28,8 @@ describe("emitted text", function()
       local tid = cute.arch.thread_idx()
       a[tid] = (a[0] * 64 + tid) // 192
     end, {block = 64}, y), "floor_div(a[0], 3)")
-    -- keeps a term that may reach the step: checked for all remainders, also
-    -- negative ones
+    -- keeps terms that may change the quotient: all remainders, negative ones
+    -- too, are checked
     for _, case in ipairs {{64, 192}, {6, 4}, {12, 8}, {5, 7}, {0, 6}} do
       local m, c = case[1], case[2]
       for _, n in ipairs {4, 6, 64, 65} do

@@ -4,11 +4,11 @@ local SOME = {"whole", "2x1", "1x2", "2x2", "turns", "turns 2x1"}
 local ALL = {"dynamic", "stream", table.unpack(SOME)}
 local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 
--- Lines of the kernel.
+-- Parts of lines in the kernel's text.
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
-local ASKED = "pipe:producer_acquire(write"  -- also with its arguments
+local ASKED = "pipe:producer_acquire(write"  -- with any arguments
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"
 local EXPECT = "self.full:arrive_and_expect_tx(state.index, "
@@ -36,8 +36,8 @@ local CLAMPED = "pipe.empty:wait(write.index, write.phase) "
   .. "pipe.full:arrive_and_expect_tx(write.index, cute.where(cute.eq(k, k_tiles"
   .. " - 1), (o.tile[1] + o.tile[2]) * 16, (o.tile[1] + o.tile[2]) * 128))"
 
--- {change, {edits}, configurations, {first reports}, {its line, and the other
--- line}}: with lines if every schedule reports the same ones.
+-- {change, {edits}, configurations, {first reports}, {the report's line, and
+-- its other line}}: lines only if they are the same under every schedule.
 local FAULTS = {
   {"too many bytes are expected", {{"stages", BYTES,
      "self.tx_count + 128)"}}, ALL,

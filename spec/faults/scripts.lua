@@ -1,7 +1,7 @@
 -- Faults of one place in the text of scripts and kernels: data of
 -- spec/sim/mutants_spec.lua.
 
--- Texts, and the texts that replace them.
+-- Pairs of a text and the text that replaces it.
 local NOTHING = "(function() end)("
 local SYNC = {"cute.arch.sync_threads()", ""}
 local LANES = {"sync_warp()", "lane_idx()"}
@@ -27,7 +27,7 @@ local BARRIER = {"barrier:arrive_and_wait()", ""}
 local BYTES = {"tma_a.tx_bytes + tma_b.tx_bytes", "tma_a.tx_bytes"}
 local STAGE = {"asked, write, read = write", "asked, write, read = read"}
 local HAS = {"walk.has(k)", "true"}
--- Blocks that are not launched.
+-- Pairs that reduce the number of blocks.
 local FEWER = {"(total + block - 1) // block", "total // block - 1"}
 local ROWS = {"return m end", "return m - 1 end"}
 local TILES = {"(m + t.rows - 1) // t.rows", "m // t.rows"}
@@ -39,8 +39,8 @@ local RACE, LANE_RACE, BLOCK_RACE = "race", "warp-race", "block-race"
 local FLIES, UNWRITTEN = "async-in-flight", "uninitialised"
 local OUT, DEAD, LEFT = "out-of-bounds", "deadlock", "unwritten"
 
--- {script, file = (default: the script), {change, occurrence, kind of the first
--- report; nil: a wrong result without a report}, ...}
+-- {script, file = (default: the script), {pair, occurrence, kind of the first
+-- report; nil: the result is wrong without a report}, ...}
 local FAULTS = {
   {"copy_async", {SYNC, 1, RACE}, {COMMIT, 1, FLIES}, {WAIT, 1, FLIES}},
   {"copy_basic", {SYNC, 1, RACE}},

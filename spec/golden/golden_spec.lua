@@ -17,7 +17,7 @@ describe("the golden data", function()
       return
     end
     assert.equal(0, sum.failed, text)
-    if not os.getenv "CUTELUA_GOLDEN_DIR" then  -- other data may have more
+    if not os.getenv "CUTELUA_GOLDEN_DIR" then  -- other data may skip cases
       assert.equal(0, sum.not_run, text)
     end
     assert.is_true(sum.passed > 0)
@@ -40,7 +40,7 @@ describe("the golden data", function()
   it("declines an answer that is not the operation's definition", function()
     local dir = support.folder()
     support.write(dir .. "/layout.jsonl",
-      -- 3 of the tiler leads to offset 6, not 2 + 1
+      -- coordinate 3 of the tiler must lead to offset 6, not 2 + 1
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
       -- a wrong answer in the data does not excuse another wrong answer

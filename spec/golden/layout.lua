@@ -152,7 +152,7 @@ local OURS = {int_tuple = true, layout = true, swizzle = true}
 -- Checks of results where CuTe's assertions fail: correct ones are accepted.
 local right = {}
 
--- composition(a, b)(i) == a(b(i)); a swizzle b has a's domain
+-- composition(a, b)(i) == a(b(i)); if b is a swizzle, in a's domain
 function right.composition(a, got)
   local A, B = a[1], a[2]
   if not (is_layout(A) and is_layout(got)) then return false end
@@ -164,7 +164,7 @@ function right.composition(a, got)
   return core.size(got) == n
 end
 
--- a(r(i)) == i, for as many as without the swizzle
+-- a(r(i)) == i; r has as many elements as without the swizzle
 function right.right_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(got) - 1 do
@@ -174,7 +174,7 @@ function right.right_inverse(a, got)
   return core.size(got) == core.size(plain)
 end
 
--- a(l(a(i))) == a(i) and l(a(i)) in the domain
+-- a(l(a(i))) == a(i), and l(a(i)) is in the domain of a
 function right.left_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(A) - 1 do

@@ -181,11 +181,11 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- block that wrote to this block
+    local from = block ~ 1  -- the block that wrote to it
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
-    for j = 0, 3 do  -- tid = j, j + 4, ...
+    for j = 0, 3 do  -- threads j, j + 4, ...
       assert.equal(8 * j + 4 * 28, got[block * 64 + 32 + j + 1])
     end
     local sum = 0

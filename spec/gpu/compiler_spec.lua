@@ -24,7 +24,7 @@ local branch = cute.kernel("branch", function(x, y, z)
   z[t] = v
 end)
 
--- Counts down, and up, to a negated value.
+-- Makes a kernel whose loop counts down, or up, to a negated value.
 local function counting(first, sign)
   return cute.kernel("counting", function(x, y, z)
     local t = arch.thread_idx()
@@ -40,9 +40,9 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
 
--- Products of f64 by every atom that supports them. Their warps have one tile
--- of accumulators, more, or more of which one is stored. Calls f(words, kernel,
--- m, n) for each.
+-- Makes products of f64 by every atom that supports them. Their warps have one
+-- tile of accumulators, several tiles, or several of which one is stored. Calls
+-- f(words, kernel, m, n) for each.
 local function each_f64(f)
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
     local m, k = shape:match "^(%d+)x8x(%d+)$"
@@ -88,7 +88,7 @@ describe("what NVRTC gets wrong", function()
       local x, y, z = operands()
       local ptx = assert(kernel(x, y, z):trace {block = 32}:compile "sm_90a")
         .ptx
-      -- every non-coherent load has an address that no select chose
+      -- no non-coherent load may have an address that a select chose
       local chosen = {}
       for name in ptx:gmatch "selp%.b64%s+(%%rd%d+)" do chosen[name] = true end
       for address in ptx:gmatch "ld%.global%.nc[%w.]*%s+[^,]+, %[(%%rd%d+)" do
@@ -136,8 +136,8 @@ describe("what NVRTC gets wrong", function()
       local text = k.kernel(A, B, C):trace {block = k.block, arch = "sm_90a"}
         .source
       local asked = text:find("--ptxas-options=-O2", 1, true) ~= nil
-      -- in the text: the first and the last MMA of the loop, and the stored
-      -- ones
+      -- MMAs in the text: the first and the last one of the loop, and the
+      -- stored ones
       local loop = text:match "for %(int k_tile.-\n  }\n" or ""
       local sums = {}
       for to in loop:gmatch "F64F64_TN%(&?([%w_%[%]]+)," do

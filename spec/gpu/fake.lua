@@ -20,7 +20,7 @@ fake.HEAD = [[
   end
 ]]
 
---- Builds it; flag: a compiler flag as text.
+--- Builds the driver; flag: a compiler flag as text.
 function fake.build(flag)
   fake.folder = support.folder()
   local _, err, code = support.exec {

@@ -215,7 +215,7 @@ describe("a GPU #gpu", function()
     assert.equal(5000000, p:download()[0])
   end)
 
-  -- In its own process, which may lose its GPU.
+  -- Runs in its own process, which may lose its GPU.
   it("tells an illegal address, closes what is lost and lives on", function()
     local out, err, code = support.run_lua {"-e", [[
       local core, gpu = require "cute.core", require "cute.gpu"

@@ -106,7 +106,7 @@ describe("launches on a GPU #gpu", function()
     check_views "gpu"
   end)
 
-  -- In its own process, which may lose its GPU.
+  -- Runs in its own process, which may lose its GPU.
   it("survive an illegal address: one sentence, and the prompt goes on",
      function()
     local out, err, code = support.run_lua {"-e", [[

@@ -1,6 +1,6 @@
--- Streams, events and graphs: the same programs on the simulator, through a
--- driver that records its calls (spec/gpu/fakecuda.c), also one that runs work
--- as late as it may, and on a GPU.
+-- Runs programs with streams, events and graphs on the simulator, on a GPU, and
+-- on a driver that records its calls (spec/gpu/fakecuda.c), also with work that
+-- runs as late as possible.
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
@@ -502,7 +502,7 @@ PROGRAMS["random ones are what they are one after the other"] = {[[
   end
   print "done"]], {"done"}}
 
--- Only on a GPU.
+-- Programs that run only on a GPU.
 local GPU = {}
 
 GPU["a graph cannot wait for copies"] = {[[

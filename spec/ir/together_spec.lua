@@ -66,9 +66,9 @@ local function with_barrier(f)
   end
 end
 
--- A TMA operation on a box of four elements for each lane: f(atom, shared
--- memory, coordinates, barrier), each the lane's own. x goes to ATOMS[sample]
--- for the further arguments of the kernel.
+-- Samples of a TMA operation on a box of four elements for each lane: f gets
+-- the atom and the lane's own shared memory, coordinates and barrier.
+-- ATOMS[sample] makes the kernel's further arguments from x.
 local ATOMS = {}
 
 local function with_box(op, f)
@@ -106,7 +106,7 @@ local store_box = with_box(cpasync.CopyBulkTensorTileS2GOp,
     arch.cp_async_bulk_wait_group(0)
   end)
 
--- Executes f on a tensor map of the lane's own, a copy of the atom's.
+-- Executes f on a tensor map of each lane's own: a copy of the atom's map.
 local function with_map(f)
   local function sample(x, atom)
     local maps = cute.make_smem_tensor(cute.i64, cute.make_layout {16, 32}, 128)

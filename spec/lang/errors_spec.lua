@@ -12,8 +12,8 @@ local NOT_RUN = {["driver-error"] = "needs a GPU to fail",
   ["out-of-memory"] = "needs more memory than there is",
   ["internal"] = "has no example"}
 
--- Returns the sections of the kinds that a pattern finds in a header, under
--- headings of a level.
+-- Returns the document's sections of the kinds that a pattern finds in a
+-- header. level: the marks of their headings.
 local function sections(header, pattern, level)
   local out = {}
   local text = support.read "docs/errors.md"

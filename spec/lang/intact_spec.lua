@@ -120,7 +120,8 @@ describe("a script's variables that a kernel's loops change", function()
       if ok then
         local got = {}
         for i = 0, 5 do got[i + 1] = x[i] end
-        -- sums over i < 6: 15, twice that, of j < i 20, times 15
+        -- the loops add 15 to n, 30 to t.c, 20 to t.deep[1] and 15 to
+        -- counter
         assert.same({20, 37, 23, 24, 3, 2}, got)
       end
     end

@@ -312,7 +312,7 @@ describe("output of kernels", function()
           end
         end
         local program = printing.call(c):trace {block = c.block}
-        if #program.info.args == #args then  -- no traced shapes
+        if #program.info.args == #args then  -- all shapes are static
           runs[#runs + 1] = {text = program:cuda "sm_80", grid = 1,
                              block = c.block, args = args}
           want[#want + 1] = printing.run(c, "sim:sm_80")
@@ -320,7 +320,7 @@ describe("output of kernels", function()
       end
     end
     assert.is_true(#runs > 17, #runs)
-    local _, said = cudahost.run(runs)  -- thread after thread
+    local _, said = cudahost.run(runs)  -- one thread after the other
     assert.same(sorted_lines(table.concat(want)), sorted_lines(said))
   end)
 

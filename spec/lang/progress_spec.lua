@@ -54,8 +54,8 @@ describe("a loop", function()
   end)
 
   it("that stores the same values changes nothing", function()
-    -- as many instructions as a warp may take with a limit of its own, which it
-    -- has not here
+    -- executes as many instructions as may leave memory unchanged; no budget
+    -- ends it earlier
     local r = run(function(y, i, tid)
       cute.loop(function() return i:get():lt(7) end, function()
         y[tid] = 1.0

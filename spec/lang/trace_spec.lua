@@ -625,14 +625,14 @@ describe("the facts of cute.assume", function()
     end))
     assert.equal(2, behind(function(n, out)
       local sum = n * 0
-      for i in cute.range(n - 9) do  -- no pass, or several
+      for i in cute.range(n - 9) do  -- may have no pass, or several
         sum = sum + i
         cute.when(n:lt(4), function() known(n, out) end)
         known(n, out)
       end
       out[0] = sum
     end))
-    local ok, err = pcall(behind, known)  -- a false assumption
+    local ok, err = pcall(behind, known)  -- n is 9, not 0 to 3
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))
   end)

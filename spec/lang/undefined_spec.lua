@@ -321,7 +321,7 @@ describe("variables that are nil before a region work", function()
                 function() v, s = 4, "a" end)
       if s == "a" then x[t] = v end
     end))
-    assert.same({9, 9, 9, 9}, run(function(x, _, t)  -- nil in each pass
+    assert.same({9, 9, 9, 9}, run(function(x, _, t)  -- v is nil in each branch
       local v
       local y = 7
       cute.when(t:lt(2), function() v = v or 2 y = y + v end,

@@ -266,7 +266,8 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- right sides are compact; left ones if no offset exceeds them
+        -- right sides are compact, and so are left sides that no offset
+        -- exceeds: an inverse exists
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end

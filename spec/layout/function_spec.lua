@@ -275,7 +275,7 @@ describe("a tensor through a Lua function, in a kernel", function()
     check(other)
     check(one)
     assert.equal(2, traced)
-    turn.by = 1  -- values that the function reads are constants, too
+    turn.by = 1  -- values that the function reads are part of the program's key
     check(one)
     assert.equal(3, traced)
     local far = cute.make_composed_layout(function(i, j)

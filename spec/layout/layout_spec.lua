@@ -269,7 +269,7 @@ describe("inadmissible calls name what they were given", function()
     raises("left_inverse: stride 3 does not continue the 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
-    assert.equal("(4,8):(1,8)",  -- a layout with overlaps that has an inverse
+    assert.equal("(4,8):(1,8)",  -- it overlaps, but has an inverse
                  tostring(cute.left_inverse(L "(8,8):(1,4)")))
   end)
 
@@ -365,7 +365,7 @@ describe("cute.explain", function()
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
-    -- explain left no listener
+    -- explain must leave no listener behind
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)
   end)

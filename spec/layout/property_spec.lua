@@ -342,7 +342,7 @@ describe("random layouts", function()
       if cute.size(d) > cute.size(l) * times then rounded = rounded + 1 end
       local rest = cute.complement(t, cute.coalesce(l).shape)
       local inside, read, n = oracle.reader(l), oracle.reader(d), cute.size(t)
-      local first = cute.coalesce(l)  -- extent that is not rounded up
+      local first = cute.coalesce(l)  -- (its extent is not rounded up)
       first = cute.size(first, 0)
       for i = 0, cute.size(d) - 1 do
         local x = t(i % n) + rest(i // n)
@@ -486,7 +486,7 @@ describe("random layouts", function()
       if not cute.congruent(f.shape, l.shape) then fail("%s of %s", f, l) end
       return true
     end)
-    -- injective where strides differ: all elements of a compact layout
+    -- the fragment of a compact layout contains every element once
     repeated(300, 300, function(r)
       local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
       local f = cute.make_fragment_like(cute.make_layout(shape,

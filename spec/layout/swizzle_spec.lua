@@ -255,7 +255,7 @@ describe("a traced swizzle", function()
         local i, j = tid % 8, tid // 8
         assert.equal(l(i, j, 2), out(tid, 0))
         assert.equal(l(tid), out(tid, 5))
-        -- a slice may move an offset to the iterator: differences remain
+        -- a slice may move an offset to the iterator: compare differences
         assert.equal(l(i, j, 2) - l(i, 3, 2), out(tid, 1) - out(tid, 2))
         assert.equal(l(i, j, 1) - l(0, j, 1), out(tid, 3) - out(tid, 4))
       end

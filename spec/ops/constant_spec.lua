@@ -234,7 +234,7 @@ describe("constant = \"B\"", function()
     raises("constant = \"A\"; only \"B\" is possible", "A")
     raises("constant = true: a string is needed", true)
     for _, name in ipairs {"kernels.gemm_skinny", "kernels.gemm_int4"} do
-      support.raises("ahead = true is for dependent launches: pdl = true",
+      support.raises("ahead = true needs pdl = true",
         require(name), {m = 2, n = 64, k = 128, ahead = true})
     end
     support.raises("ahead = \"b\" needs dependent launches of blocks with one "

@@ -68,7 +68,7 @@ local PROBLEMS = {
   {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 2  -- configurations of each family and order
+local MOST = 2  -- most configurations of each family and order
 
 -- Returns configurations for a problem, keyed by the text of their order:
 -- {words, rows, name}.
@@ -695,7 +695,7 @@ describe("like = cublas", function()
     end)
   end
 
-  -- Where cuBLAS rounds when it applies alpha and beta.
+  -- Tests where cuBLAS rounds when it applies alpha and beta.
   for _, c in ipairs {{1, 6144, 4096, 1}, {1, 1024, 4096, 3}} do
     local m, n, k, parts = table.unpack(c)
     it(("rounds alpha and beta as it does: %dx%dx%d #long"):format(m, n, k),

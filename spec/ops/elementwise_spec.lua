@@ -433,7 +433,7 @@ describe("cute.ops.copy, convert, transpose", function()
       local tile = {8 * V, 8 * V}
       local B, A = 2 * tile[1] + c[2], 2 * tile[2] + c[3]
       local X, Y = cute.zeros({B, A}, dtype), cute.zeros({A, B}, dtype)
-      local most  -- loads of whole vectors
+      local most  -- line with the most loads
       for _, l in ipairs(windows(X, Y, tile).lines) do
         if l.op == "ld.shared" and (not most or l.count > most.count) then
           most = l

@@ -720,8 +720,8 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them", function()
-    -- C with rows at multiples of 16 bytes, with other rows, at another
-    -- address, and with contiguous columns
+    -- C whose rows begin at multiples of 16 bytes, or not; at an unaligned
+    -- address; with contiguous columns
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},

@@ -36,8 +36,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- batch modes were prepended to both operands: a shorter list has the last
-  -- ones
+  -- batch modes were inserted at the front: the modes of a shorter list are the
+  -- last ones of d
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -274,7 +274,7 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- calls where the batch of a row, or the distance of rows, matters
+    -- calls that depend on a row's batch, or on the distance of rows
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -702,8 +702,8 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- a tile has 8 parts: the epilogue is a loop over them if products take
-    -- long
+    -- a tile has 8 parts: for long products, the epilogue loops over
+    -- them
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -717,7 +717,7 @@ describe("the text of a kernel", function()
       local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
       return select(2, text:gsub(name .. "%[", "")), lines(text)
     end
-    -- of 64 columns a thread has those of 2 MMAs, 2 each
+    -- a thread has 4 of 64 columns: 2 from each of 2 MMAs
     local count, long = loads("arg4", function(acc, at)
       return cute.ops.gelu(acc + at:col(bias))
     end)
@@ -736,7 +736,7 @@ describe("the text of a kernel", function()
     local bias = new("f32", 1023)
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
-    -- two columns of 8, and a quarter of them for each warp
+    -- a warp has a quarter of the columns, a thread 2 of each 8
     assert.equal("gemm_sm80", e.family)
     local loads = select(2, text:gsub("= arg4%[", ""))
     assert.equal(e.tile[2] // 4 // 8 * 2, loads)

@@ -92,7 +92,7 @@ describe("products of groups", function()
                    tostring(e))
     assert.equal("gemm_grouped", cute.ops.explain_grouped(A, B, ends,
       {device = "sim:sm_80"}).kernel)
-    -- few rows each: low tiles
+    -- groups with few rows get low tiles
     assert.equal(64, grouped.by("gemm_sm90", cute.ops.explain_grouped, A, B,
       ends, {device = "sim:sm_90a", expected_m = 4}).tile[1])
   end)

@@ -28,12 +28,12 @@ function SCALES.rows(rows, _, _, seed)
   local t = matrix({rows}, "f32", seed)
   return t, function(i) return t(i) end
 end
-function SCALES.strips(rows, K, group, seed)  -- 1 x group
+function SCALES.strips(rows, K, group, seed)  -- one factor for 1 x group
   local t = matrix({rows, ceil_div(K, group)}, "f32", seed,
                    seed % 2 == 0 and "m" or "k")
   return t, function(i, k) return t(i, k // group) end
 end
-function SCALES.blocks(rows, K, group, seed)  -- 128 x group
+function SCALES.blocks(rows, K, group, seed)  -- one factor for 128 x group
   local t = matrix({ceil_div(rows, 128), ceil_div(K, group)}, "f32", seed)
   return t, function(i, k) return t(i // 128, k // group) end
 end

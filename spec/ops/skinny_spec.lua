@@ -59,8 +59,8 @@ local function problem(number)
   return o, A, B, D
 end
 
--- The same with B of 8 bits, K a multiple of the piece, and possibly factors S
--- of groups of B; returns B with the factors applied.
+-- Returns the same as `problem`, with B of 8 bits, K a multiple of the piece,
+-- and possibly factors S of groups of B; the returned B includes the factors.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)
@@ -123,7 +123,7 @@ describe("gemm_skinny", function()
     end
   end)
 
-  -- A text fault: {what, becomes, number of the problem}.
+  -- Text faults: {what, becomes, number of the problem}.
   for _, f in ipairs {
     {"row = cute.min(row, last)", "row = row", 16},
     {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},
@@ -219,7 +219,7 @@ describe("gemm_skinny", function()
             {n = 16, k = 12})
     refuses("gemm_skinny: K is 24; multiples of 16 are needed",
             {n = 16, k = 24, b_dtype = cute.i8})
-    refuses("gemm_skinny: B of f16 beside bf16; the same or 8 bits are needed",
+    refuses("gemm_skinny: B has type f16 and A has bf16; B needs",
             {n = 16, k = 16, b_dtype = cute.f16})
     refuses("gemm_skinny: group = 96 with side = \"a\"; a multiple of 64",
             {n = 16, k = 96, b_dtype = cute.i8, group = 96})
@@ -231,7 +231,7 @@ describe("gemm_skinny", function()
             {n = 16, k = 16, unroll = 0})
     refuses("gemm_skinny: n = nil; an integer of 1 or more is needed",
             {k = 16})
-    refuses("gemm_skinny: 2048 threads of a block", {n = 16, k = 16,
+    refuses("gemm_skinny: 2048 threads in a block", {n = 16, k = 16,
                                                      warps = {8, 8}})
     local o = {n = 16, k = 16}
     local ok, why = pcall(product, o, matrix({4, 16}, "bf16", 1),

@@ -21,7 +21,7 @@ end
 describe("tiles of gemm_sm90", function()
   it("are as narrow as serves as many, in whole swizzle patterns", function()
     local set = widths(128, 4096, 129, 8192)
-    -- two tiles of 72 or 128 columns, or one of 136
+    -- 129 columns: two tiles of 72 or 128, or one of 136
     assert.is_true(set[72] and set[136] and set[128])
     for w in pairs(set) do assert.equal(0, w % 8) end
     -- for 289 columns: four tiles of width 80, three of 104, or two of 152
@@ -32,10 +32,10 @@ describe("tiles of gemm_sm90", function()
   end)
 
   it("are as many as whole waves hold", function()
-    -- 112 rows of tiles: 132 blocks have one tile per row, 264 two, 528 four
-    -- tiles of 128 columns
+    -- 112 rows of tiles: 132 blocks hold one tile of each row, 264 two, 528
+    -- four (128 columns each)
     assert.is_true(widths(128, 14336, 512, 4096)[128])
-    local set = widths(128, 512, 14336, 4096)  -- 4 rows of tiles: 33, 66, 99
+    local set = widths(128, 512, 14336, 4096)  -- 33, 66 or 99 tiles a row
     assert.is_true(set[224] and set[152] and set[112])
     assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])
     assert.is_true(widths(128, 128, 57344, 8192)[224])  -- 256

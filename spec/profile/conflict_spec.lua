@@ -145,8 +145,8 @@ describe("conflicts", function()
 end)
 
 describe("conflicts", function()
-  -- Computes, by brute force, the lanes of an access by element "m,n", and by
-  -- pass and bank.
+  -- Finds the lanes of an access by brute force: by element "m,n", and by pass
+  -- and bank.
   local function served(c, layout, width)
     local at, banks, passes = {}, {}, {}
     local bytes = c.dtype.bits // 8

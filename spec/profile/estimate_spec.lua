@@ -75,7 +75,7 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- both warps read the same 128 bytes eight times; then each its own
+    -- both warps read the same 128 bytes eight times; then each reads its own
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -112,8 +112,8 @@ describe("an estimate", function()
     end
     local each = H200.alu + 1
     local apart, together = run(600, 100, false), run(600, 100, true)
-    -- without a barrier each warp has n + m sums, with one twice the longer
-    -- part
+    -- without a barrier each warp has n + m sums; with one, each part takes as
+    -- long as its longer warp
     assert.near((2 * 600 - 700) * each + H200.barrier, together - apart, 30)
   end)
 

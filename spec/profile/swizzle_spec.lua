@@ -76,7 +76,7 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- the lesson's own kernel without a swizzle is the same
+        -- the lesson's own kernel has the same conflicts without its swizzle
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -101,9 +101,9 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
   end
 end)
 
--- Sums, over groups of lanes, the most distinct words in one bank:
--- an independent cost, for accesses of `width` bytes that do not
--- merge.
+-- Returns an independent cost of accesses of `width` bytes that do not
+-- merge: the sum, over groups of lanes, of the most distinct words in one
+-- bank.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do
@@ -348,7 +348,7 @@ describe("for a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- the same as the script's
+        -- the layout of the script
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -380,7 +380,7 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- also found from a bad swizzle
+    -- finds it from a bad swizzle, too
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

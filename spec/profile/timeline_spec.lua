@@ -402,7 +402,7 @@ describe("ranges of the library", function()
     assert.equal(4 * 4, #spans(t, "epilogue"))
     assert.equal(4 * 4, #spans(t, "producer_acquire"))
     local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
-    assert.equal(2 * 4 * 4, #loads)  -- A and B
+    assert.equal(2 * 4 * 4, #loads)  -- loads of A and of B
     -- a wait ends when both have arrived
     local ends = {}
     for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end

@@ -186,7 +186,7 @@ describe("cli.write_file", function()
     assert.is_nil(ok)
     assert.truthy(why:find("No space left on device", 1, true))
     local f <close> = io.open("/dev/full", "rb")
-    assert.equal("\0", f:read(1))  -- still the device
+    assert.equal("\0", f:read(1))  -- it is still the device
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -68,8 +68,4 @@ describe("names", function()
     assert.same({"SM80_16x8x9_F32F16F16F32_TN"}, none[""])
   end)
 end)
-
----------------------------------------------------------------------------
-
--- A function of one value for those of two.
 -- SPDX-License-Identifier: MIT

@@ -8,7 +8,8 @@ local roundtrip = {}
 
 local Call = kernel.Call
 
--- Returns a call's PTX for an architecture and its traced program; or nil, why.
+-- Returns a call's PTX for an architecture and its traced program; or nil and
+-- the reason.
 local function ptx_of(call, opts, arch)
   local program = call:trace {block = opts.block, cluster = opts.cluster,
                               arch = arch}

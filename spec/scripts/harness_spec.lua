@@ -135,7 +135,7 @@ describe("the harness of lessons", function()
       assert.is_true(ok)
       assert.equal(2, #reports)
     end
-    assert.equal(32 * 4 * 3, p.bytes)  -- x, y twice, no scratch
+    assert.equal(32 * 4 * 3, p.bytes)  -- x once, y twice, no scratch
   end)
 
   it("reports operands beyond the memory", function()

@@ -369,7 +369,7 @@ local function said(o)
 end
 
 describe("gemm_sm90's rule", function()
-  local fastest = {  -- on an H200 (docs/performance.md), or within 1 % of it
+  local fastest = {  -- measured on an H200 (docs/performance.md), within 1 %
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
@@ -414,9 +414,9 @@ describe("gemm_sm90's rule", function()
   end)
 
   it("has blocks side by side that read few rows", function()
-    -- tiles of 64x64: 12 neighbouring blocks read 8 rows of tiles in runs of 2
-    -- (2 + 6), but 13 in runs of 1 (1 + 12); for more tiles, runs are of 4 (4 +
-    -- 3)
+    -- tiles of 64x64, runs of 2: 12 neighbouring blocks read 8 rows of tiles (2
+    -- + 6); in runs of 1 they read 13 (1 + 12). For more tiles, runs are of 4
+    -- and blocks read 7 (4 + 3).
     for _, s in ipairs {{128, 4096, nil, {2, 64, 1}},
                         {4096, 128, true, {2, 64, 1}},
                         {512, 1024, nil, {4, 16, 2}},

@@ -15,7 +15,7 @@ local RUNGS = {
   "gemm_f64",
 }
 
--- Returns the rung of a script with the given text, with changed texts of the
+-- Returns the rung of script `name` with this text. modules: changed texts of
 -- modules that it loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
@@ -105,7 +105,7 @@ describe("the GEMM ladder", function()
     end
     local count = 0
     for _ in pairs(rung.kernel.programs) do count = count + 1 end
-    assert.equal(3, count)  -- whole tiles, 16-byte rows, any rows
+    assert.equal(3, count)  -- kernels for whole tiles, 16-byte rows, any rows
   end)
 
   it("has no predicate, and no conflict, if tiles fit", function()
@@ -184,7 +184,7 @@ local IN_SM80 = {
   {"walk.has(k)", 1, "true"},
 }
 
-local IN_SM90 = {  -- by files of kernels/gemm_sm90/
+local IN_SM90 = {  -- faults by file of kernels/gemm_sm90/
   producer = {{ASK, 1}, {"pipe:producer_tail(write)", 1},
     {"write:advance()", 1}},
   mainloop = {{FULL, 1}, {"warpgroup.fence()", 1}, {CLOSE, 1}, {WAIT1, 1},

@@ -136,8 +136,8 @@ describe("a kernel of the library", function()
       {"of 'selective_scan' {dtype = f32, time = 20}",
        "selective_scan: time = 20; a power of two from 4 to 256 is needed"},
       {"of 'selective_scan' {dtype = f32, channels = 4, lanes = 1}",
-       "selective_scan: 4 threads for 4 channels and 32 steps; as many as "
-       .. "steps, and 32 to 1024 are needed"},
+       "selective_scan: 4 threads for 4 channels and 32 steps; 32 to 1024 "
+       .. "threads, and no fewer than steps, are needed"},
       {"of 'conv2d' {}.shape(Z({1, 2, 2, 8}, bf16), Z({8, 3, 3, 8}, bf16))",
        "conv2d: filters of (3,3) do not fit into (2,2)"}})
   end)
@@ -197,7 +197,7 @@ local q = Z({1, 5, 3, 32}, bf16)
       {"go(same, x, x)", "elementwise: f returned 0 results, not 1"},
       {"go(att, q, Z({1, 5, 2, 32}, bf16), Z({1, 5, 2, 32}, bf16), q, "
        .. "Z({1, 3, 5}, f32), 1.0)",
-       "attention: Q has 3 heads and K has 2; a multiple is needed"},
+       "attention: Q has 3 heads and K has 2; Q needs a multiple of K's"},
       {"local w = Z({1, 5, 3, 64}, bf16) go(att, w, w, w, w, "
        .. "Z({1, 3, 5}, f32), 1.0)",
        "attention: a head is 32, and a row of Q 64"},

@@ -41,7 +41,7 @@ local TINY = {{5, 1}, {7, 6}, {130, 8}}
 local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
 local WAYS = {
   {{}, TINY}, {{}, SOME},
-  {{threads = 64, values = 8}, {{3, 2056}}}, -- in a loop along the row
+  {{threads = 64, values = 8}, {{3, 2056}}}, -- loops along the row
   {{staged = true, values = 8, threads = 64}, {{9, 1000}, {2, 4096}}},
   {{persistent = true, resident = 2}, {{9, 1000}, {7, 6}}},
   {{persistent = true, resident = 2, staged = true, values = 8, threads = 32},
@@ -123,7 +123,7 @@ describe("kernels along rows", function()
       for i = 0, #b - 1 do
         b[i] = i % 5 == 0 and -math.huge or i % 7 == 0 and -1000 or i % 97
       end
-      for i = 0, 299 do b[i] = -math.huge end  -- warps of a row, and a row
+      for i = 0, 299 do b[i] = -math.huge end  -- whole warps of -inf
       return b
     end
     for _, o in ipairs {{}, {threads = 64}, {threads = 64, values = 8},
@@ -196,7 +196,7 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- the first element of a thread
+      b[0] = -30000  -- the first number of a thread
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},

@@ -81,7 +81,7 @@ describe("shared memory", function()
         return l * stride
       end)))
     end
-    -- a padded row of 33 words is free
+    -- rows padded to 33 words have no conflicts
     assert.equal(1, (count("store", 4, function(l) return l * 132 end)))
   end)
 
@@ -187,7 +187,8 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- if two or more lanes copy from each line, the lines are the lower bound
+      -- if two or more lanes copy from each line, the number of lines is the
+      -- lower bound
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

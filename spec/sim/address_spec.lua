@@ -172,7 +172,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- the last element is outside
+    r = first(p + 4)  -- its last element is outside
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))
@@ -343,7 +343,7 @@ describe("a product of 32 bits that wraps behind an address", function()
     leads(function(p, n)
       arch.atomic_add(cute.make_ptr("f32", p[0]) + n * n, 1.0)
     end, WRAPS, 1 << 16)
-    for _, way in ipairs {1, -1} do  -- swap source and destination
+    for _, way in ipairs {1, -1} do  -- in both directions
       leads(function(p, n)
         local a, b = part(p, 0), part(p, n * n + 4)
         if way < 0 then a, b = b, a end

@@ -355,7 +355,7 @@ describe("what a copy brought, for another block,", function()
     cute.make_layout {4})
   local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
 
-  -- Ways to copy 128 elements: each then arrives at `bar` a number of times.
+  -- Ways to copy 128 elements, each with the number of its arrivals at `bar`.
   local WAYS = {
     ["cp.async"] = {32, function(x, s, bar)
       local thr = by4:get_slice(arch.lane_idx())

@@ -12,8 +12,9 @@ local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.i32) end
 
 local function nothing() end
 
--- Asserts that f(x, y, meet) in a block of n threads races without `meet`, at
--- the lines in `at` after the trace; with meet = sync it has no report.
+-- Asserts that f(meet, x, y) in a block of n threads races if `meet` does
+-- nothing, at the two lines that f returns. With meet = sync it must have no
+-- report.
 local function needs(sync, kind, n, f, ...)
   local at
   local args = {...}

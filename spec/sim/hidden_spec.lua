@@ -17,7 +17,8 @@ local function report(f, block, ...)
     block = block, device = "sim:sm_90a", faults = "return"})
 end
 
--- Asserts that kernel(nothing) races at its lines `at`, and kernel(fix) not.
+-- Asserts that kernel(nothing) races at its lines `at`, and that kernel(fix)
+-- does not.
 local function planted(kind, fix, block, kernel, make)
   local at = support.recorder()
   local text = found(kernel(nothing, at), block, make())
@@ -224,7 +225,7 @@ local function matrix(row)
   return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
 end
 local COPIES = {
-  function(tile, t)  -- copies to registers
+  function(tile, t)  -- copies the tile to registers
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
@@ -389,7 +390,7 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    local function elements(most)  -- copies a column each, below `most`
+    local function elements(most)  -- each copies a column's rows below `most`
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
         local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)
@@ -647,7 +648,7 @@ describe("signed results of 32 bits", function()
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- in an inactive lane
+    assert.equal("", kinds(MOST, function(x, n, t)  -- the lane is inactive
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)
       end)

@@ -135,7 +135,8 @@ end
 
 describe("a tensor map in memory", function()
   for name, write in pairs(WRITE) do
-    -- One thread writes, all lanes release the writes, then a barrier.
+    -- In the correct order, one thread writes, all lanes release the writes,
+    -- and a barrier follows.
     local right = {write = write,
       after = function() arch.sync_warp() release() end,
       hand = function() arch.sync_threads() end, before = acquire}
@@ -147,18 +148,18 @@ describe("a tensor map in memory", function()
     end)
 
     it("is released behind all that was written: " .. name, function()
-      tells("release", with(right, {after = function()  -- another lane releases
+      tells("release", with(right, {after = function()  -- lane 31, no sync
         when(arch.lane_idx():eq(31), release)
       end}))
       clean(with(right, {after = function()
         arch.sync_warp()
         when(arch.lane_idx():eq(31), release)
       end}))
-      clean(with(right, {after = false, hand = function()  -- another warp does
+      clean(with(right, {after = false, hand = function()  -- warp 1 releases
         arch.sync_threads()
         warp(1, release)
       end}))
-      tells("release", with(right, {hand = function(map)  -- and written again
+      tells("release", with(right, {hand = function(map)  -- a later write
         lane0(function() warp(0, function() map[1] = map[1] + 0 end) end)
         arch.sync_threads()
       end}))
@@ -167,24 +168,24 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name,
        function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- no release is seen
+        warp(1, function() acquire(map) end)  -- it has not seen the release
         arch.sync_threads()
       end}))
-      clean(with(right, {before = function(map)  -- one lane acquires
+      clean(with(right, {before = function(map)  -- one lane, then sync
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
-      tells("acquire", with(right, {before = function(map)  -- only for itself
+      tells("acquire", with(right, {before = function(map)  -- one lane alone
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
-      clean(with(right, {before = false, hand = function(map)  -- for its block
+      clean(with(right, {before = false, hand = function(map)  -- warp 0, synced
         arch.sync_threads()
         warp(0, function() acquire(map) end)
         arch.sync_threads()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- no barrier follows
+        warp(0, function() acquire(map) end)  -- no barrier follows the acquire
       end}))
     end)
   end
@@ -201,7 +202,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- every schedule has the race
+    for seed = 1, SEEDS do  -- the race is in every schedule
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end
@@ -251,7 +252,7 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      tells("acquire", o(function(map)  -- acquired in another block
+      tells("acquire", o(function(map)  -- by the wrong block
         arch.sync_warp()
         release()
         acquire(map)

@@ -93,7 +93,7 @@ describe("a ring that counts", function()
         end
       end
     end
-    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- a reader missed a phase
+    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- one reader misses a phase
       for _, text in ipairs((first(32, 3, rounds))) do
         assert.not_equal("", text)
       end
@@ -148,8 +148,8 @@ it("an mbarrier is invalidated behind all who use it", function()
 end)
 
 describe("an mbarrier's memory", function()
-  -- Returns a kernel; f(words, t) is one thread's access after the mbarrier's
-  -- use.
+  -- Returns a kernel in which f(words, t) accesses the memory of an mbarrier,
+  -- after its use, in each thread.
   local function kernel(inval, f)
     return function(y)
       local t, s = arch.thread_idx(),
@@ -561,7 +561,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- the bytes passed as the count
+      expects(4096, nil, 4096))  -- passes the bytes as count
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)

@@ -40,7 +40,7 @@ local function to_f32(sum, unit, keep)
   end
   if mag == 0 then return 0 end
   if top + unit > 127 then return sum < 0 and 0xff800000 or 0x7f800000 end
-  -- mag has at most 24 significant bits: exact in two steps
+  -- mag has at most 24 significant bits: two exact steps
   local half = unit // 2
   return pack_f32((sum < 0 and -mag or mag) * 2.0 ^ half * 2.0 ^ (unit - half))
 end
@@ -241,9 +241,9 @@ describe("other matrix instructions", function()
     local function f(x) return core.to_bits("f64", x) end
     local e = 1 + 2.0 ^ -30
     local d = both(kind, {f(e), 0, 0, 0}, {f(e), 0, 0, 0}, f(-1 - 2.0 ^ -29))
-    assert.equal(2.0 ^ -60, core.from_bits("f64", d))  -- not rounded between
+    assert.equal(2.0 ^ -60, core.from_bits("f64", d))  -- with one rounding
     d = both(kind, {f(1), f(1), 0, 0}, {f(2.0 ^ 53), f(-2.0 ^ 53), 0, 0}, f(1))
-    assert.equal(0.0, core.from_bits("f64", d))  -- added in order
+    assert.equal(0.0, core.from_bits("f64", d))  -- adds in order
   end)
   it("integers wrap, or saturate with satfinite", function()
     local kind = {a = "i8", b = "u8", c = "i32", k = 32, arch = 80}

@@ -14,9 +14,10 @@ local ACQ, REL, RLX, BOTH, FENCES, line, smem, zeroed, flags, poll, warp,
 local arch = cute.arch
 
 describe("release and acquire", function()
-  -- PTX: a release synchronises with an acquire that reads its value. Lane 0
-  -- covers the other lanes' writes only after bar.warp.sync, and passes them on
-  -- to the other lanes only by another one.
+  -- PTX: a release synchronises with an acquire that reads its value. The
+  -- release of lane 0 covers the other lanes' writes only after a
+  -- bar.warp.sync. Another bar.warp.sync must pass what it acquires to the
+  -- other lanes.
   it("by one lane for its warp", function()
     whole(one_store(REL), one_poll(ACQ))
     whole(one_store(REL), all_poll(ACQ, 1))
@@ -141,7 +142,7 @@ describe("release and acquire", function()
     local function same(l) return l end
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
-    broken(store(REL), wait(same), 32)  -- waits for the wrong lane's flag
+    broken(store(REL), wait(same), 32)  -- waits for another lane's flag
   end)
 
   it("counters: read-modify-writes pass on what was released", function()

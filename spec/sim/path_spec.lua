@@ -45,7 +45,7 @@ local function end_of(lines, n)
   end
 end
 
--- Returns the branch around one line but not around the other; or around both.
+-- Returns the line of the innermost branch around line n.
 local function branch_of(lines, n)
   for k = n - 1, 1, -1 do
     if indent_of(lines[k]) < indent_of(lines[n]) then

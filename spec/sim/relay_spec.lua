@@ -117,8 +117,8 @@ describe("a hand-over between blocks", function()
     broken {met = function() end}
   end)
 
-  -- Block 1 signals at flag 1 that it has started, or (chain) that block 0 is
-  -- done.
+  -- Block 1 signals at flag 1 that it has started or, with `chain`, that block
+  -- 0 is done.
   local function three(chain, waits)
     local at = support.recorder()
     local text, some = found(function(x, flag, y)
@@ -163,7 +163,7 @@ describe("a hand-over between blocks", function()
     broken {wait = function(f) poll(f.iterator, RLX) end}
     local text, some, want = handover {publish = function(f)
       arch.store(f.iterator, 1, {sem = "release", scope = "cluster"})
-    end}  -- that store is not strong, either
+    end}  -- this store is not strong, either
     assert.matches("^block%-race %d+ %d+, " .. want:gsub("%-", "%%-") .. "$",
                    text)
     assert.equal(SEEDS, some)

@@ -140,7 +140,8 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- Which steps order the other three warps: all of them, some, none.
+    -- told: the number of the warp whose reads stay unordered; nil: there is
+    -- none.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},

@@ -78,7 +78,7 @@ describe("bounds", function()
     end, B)
     assert.equal("uninitialised", r.reports[1].kind)
     assert.equal("(3,0)", r.reports[1].coord)
-    assert.equal(25, r.reports[1].offset)  -- 24 with the lowest bit flipped
+    assert.equal(25, r.reports[1].offset)  -- 24 with bit 0 flipped
   end)
 
   it("finds vectors off their alignment", function()

@@ -8,11 +8,11 @@ local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
 local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
   cpasync.CopyBulkTensorTileS2GOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
-local TILE = {32, 16}  -- of f32: 2048 bytes
+local TILE = {32, 16}  -- f32: 2048 bytes
 
--- Returns the report of a launch of f(it) with tile 0 of a tensor, which two
--- CTAs share in a multicast. it: atom, ts, tg, bar, s, out, tid. shift: tile
--- 0's.
+-- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast;
+-- returns the report. it: atom, ts, tg, bar, s, out, tid. shift: the offset of
+-- tile 0.
 local function report(op, f, seed, shift)
   local ctas = op == MULTICAST and 2 or 1
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
@@ -40,7 +40,7 @@ local function report(op, f, seed, shift)
   return r, out
 end
 
--- Loads block `tile`, expecting this many bytes.
+-- Loads tile number `tile`; its barrier expects this many bytes.
 local function load(bytes, tile, wait)
   return function(x)
     cute.when(x.tid:eq(0), function()

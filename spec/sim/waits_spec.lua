@@ -104,7 +104,7 @@ describe("advice on waits for groups", function()
     assert.matches("its own threads waited for it; put sync_threads", text)
     assert.is_nil(text:find "wait_group")
     local seen = 0
-    for seed = 1, 8 do  -- the wait may come after the write
+    for seed = 1, 8 do  -- the wait may follow the write
       what, text = stores(function(tid)
         arch.sync_threads()  -- the store started, but is not complete
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)

@@ -90,7 +90,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- its reads are complete
+      t.fill(0, 2)             -- group 0's reads are complete
       warpgroup.wait_group(0)
       t.store()
     end))
@@ -106,7 +106,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(0, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", text, function(t)   -- waits for the wrong group
+    told("race", text, function(t)   -- leaves group 1 pending
       t.fill(0) t.fill(1)
       t.ready()
       t.gemm(0) warpgroup.commit_group()
@@ -200,7 +200,8 @@ end)
 -- ---- a ring of mbarriers: a warpgroup fills, another multiplies ----
 
 local STAGES, TILES = 3, 7
--- bug: the omitted step (full, empty, fence), or early: freed too early.
+-- Runs a ring. bug: the omitted step (full, empty, fence), or early: a stage is
+-- freed too early.
 local function ring(bug, seed)
   local tile = cute.tile_to_shape(warpgroup.make_smem_layout_atom("K_SW128",
     "bf16"), {64, 64, STAGES})

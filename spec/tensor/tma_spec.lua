@@ -236,7 +236,7 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- modes in another order than the atom's
+    -- coordinates whose modes are in another order than the atom's
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -520,7 +520,7 @@ describe("a TMA copy", function()
       ts, tg = part(b, d, 0, 1)
       cute.copy(b, ts, tg(_, 3))
     end)(two, cs, to, ds):trace {block = 32, cluster = 2, grid = 2}
-    -- the second half: pixel 112 is (2,4) of image 1
+    -- the second half of the tile: pixel 112 is (2,4) of image 1
     assert.truthy(program.source:find("tma_load_im2col_4d_multicast(s_addr + "
       .. "2048u, &a, bar_addr, 0, 1, 3, 1, 2, 1, 3);", 1, true), program.source)
     -- pixel 96 of 9 x 6: (6,4) of image 1, of pixels from 1 on

@@ -243,7 +243,7 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      for _ = 1, R(0, 2) do  -- nested tiles, still partly swizzled
+      for _ = 1, R(0, 2) do  -- tiles of tiles, still partly swizzled
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
         if cute.size(v, 0) < 16 then break end

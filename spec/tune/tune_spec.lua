@@ -208,7 +208,7 @@ describe("cutelua tune", function()
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
     local pid = p:read "l"
-    repeat  -- in the middle of the second product
+    repeat  -- stopped during the second product
       os.execute "sleep 0.02"
       local text = support.read(path) or ""
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
@@ -299,7 +299,7 @@ describe("cutelua tune", function()
   it("distinguishes saturated sums from lost bits and from nothing", function()
     local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
     local memory, byte = core.param_memory, nil
-    core.param_memory = function()  -- the GPU's memory
+    core.param_memory = function()  -- stands in for the GPU's
       return {memset = function(_, x) byte = x end}
     end
     o:spoil()
@@ -315,7 +315,7 @@ describe("cutelua tune", function()
       inside = inside + (math.abs(s.want) < 127 and 1 or 0)
     end
     assert.is_true(inside > 2, inside)
-    -- a product over half of K is not the product
+    -- products over half of K must be wrong
     local function half(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))

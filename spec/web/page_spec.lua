@@ -178,7 +178,7 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    cu = cu:match "__global__.*"  -- the preceding helpers are folded
+    cu = cu:match "__global__.*"  -- without the helpers, which are folded
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");
       const said = await run();

@@ -1,5 +1,5 @@
 -- One warp fills a ring by stores, and another warp reads it. Fault: the
--- mbarrier of a full stage counts 1 arrivals.
+-- mbarrier of a full stage counts 1 arrival.
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/mbarrier/roles_full_1.lua:45 in main chunk
 -- expect: roles_full_1.lua:33: mbarrier 'full'[0] counts 1 arrival a phase; 32

@@ -1,4 +1,4 @@
--- A mbarrier waits for cp.async, which does not arrive.
+-- An mbarrier waits for cp.async, which does not arrive.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: arrive_cp_async.lua:26: no warp can go on: 2 warps wait (warp 0, 1)

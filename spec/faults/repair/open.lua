@@ -1,5 +1,5 @@
--- More schedules are left than the time allows: the repair is one without a
--- fault in those that ran.
+-- The time limit ends the search before all schedules have run: the proposed
+-- repair has no fault in the schedules that ran.
 -- run: check --surgeon --seconds 4
 -- expect: check: kernel k: bug
 -- expect: open.lua:23: read after a write by another warp with no barrier in

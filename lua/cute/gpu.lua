@@ -139,7 +139,7 @@ end
 -- It also takes e4m3 and e5m2 (not e5m2 with e5m2), in "tn" with extents that
 -- are multiples of 16. scale_A and scale_B are buffers of one f32 that scale A
 -- and B. Accumulators are f32. With fast_accum = true the tensor cores
--- accumulate, which keep fewer bits. bias, of D's type, is added to each column
+-- accumulate; they keep fewer bits. bias, of D's type, is added to each column
 -- of a D with N contiguous; then epilogue = "relu" or "gelu" (the tanh
 -- approximation of cublasLt) is applied.
 ---@param t table as for gpu.cublas; scale_A, scale_B, fast_accum = false, bias,

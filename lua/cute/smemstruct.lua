@@ -15,7 +15,8 @@ local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {__closed = true}  -- to cute.lang.dependencies: never written to
+-- __closed tells cute.lang.dependencies that no field is written later.
+local Struct = {__closed = true}
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end

@@ -170,8 +170,8 @@ local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
 
---- Calls f(...) with this stream as the current one, which work uses that names
--- no stream.
+--- Calls f(...) with this stream as the current stream. Work that names no
+-- stream uses the current stream.
 ---@param s any a stream
 ---@param f function
 ---@return any ... results of f

@@ -287,11 +287,11 @@ local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Returns a function of a tile's K index, which returns two results, each nil
--- if always true. The first holds conditions that pieces of a tile of t are
--- inside t, with their layout (M,K); conditions that are equal along a mode
--- occur once. The second is one condition common to all pieces. part: selects
--- the relevant part of partitions (CPY,M,K,k).
+-- Returns a function of a tile's K index. Its first result is a list: is each
+-- piece of a tile of t inside t? With the list comes its layout (M,K); equal
+-- conditions along a mode are stored once. The last result is one condition
+-- common to all pieces. Both are nil if always true. part: selects the relevant
+-- part of partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -709,9 +709,6 @@ end
 -- matrix (M,N), or of a vector (N), at the accumulators' positions: a vector
 -- (MMA,M,N) of their type or of dtype, with 0 outside. save(t, v) writes such a
 -- vector to t.
---   at the accumulators' positions: a vector (MMA,M,N) of their type, or of
---   dtype; 0 outside;
--- save(t, v) writes such a vector.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
@@ -835,7 +832,8 @@ end
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then
-    core.fail("overflow", ("%d groups of %d tiles"):format(group, n_tiles))
+    core.fail("overflow", ("raster: %d x %d tiles are too many"):format(group,
+      n_tiles))
   end
   local first = block // some * group
   local rest = block % some

@@ -13,7 +13,7 @@
 --   level_prefetch_size  memory that a load prefetches into L2: "size_64b"
 --          "size_128b" "size_256b" (sm_80; ignored for older targets)
 -- Accesses with a memory order do not race with each other, and order other
--- accesses by the PTX memory model: docs/errors.md, race. The simulator
+-- accesses by the PTX memory model (docs/errors.md, "race"). The simulator
 -- executes them in the order of the schedule and ignores the cache hints.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"

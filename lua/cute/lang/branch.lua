@@ -133,7 +133,7 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- Facts remembered from an earlier region here do not bound this one.
+  -- Facts that an earlier region here recorded must not limit this region.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -150,7 +150,7 @@ local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- zeros are the variables' values
+    -- zeros only initialize variables; the slot itself keeps its value
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
@@ -197,8 +197,8 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- Returns the value after a branch of a slot that was nil and that no kernel
--- variable holds.
+-- Returns a slot's value after a branch. The slot was nil before the branch,
+-- and no kernel variable holds it.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
     and region.first.ends[slot] or slot
@@ -340,7 +340,7 @@ local function check_function(f, n, optional)
     core.typename(f)))
 end
 
--- Runs the function that a condition selects which is known while tracing.
+-- Runs the function that `cond` selects. Its value is known while tracing.
 local function choose(cond, f, g)
   if core.tracing() then branch.check_idle("cute.when", f, g) end
   if not cond then
@@ -378,13 +378,13 @@ function Flat:__close(err)
 end
 
 -- Returns the values for the `for` variables in the branch at position `at`:
--- false for the conditions before it, true for its own. Later conditions are
--- unknown.
+-- false for the conditions before `at`, true for the condition at `at`. Later
+-- conditions are unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    if i > at then  -- a value that Lua's `if` reports when it tests it
+    if i > at then  -- an error is reported if Lua's `if` tests this value
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
     end

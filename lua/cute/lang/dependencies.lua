@@ -102,7 +102,7 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        self:see(t)  -- because the script may give it another metatable
+        self:see(t)  -- the script may give t another metatable later
       end
     end
   end

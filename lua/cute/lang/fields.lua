@@ -121,8 +121,8 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- Defines an order of keys that is the same in every process, as far as keys
--- have one.
+-- Reports whether key a comes before key b: numbers, then strings, then all
+-- others. The order of numbers and strings is the same in every process.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end

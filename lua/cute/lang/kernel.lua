@@ -198,7 +198,7 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Names of options that a prepared launch need not have.
+-- Names of the options, which may be absent as fields of a prepared launch.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
@@ -407,7 +407,7 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  -- launch with one call
+  -- if nothing has to be copied or printed, p.launch is a single call
   if not next(copies) and not p.program.info.prints then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
@@ -498,8 +498,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs a launch whose options are checked. Arguments and grid that are absent
--- are those of p.
+-- Runs a launch whose options have been checked. If arguments or grid are
+-- absent, those of p are used.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -560,7 +560,7 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches if one call of the driver is not enough.
+-- Launches p where one call of the driver is not enough.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}

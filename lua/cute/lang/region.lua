@@ -91,7 +91,7 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        if slot.zeros then before = nil end  -- only a branch gave it a value
+        if slot.zeros then before = nil end  -- it was nil before a branch
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
       end
@@ -395,7 +395,7 @@ function Region:abandon()
   for _, slot in ipairs(self.view.slots) do
     local before = slot.init
     if slot.zeros then before = slot.before end
-    if slot.f then set(slot, 1, before) end  -- the frame's own locals end
+    if slot.f then set(slot, 1, before) end  -- the frame's locals are gone
   end
   for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
   state.open = self.outer
@@ -717,8 +717,8 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- Returns the value after a loop or function of a slot that was nil before: the
--- value that all exits leave if they agree, else nil or an undefined value.
+-- Returns a slot's value after a loop or function; the slot was nil before. It
+-- is the value that all exits leave if they agree, else nil or undefined.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -802,7 +802,7 @@ function Region:learn_result(slot, now)
   end
   if not slot.carry then
     self.more = true
-    if is_known(now) then  -- numbers later take the type of the traced results
+    if is_known(now) then  -- a number gets the traced results' type later
       slot.numbers = slot.numbers or {}
       table.insert(slot.numbers, now)
       return false

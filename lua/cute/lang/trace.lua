@@ -506,7 +506,7 @@ function trace.run(name, func, opts, ...)
     if not used then ok, fn = false, why end
   end
   unused.iterators(outer)
-  if not opts.record then regions.restore() end  -- a debugger shows them
+  if not opts.record then regions.restore() end  -- debuggers show the values
   regions.begin(before)
   if not ok then error(fn, 0) end
   local read = dependencies.take(func, opts.held, ran)

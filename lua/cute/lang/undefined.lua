@@ -125,8 +125,8 @@ local function own(region, f, n, name, v)
                                    head = v, yes = v, no = v})
 end
 
--- Sets every slot that holds `v` and that the function at `level` sees to
--- `value`.
+-- Replaces `v` by `value` in every slot that holds `v` and that the function at
+-- `level` can reach.
 local function replace(region, v, value, level)
   for n = 1, math.huge do
     local name, now = debug.getlocal(level + 1, n)

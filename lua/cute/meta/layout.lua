@@ -558,8 +558,8 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----Sets each extent to 1 whose stride is 0. If x is a tuple, it holds the
----strides, and t the extents.
+---Sets each extent whose stride is 0 to 1. If x is a tuple, it holds the
+---strides, and t holds the extents.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -583,9 +583,9 @@ function cute.filter_zeros(x, t) end
 ---@return any
 function cute.composition(a, b, c) end
 
----Returns the layout of the offsets that a layout leaves free, in ascending
----order. It covers the gaps between the modes, as far as their strides divide,
----and repeats in whole steps until it reaches cotarget.
+---Returns the layout of the offsets that `layout` leaves free, in ascending
+---order. It fills the gaps between the modes, then continues in whole steps up
+---to cotarget. A gap that the strides do not divide stays partly free.
 ---
 ---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
 ---@param layout cute.Shaped

@@ -336,8 +336,8 @@ function cute.randint(lo, hi, shape, dtype, opts) end
 ---@param seed integer
 function cute.manual_seed(seed) end
 
----Makes zeros in the shape of x: on the host compact, in the order of the
----tensor's strides; in a kernel a vector of the shape of a vector or tensor.
+---Makes zeros in the shape of x. On the host, returns a compact tensor with the
+---modes in the order of x's strides. In a kernel, returns a vector.
 ---
 ---     cute.zeros_like(cute.ones({4, 6}, cute.f32), cute.i8)
 ---     --> ptr[i8,host] o (4,6):(6,1)

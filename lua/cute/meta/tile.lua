@@ -52,7 +52,7 @@ function cute.flat_divide(layout, tiler) end
 
 ---Repeats the layout, side by side in memory, once for each element of the
 ---tiler: (layout,copies). A tiler of stride 0 repeats it in place. Raises
----[inadmissible] if no layout has the copies.
+---[inadmissible] if no layout describes the copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)

@@ -23,9 +23,9 @@
 -- begins while its predecessor on the stream ends, and waits for all of it
 -- (griddepcontrol.wait) before it reads or writes memory that others use. A
 -- waiting kernel ends after its predecessor, so a third kernel has also waited
--- for the first. Memory of the pool that is reused, counters and overwritten
--- operands are therefore safe behind any of them. Behind a kernel without PDL,
--- a copy or an event the wait is that of an ordinary launch.
+-- for the first. Reused memory of the pool, counters and overwritten operands
+-- are therefore safe after any of these kernels. After a copy, an event or a
+-- kernel without PDL, the launch waits like an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -146,7 +146,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    pdl = step.pdl, device = o.device}  -- the stream is the call's own
+    pdl = step.pdl, device = o.device}  -- `now` holds the call's stream
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
   step.ready[LAUNCHES] = nil

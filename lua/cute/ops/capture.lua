@@ -2,16 +2,16 @@
 -- that they can be passed as kernel arguments.
 --
 -- An epilogue is written where it is used, so it refers to numbers and tensors
--- there: upvalues, globals, fields of tables. Each call passes them anew; as
--- constants of the kernel, a bias would always be that of the first call.
+-- there: upvalues, globals, fields of tables. Each call passes their current
+-- values; if they were constants, a bias would always be the first call's.
 -- Everything else that the function reads (functions, strings, whole tables)
 -- is part of the kernel.
 --
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone has its own upvalues for these values; the upvalues of the original
--- function stay unchanged. Functions that it calls are cloned with it.
+-- The clone g has its own upvalues for these values; the upvalues of f stay
+-- unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -215,7 +215,7 @@ end
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
     if a.written then
-      fail(self.functions[1], "stores in a tensor, which is defined outside of "
+      fail(self.functions[1], "stores to a tensor that is defined outside of "
         .. "it; such a function cannot keep state")
     end
   end

@@ -576,7 +576,7 @@ local function plan_of(p, call)
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  -- A plan is reused with other tensors, so it keeps none of this call's.
+  -- A plan is reused with other tensors, so it keeps no tensor of this call.
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
   for _, x in ipairs(p.outputs) do x.t = nil end
@@ -604,8 +604,8 @@ end
 -- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- Returns steps that set all elements of a result like dst to one number, for
--- plans with `anew`. o has device and arch.
+--- Returns steps that set all elements of a result like dst to one number. The
+-- plan must have `anew` (see tensor_op.run). o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
   local function one()  -- per call: a graph must fill from its own tensor

@@ -68,10 +68,10 @@ local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
--- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates:
--- in the accumulator type if that is a float, or as i32 or f32. source: the
--- matrix's number, if the kernel loads it. exact: all integers keep their
--- value.
+-- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates.
+-- Their type is the accumulator type if that is a float, else i32 or f32.
+-- source: the matrix's number, if the kernel loads it. exact: all integers keep
+-- their value, if necessary as i64.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
@@ -100,7 +100,8 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  local rank = at.batch.folded and 0 or cute.rank(t) - own  -- a probe has none
+  -- the probe runs before the batch is folded
+  local rank = at.batch.folded and 0 or cute.rank(t) - own
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
     if extent ~= 1 and extent ~= (at.batch[i] or 1) then
@@ -397,7 +398,7 @@ function epilogue.new(p, c, call)
     end
   end
 
-  local brought = {}  -- numbers, in c.sources, of operands to load
+  local brought = {}  -- the index in c.sources of each operand to load
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
   -- Computes alpha sum + beta C, with factors, from the kernel's arguments.

@@ -203,7 +203,7 @@ end})
 
 local function arguments(A, B, C, o, alpha, beta)
   local packed = type(B) == "table" or nil
-  if o == NONE and not packed then return A, B, C end  -- the rest is nil
+  if o == NONE and not packed then return A, B, C end  -- all others are nil
   local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,

@@ -199,7 +199,7 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
-local MOST = 64  -- most problems of a launch, whose maps are arguments
+local MOST = 64  -- most problems of one launch; their maps are arguments
 
 local function check_problem(i, x, gated)
   if type(x) ~= "table" then

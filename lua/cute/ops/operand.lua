@@ -1,8 +1,8 @@
 --- Operands of a product and their options: matrices with batch modes first,
 -- exchanged modes, types and the device.
 --
--- Users put batch modes first, (...,M,K); the kernels take one of them last,
--- (M,K,L). An extent of 1 broadcasts.
+-- Users put batch modes first, (...,M,K); the kernels take one batch mode,
+-- which is last, (M,K,L). An extent of 1 broadcasts.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -119,7 +119,7 @@ function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
     local own = batch_modes(x.t)
-    for i = 1, #own do  -- from the last on
+    for i = 1, #own do  -- the last mode first
       local extent, have = cute.size(own[#own + 1 - i]), out[i] or 1
       if have ~= 1 and extent ~= 1 and extent ~= have then
         fail("%s is %s and %s is %s: their batch modes do not "

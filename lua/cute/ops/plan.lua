@@ -34,9 +34,9 @@ local MATRICES = {"A", "B", "D"}
 -- Functions by family, each of which makes the kernel and the data to call it.
 -- A function returns the kernel, its block, grid and cluster; the MMA and tile
 -- of the epilogue; the amount of memory that its blocks share (sums, counts);
--- whether it supports dependent launches (if c.options.pdl is set); and a
--- function that returns the first arguments of a call. `space` makes the last
--- argument from the shared memory.
+-- whether it supports dependent launches (if c.options.pdl is set); a function
+-- that returns the first arguments of a call; and `space`, a function that
+-- makes the last argument from the shared memory.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -202,8 +202,8 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Returns where the repacked matrices of c.moved are in the work memory, by
--- name, after the first `floats`; and the total size.
+-- Returns the positions of the repacked matrices of c.moved in the work memory,
+-- by name, and the total size. The first `floats` elements are reserved.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -338,8 +338,8 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns a matrix with all of its modes side by side, without the modes that
--- are broadcast where it is repacked.
+-- Returns a matrix with its leaves as top-level modes. Modes that the repacked
+-- matrix `moved` broadcasts are left out.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),

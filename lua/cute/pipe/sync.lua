@@ -386,8 +386,8 @@ function Fence:tail()  -- luacheck: ignore self
   arch.cp_async_bulk_wait_group(0, true)
 end
 
---- The base class of synchronization objects. A class of the user inherits its
--- methods if the class's metatable has it as __index.
+--- The base class of synchronization objects. A user's class inherits its
+-- methods if the class's metatable has SyncObject as __index.
 sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end

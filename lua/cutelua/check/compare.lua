@@ -3,12 +3,15 @@
 --
 -- A comparison is a table:
 --   with     "reference" or "GPU"
---   tensor   name of the result; most: the relative error allowed, 0: none
---   of       number of elements compared; count: number of wrong ones
+--   tensor   name of the result
+--   most     the largest relative error allowed (0: bits must be equal)
+--   of       number of elements compared
+--   count    number of wrong elements
 --   error    the greatest relative error
 --   low, high  corners of the bounding box of all wrong elements
---   first    the first of them: coord, got, want; file, line, block, threads,
---            name and value (of the registers stored) of its writer, if known
+--   first    the first wrong element: coord, got, want; and if its writer is
+--            known: file, line, block, threads, and the name and value of the
+--            registers that were stored
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"

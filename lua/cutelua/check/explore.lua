@@ -168,10 +168,10 @@ local function with_tries(run)
 end
 
 --- Explores all schedules of a launch. Returns a result with verdict ("ok",
--- "bug", "incomplete"), orders, runs, results (number of different ones of one
--- cluster, or of all where they communicate), turns_run, blocks; for a bug:
--- report, fault, and cluster, turns, tries and all, with which run reproduces
--- it; open: the parts that were not covered.
+-- "bug", "incomplete"), orders, runs, results (the number of different results
+-- of one cluster, or of all clusters if they communicate), turns_run, blocks;
+-- open: the parts that were not covered. For a bug it also has report, fault,
+-- and the options cluster, turns, tries and all with which `run` reproduces it.
 ---@param run fun(o: table): table runs the launch and restores memory
 ---@param opts {orders: integer, seconds: number, limit: number?} limit: of
 -- core.clock

@@ -57,8 +57,8 @@ local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = math.tointeger, seconds = tonumber}
 
---- Parses the words after `check`: options, with `script` the index of the
--- script's word; nil and a message.
+--- Parses the words after `check`. Returns the options, in which `script` is
+-- the index of the script's word; nil and a message for invalid words.
 function main.options(words)
   local opt, i = {}, 1
   while words[i] and words[i]:sub(1, 1) == "-" do

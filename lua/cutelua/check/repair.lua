@@ -174,8 +174,8 @@ local function conflict(others, n, fails)
 end
 
 --- Finds operations in a list of repair.needs that can be removed together, and
--- sets list.together. Each operation that is not needed but cannot join them
--- gets one_of: the entries of which one has to stay.
+-- sets list.together. Operations that can each be removed alone, but not with
+-- that set, get `one_of`: a list of entries, at least one of which must stay.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: then the list is `late`, without sets
@@ -207,9 +207,9 @@ function repair.sets(list, run, limit)
   return together
 end
 
---- Times the launch without the operations that are not needed. Sets gain of
--- each ({with =, without = seconds, how =}, or {why =} where that is unknown),
--- and list.gain for all that can be removed together, list.together.
+--- Times the launch without the operations that are not needed. Sets the field
+-- `gain` of each operation to {with =, without = seconds, how =}, or to {why =}
+-- where times are unknown. list.gain is that of list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param program table
@@ -395,9 +395,9 @@ local function is_usual(p, o)
   return o.op == "fence" and p.op == "bar.sync"
 end
 
--- Returns the insertion points in the order of trying: usual ones for the
--- operation, then those just before the fault's line, then those after the
--- other line.
+-- Returns the insertion points in the order of trying: first the usual points
+-- for the operation, then points just before the fault's line, then points
+-- after the fault's other line.
 local function in_turn(list, fault, o)
   local function far(p)
     local d = math.huge
@@ -656,10 +656,11 @@ end
 
 --- Finds the smallest operation whose insertion at one line removes the bug,
 -- and the lines where it does: {words, op, places = {{file, line, ends},
--- ...}}; nil where none is found. A change in place (`stands`), a stronger
--- memory order or a replaced operation, has its own line as place; if several
--- are needed, they are `together`. others: fixes at other lines. open: not all
--- schedules were examined; the examined ones have no fault.
+-- ...}}; nil where none is found. A fix can also be a stronger memory order or
+-- a replaced operation; `stands` is then set, and the place is the operation's
+-- own line. If several changes are needed, they are `together`. others: fixes
+-- at other lines. open: not all schedules were examined; those examined have no
+-- fault.
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table

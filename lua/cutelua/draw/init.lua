@@ -58,7 +58,7 @@ local function form_of(opts)
   return form
 end
 
--- Drawers that use the options `tile` and `dtype`.
+-- Draws a layout or, with the option `tile`, a thread-value layout.
 local function of_layout(x, opts)
   if opts.tile ~= nil then return layouts.tv(x, opts) end
   return layouts.layout(x, opts)

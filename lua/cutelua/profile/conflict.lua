@@ -308,9 +308,9 @@ end
 -- Conflicts of a report
 ---------------------------------------------------------------------------
 
---- Returns the shared objects of a traced function by index, with `tensor`,
--- their name, `text`, their layout, and `several`: accesses use more than one
--- swizzle.
+--- Returns the shared objects of a traced function by index. Each has `tensor`
+-- (its name), `text` (its layout) and `several` (do accesses use more than one
+-- swizzle?).
 ---@param fn userdata
 ---@return table<integer, table>
 function conflict.objects(fn)

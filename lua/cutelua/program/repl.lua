@@ -163,7 +163,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  self.last = setmetatable({}, {__index = _G})  -- ans, if env has none
+  self.last = setmetatable({}, {__index = _G})  -- holds ans, unless env does
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)

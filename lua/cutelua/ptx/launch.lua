@@ -44,7 +44,7 @@ function launch.read(path)
   end
   local ok, t, message = pcall(json.decode, text)
   if not ok or t == nil then
-    fail("%s is no JSON: %s", path, tostring(ok and message or t))
+    fail("%s is not valid JSON: %s", path, tostring(ok and message or t))
   end
   return t
 end
@@ -128,7 +128,7 @@ end
 
 local function bytes_of(text, what)
   if #text % 2 ~= 0 or text:find "[^%x]" then
-    fail("%s: bytes are pairs of hexadecimal digits", what)
+    fail("%s: bytes must be pairs of hexadecimal digits", what)
   end
   return (text:gsub("%x%x", function(b)
     return string.char(tonumber(b, 16))
@@ -143,7 +143,7 @@ local function argument(a, memory, what)
     return memory[a] or fail("%s: no tensor is called '%s'", what, a)
   end
   if type(a) ~= "table" then
-    fail("%s: %s is no argument", what, core.show(a))
+    fail("%s: %s is not an argument", what, core.show(a))
   end
   if a.tensor then return tensor(a.tensor, what) end
   if a.map then return map(a.map, memory, what) end
@@ -152,7 +152,7 @@ local function argument(a, memory, what)
     local fields = {}
     for offset, value in pairs(a.fields) do
       local at = math.tointeger(tonumber(offset))
-      if not at then fail("%s: no byte offset '%s'", what, offset) end
+      if not at then fail("%s: '%s' is not a byte offset", what, offset) end
       fields[at] = argument(value, memory, ("%s, byte %d"):format(what, at))
     end
     return fields

@@ -37,7 +37,7 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- Locations in the toolkit and in Python's packages.
+-- Finds nvdisasm in the toolkit or in Python's packages.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*

@@ -201,7 +201,7 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  o.ready = {}  -- used by the worker
+  o.ready = {}  -- the worker's prepared candidates, by name
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
   return o

@@ -28,7 +28,7 @@ run.page = nil
 -- Arrays taken from files: {name =, global =}, in order.
 local arrays = {}
 
-local prompt  -- of the last run
+local prompt  -- the prompt of the last run, or nil
 
 -- ---- runs ----
 

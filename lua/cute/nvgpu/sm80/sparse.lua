@@ -5,7 +5,7 @@
 --
 --     local values, metadata = sparse.compress(A)
 --
--- This makes both for the whole matrix A. In a kernel,
+-- This call compresses the whole matrix A. In a kernel,
 --
 --     local tCrA = mma:make_fragment_A(thr:partition_A(sA))  -- the values
 --     local tCgE = thr:partition_E(gE)                       -- the metadata
@@ -13,8 +13,8 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- copies the metadata and multiplies. If B has extent K, A has extent K/2 along
--- its second mode, and the metadata have W.
+-- copies the metadata and multiplies. If B's second mode has extent K, that of
+-- A has extent K/2 and that of the metadata extent W.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 

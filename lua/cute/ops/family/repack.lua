@@ -89,7 +89,7 @@ function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
-  if why == sm90.takes(p) then return false end  -- gemm_sm90 reports it itself
+  if why == sm90.takes(p) then return false end  -- gemm_sm90 gives this reason
   return why
 end
 

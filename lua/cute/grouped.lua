@@ -192,9 +192,9 @@ local function search(h, i, shapes)
   return s.start_group_idx - 1
 end
 
---- Returns the tile at cta_tile_coord = {m, n, i}: the tile of CTA (m,n) of the
--- cluster at position i. The result is meaningless after the last group's
--- positions.
+--- Returns the tile at cta_tile_coord = {m, n, i}: i is the position of a
+-- cluster, and (m,n) selects a CTA in it. The result is meaningless after the
+-- last group's positions.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return table from GroupSearchResult
@@ -296,9 +296,9 @@ function grouped.create_initial_contiguous_group_search_state()
                       Contiguous)
 end
 
---- Finds the group of position linear_idx along the mode that the groups share,
--- and updates the state. If cur_group_idx > group_count afterwards, no group
--- has this position.
+--- Finds the group that contains position linear_idx along the mode that the
+-- groups share, and updates the state. If cur_group_idx > group_count
+-- afterwards, no group contains this position.
 ---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value

@@ -157,7 +157,7 @@ local function with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
-local MOST_SPILLED = 100  -- bytes: fewer are negligible
+local MOST_SPILLED = 100  -- bytes of negligible spills
 
 local function losses(out, name)
   local list = {}

@@ -110,8 +110,8 @@ function Params:total_clusters()
   return self.clusters[1] * self.clusters[2] * self.clusters[3]
 end
 
---- Returns the grid of a launch in which at most that many clusters run at
--- once.
+--- Returns the grid of a launch in which at most max_active_clusters clusters
+-- run at once.
 ---@param max_active_clusters integer
 ---@return integer[] {cluster's M, cluster's N, clusters}
 function Params:get_grid_shape(max_active_clusters)
@@ -399,7 +399,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  for _ in trace().range(advance_count) do  -- nothing is sent after the last
+  for _ in trace().range(advance_count) do  -- no number follows the last
     branch().when(self:is_valid(), one)
   end
 end
@@ -422,10 +422,10 @@ StreamK.__index = StreamK
 -- same time.
 --
 -- For example, 10 tiles for 4 clusters are two and a half waves: half of the
--- clusters would wait for the end of the third wave. All waves of whole tiles
--- except one are distributed as tiles; here this is one wave. The other 6 tiles
--- are 6 k_tiles steps along K. Each cluster executes a quarter of these steps,
--- a tile and a half, before its whole tile:
+-- clusters would wait for the end of the third wave. Of the full waves (here
+-- two), all but one are distributed as whole tiles. The other 6 tiles consist
+-- of 6 k_tiles steps along K. Each cluster executes a quarter of these steps, a
+-- tile and a half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|

@@ -85,7 +85,7 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
--- Returns the declarations as a list; those of a plain table are sorted by
+-- Returns the declarations as a list. The fields of a plain table are sorted by
 -- name.
 local function listed(what, fields)
   local names, list = {}, {}

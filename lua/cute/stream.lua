@@ -251,7 +251,7 @@ function Graph:launch_n(n, on)
   return true
 end
 
---- Replaces the recording by that of another function. This is cheap if only
+--- Records another function in place of the recorded one. This is cheap if only
 -- numbers and tensors differ.
 function Graph:update(f)
   self.list, self.closed = record(f), nil

@@ -1,10 +1,10 @@
 --- Resources of multiprocessors (SMs): one table for all modules that predict
 -- how a kernel runs on a GPU that is not present.
 --
--- Limits are those of NVIDIA's own occupancy calculation (cuda_occupancy.h,
--- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications.
--- core/ir/target.h says how much shared memory a block can have, and which
--- instructions exist.
+-- The limits come from NVIDIA's own occupancy calculation (cuda_occupancy.h,
+-- CUDA 13.0) and from the technical specifications in "CUDA C++ Programming
+-- Guide". core/ir/target.h says how much shared memory a block can have, and
+-- which instructions exist.
 local core = require "cute.core"
 
 local targets = {}
@@ -32,8 +32,8 @@ end
 --- Returns the limits of an SM: threads, blocks, shared (bytes), barriers (nil:
 -- no limit), registers. reserved: bytes of shared memory that each block takes
 -- in addition. shared_unit: allocation unit of shared memory. register_unit:
--- that of a warp's registers. thread_registers: most registers of a thread.
--- block_threads: most threads of a block.
+-- allocation unit of a warp's registers. thread_registers: most registers of a
+-- thread. block_threads: most threads of a block.
 ---@param sm integer 80, 90, ...
 ---@return table
 function targets.limits(sm)

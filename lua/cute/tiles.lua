@@ -419,8 +419,8 @@ local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
   -- Only 16-bit elements are transposed on the way to the fragments, and 64-bit
-  -- elements are loaded one by one from any order. The others are transposed on
-  -- the way into shared memory, one at a time.
+  -- elements are loaded one by one from any order. All other elements are
+  -- transposed on the way into shared memory, one at a time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
@@ -456,8 +456,8 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Copies part i of n to registers (CPY,M,K): to new ones, or to those in
-  -- `held`.
+  -- Copies part i of n to registers (CPY,M,K): to new registers, or to the
+  -- registers `held`.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))

@@ -18,7 +18,7 @@ function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
 --- Arrives at the cluster barrier. All threads of all blocks of the cluster
 -- must arrive. A thread that waits sees everything written before the arrivals.
--- opts: aligned = false if the lanes of a warp may not arrive together.
+-- opts: aligned = false if the lanes of a warp may arrive one by one.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)

@@ -207,8 +207,8 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- Replaces {$r0}, {$w1}, {$rw0} in PTX text by %n, and doubles each other % of
--- the text.
+-- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n. Each % that
+-- the text already contains is doubled.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")

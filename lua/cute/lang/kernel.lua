@@ -167,9 +167,9 @@ function kernel.times(n)
   end
 end
 
---- Returns the extents of a cluster, which must divide those of the grid (nil:
--- the grid is not known yet). Not every sm_90 GPU supports clusters of more
--- than 8 blocks; the driver decides.
+--- Checks and returns the extents of a cluster, which must divide the grid's
+-- extents. `grid` is nil if it is not known yet. Not every sm_90 GPU supports
+-- clusters of more than 8 blocks; the driver decides.
 ---@param cluster? integer|integer[] 1 when absent
 ---@param grid? integer[]
 ---@return integer[]

@@ -374,7 +374,7 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      or parts.sentence:find "^kernel "  -- a launch: name its line
+      or parts.sentence:find "^kernel "  -- report the launch's line
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
     add_all(out, parts.rest, max - #out)

@@ -118,7 +118,7 @@ local function always_returned(h, n, value, state)
 end
 
 -- Reports whether the value is the result of a function of the script that
--- always returns one.
+-- returns a value at every return.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then

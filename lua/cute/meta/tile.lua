@@ -260,7 +260,7 @@ function cute.basis_value(e) end
 function cute.basis_get(e, t) end
 
 ---Makes a stride over the field of two elements, written `F9`. Its multiples
----are carry-less products, and those of several modes are XORed. With such
+---are carry-less products; the products of several modes are XORed. With such
 ---strides a swizzle can be part of the layout.
 ---
 ---     f = cute.make_layout({8, 8}, {cute.F2(1), cute.F2(9)})

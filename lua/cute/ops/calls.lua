@@ -16,8 +16,8 @@
 -- allocates it and frees it at once, in stream order. Launches of one stream
 -- therefore share memory, launches of two streams do not, and a graph keeps
 -- its own. Counters, by which blocks detect the last one, are 0 between
--- launches, so each stream keeps some. Launches with counters that a graph
--- captures get new ones, which the graph sets to 0.
+-- launches, so each stream keeps some. If a graph captures launches with
+-- counters, they get new counters, which the graph sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
 -- begins while its predecessor on the stream ends, and waits for all of it
@@ -61,7 +61,7 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
-local LARGE = 1 << 22  -- number of f32 from which rounding is finer
+local LARGE = 1 << 22  -- more f32 than this are rounded less
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
 -- rounded up: to a power of two, or above LARGE by at most an eighth.
@@ -102,7 +102,8 @@ function calls.counts(device, place, stream, n)
   return t, alone
 end
 
---- Discards the counters of a device: after a failed launch they may not be 0.
+--- Discards the counters of a device, because a failed launch may leave other
+-- values than 0 in them.
 function calls.failed(place) counts[place] = nil end
 
 -- cute.gpu.trim also frees the memory that calls keep.

@@ -158,7 +158,7 @@ end
 function Capture:clone()
   local to = {}
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
-  local own = {}  -- [clone] = {[upvalue] = true: not shared with the original}
+  local own = {}  -- own[clone][upvalue]: true if not shared with f
   for _, g in pairs(to) do own[g] = {} end
   local views = {}  -- stand-ins for tables whose fields are values
   local set = {}
@@ -175,7 +175,7 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  for _, p in ipairs(self.parts) do  -- other fields of such tables
+  for _, p in ipairs(self.parts) do  -- other fields of these tables
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
   end

@@ -1,5 +1,5 @@
 --- Chooses the kernel for a product and explains why: a family of kernels, its
--- configuration, and the reasons against the others.
+-- configuration, and the reasons against the other families.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
 -- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B
@@ -52,8 +52,9 @@ local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- Returns a candidate's name, which is unique among those of its problem and
--- the same for problems of other sizes: "gemm_sm90 128x256x64 cluster=2x1".
+--- Returns a candidate's name, which is unique among the problem's candidates.
+-- It is the same for problems of other sizes: "gemm_sm90 128x256x64
+-- cluster=2x1".
 ---@param c table
 ---@return string
 function choose.name(c)

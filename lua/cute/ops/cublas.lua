@@ -29,8 +29,8 @@ local NVJET = 66
 local IN_F32 = {[0] = true, [2] = true}  -- reduction schemes: none, f32 sums
 
 -- Number of parts into which this version of cuBLAS divides K on an H200, for
--- operands with K contiguous and D of their type. "row:parts" gives the parts
--- from this number of rows on, up to ROWS rows. No product with LARGE or more
+-- operands with K contiguous and D of their type. "rows:parts" means this many
+-- parts from this many rows on, up to ROWS rows. No product with LARGE or more
 -- elements of D had more than one part. With a bias the numbers are the same,
 -- except those in `biased`.
 cublas.VERSION = 130100

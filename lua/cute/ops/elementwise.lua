@@ -67,10 +67,10 @@ local function takes(f)
   return not i.isvararg and i.nparams or nil
 end
 
--- Returns two functions. The first calls f of problem p with its captured
--- values; kernels/elementwise.lua calls it. The second, take(captured), makes
--- the first call the f of another call with the same code. read: the state that
--- a trace of f on its own has read.
+-- Returns two functions. The first, which kernels/elementwise.lua calls, calls
+-- the function f of problem p with its captured values. The second,
+-- take(captured), replaces f by a function with the same code from another call
+-- of the operation. read: the state that a trace of f on its own has read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -170,8 +170,8 @@ local function usual(p, made)
   return like and like.bits < 32 and like or made
 end
 
--- Returns a compact layout whose modes have the same order as those of an
--- operand with the whole shape, or nil for row-major order.
+-- Returns a compact layout with the mode order of an operand that has the whole
+-- shape, or nil for row-major order.
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)

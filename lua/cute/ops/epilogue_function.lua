@@ -336,7 +336,7 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    if x.dtype ~= sums then return x end  -- cast by the user
+    if x.dtype ~= sums then return x end  -- the user has converted x
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
   end

@@ -113,8 +113,8 @@ local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- Returns the batch modes of all operands together: each extent is that of an
--- operand, or 1.
+--- Returns the batch modes of all operands together. Each extent comes from an
+-- operand, or is 1.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do

@@ -264,8 +264,8 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- Makes a plan for a problem with an empty D. Reductions get the values that
--- belong to no elements.
+--- Makes a plan for a problem with an empty D. The results of reductions are
+-- those of a reduction over no elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
                              results = {{shape = p.shape, dtype = p.d}}}, Empty)
@@ -492,7 +492,7 @@ function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  if not ok then  -- after an error counts may not be 0
+  if not ok then  -- after an error, counts may differ from 0
     calls.failed(self.place)
     error(run, 0)
   end

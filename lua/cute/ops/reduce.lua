@@ -202,7 +202,8 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
   local vectors = 1
   for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
   local most = 128 // dtype.bits
-  -- Vector widths, with the loops of the other kind appended.
+  -- Returns the width of vectors along the loops `first`. `rest` holds the
+  -- other loops: reduced modes or kept modes.
   local function width(first, rest)
     local all = table.move(first, 1, #first, 1, {})
     for _, loop in ipairs(rest) do if loop.n > 1 then

@@ -287,8 +287,8 @@ function Array:get_barrier(index) return self.storage + index end
 -- form.
 local function hints(scope) return scope and {scope = scope} end
 
---- Arrives at the mbarrier of a stage; with a rank, at that of another block of
--- the cluster. scope: see arch.mbarrier_arrive.
+--- Arrives at the mbarrier of a stage or, with a rank, at the same mbarrier in
+-- another block of the cluster. scope: see arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
 ---@param scope? "cta"|"cluster"

@@ -554,8 +554,8 @@ function harness.write_out(job, p)
   end
 end
 
--- Returns the sizes of this run: those of the lesson, or of the options and a
--- file.
+-- Returns the sizes of this run: the lesson's sizes, or the size that options
+-- and a file give.
 local function sizes_of(job, default)
   local opt, dims = job.opt, job.spec.dims
   local array = opt.a and lib.read_matrix(job, opt.a)

@@ -684,7 +684,7 @@ local function check_options(job)
   end
 end
 
--- Returns all options of a script, those of its variants included.
+-- Returns all options of a script, including the options of its variants.
 local function options_of(spec)
   local options, choices = {table.unpack(OPTIONS)}, {}
   for _, v in ipairs(spec.variants or {}) do

@@ -250,7 +250,8 @@ local function on_gpu(program, launch, device)
   device.dev:sync()
 end
 
--- Adds the comparisons of all results with those of another run to v.compared.
+-- Compares all results with another run's results, and adds the comparisons to
+-- v.compared.
 local function add(v, with, results, got, want, most, writer)
   for i, r in ipairs(results) do
     local type_ = r.buffer.dtype.name
@@ -326,7 +327,7 @@ function compare.launch(v, program, launch, o)
 end
 
 --- Returns a function that applies patches (of core.sim_run) to a launch and
--- reports whether its results are those of the reference.
+-- reports whether its results agree with the reference.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}

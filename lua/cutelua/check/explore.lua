@@ -44,8 +44,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait decided about a wait other than the
--- one that it was for. Then the exploration is not valid (core/sim/token.h).
+-- Reports whether the result of a try_wait decided about another wait than its
+-- own. The exploration is then not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end

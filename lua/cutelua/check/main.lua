@@ -105,8 +105,8 @@ local function read_schedule(name)
   return warp_schedule.parse(text, core.visible(name))
 end
 
---- Starts a session of checks, which watches launches; nil, a message and an
--- exit code.
+--- Starts a session of checks, which watches launches. On failure, returns nil,
+-- a message and an exit code.
 function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},

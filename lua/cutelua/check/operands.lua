@@ -32,7 +32,7 @@ function operands.of(site, role)
   end
 end
 
--- Returns a set of numbers as runs of consecutive ones.
+-- Returns a set of numbers as runs of consecutive numbers.
 local function runs_of(set)
   local list, out = {}, {}
   for v in pairs(set) do list[#list + 1] = v end

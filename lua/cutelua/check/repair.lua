@@ -209,7 +209,8 @@ end
 
 --- Times the launch without the operations that are not needed. Sets the field
 -- `gain` of each operation to {with =, without = seconds, how =}, or to {why =}
--- where times are unknown. list.gain is that of list.together.
+-- where times are unknown. list.gain is the gain of removing all of
+-- list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param program table
@@ -567,7 +568,7 @@ local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
-local OTHERS = 3  -- alternative fixes at other lines
+local OTHERS = 3  -- most alternative fixes at other lines
 
 --- Returns a replacement of an operation or operand that fixes the bug, and
 -- others at other lines; nil where there is none. Tries candidates with
@@ -617,7 +618,7 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      if open then break end  -- each attempt takes its full time
+      if open then break end  -- such a run uses all of its time
     end
   end
   return found, open

@@ -350,8 +350,8 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- Classes by name: {name =, annotation =, tables =, title =}. Those of C exist
--- before the modules of the others are loaded.
+-- Classes by name: {name =, annotation =, tables =, title =}. C classes exist
+-- before the modules of the other classes are loaded.
 local objects, classes
 
 local function load_objects()
@@ -592,7 +592,7 @@ function names.find(name)
 end
 
 -- Returns short names that are similar, with the full name of each; `first`:
--- only those with the same first letter, which most typing errors preserve.
+-- only names with the same first letter, which most typing errors preserve.
 local function candidates(last, list, first)
   local shorts, of = {}, {}
   for _, full in ipairs(list) do

@@ -114,8 +114,8 @@ function learn.values(block, env)
   return got
 end
 
---- Runs a block of Lua and returns text: the block's lines, those with `-->`
--- followed by their values.
+--- Runs a block of Lua and returns text: the block's lines, with the values
+-- after each line that has `-->`.
 ---@param block table
 ---@param env table
 ---@return string

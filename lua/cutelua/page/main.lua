@@ -75,7 +75,8 @@ end
 local Session = {}
 Session.__index = Session
 
---- Starts a session that watches launches; nil, a message and an exit code.
+--- Starts a session that watches launches. On failure, returns nil, a message
+-- and an exit code.
 ---@param opt table
 function main.start(opt)
   local s = setmetatable({opt = opt, page = page.new()}, Session)

@@ -226,8 +226,8 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the modules that a name may have meant: those that continue it, the
--- nearest one, or those with the same last part.
+-- Returns the modules that a name may have meant: modules whose names continue
+-- it, the nearest module, or modules with the same last part.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}

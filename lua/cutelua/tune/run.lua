@@ -1,6 +1,6 @@
---- A tuner's run: child processes compile candidates while another one measures
--- the compiled ones: first each one briefly, then the best of a problem
--- against each other.
+--- A tuner's run. Child processes compile candidates, while another child
+-- measures compiled candidates: first each candidate briefly, then a problem's
+-- best candidates against each other.
 --
 -- A failing candidate affects only its child process. If it faults, hangs or
 -- gives wrong results, that is recorded, and a new child continues to measure.
@@ -15,7 +15,7 @@ local sys = require "cute.sys"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
-local DEAD_BAND = 1.01  -- closer hot times tie: cold ones decide
+local DEAD_BAND = 1.01  -- ratio of hot times below which cold times decide
 
 local Run = {}
 Run.__index = Run
@@ -165,7 +165,7 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(size(x.o), name, what))
   end
   if job.kind == "final" then
-    x.finalists = nil  -- the remaining ones run again
+    x.finalists = nil  -- the remaining finalists run again
   else
     x.open = x.open - 1
     looked(x, name)
@@ -303,7 +303,7 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    if c == self.measuring then  -- its state is unknown
+    if c == self.measuring then  -- the child's state is unknown
       c:kill()
       self.measuring = nil
     end

@@ -79,7 +79,7 @@ function run.call(f, seed)
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    if type(failure) ~= "table" then  -- out of memory: not inspected
+    if type(failure) ~= "table" then  -- out of memory: only its text is known
       failure = {message = said(tostring(failure)), frames = {}}
     end
     answer.error = report.told(failure)

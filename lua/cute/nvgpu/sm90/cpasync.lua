@@ -331,7 +331,7 @@ local function check_options(opts)
 end
 
 --- Makes an atom for tiles of a tensor, and the tensor of its coordinates. Pass
--- both to the kernel. The swizzle is that of the layout. A box is the largest
+-- both to the kernel. The layout determines the swizzle. A box is the largest
 -- part of a tile whose elements have the same order in global and shared
 -- memory; a tile may take several boxes. With num_multicast, CTAs of a cluster
 -- share a tile, and each loads its part for all. opts: l2_promotion; oob_fill =
@@ -566,8 +566,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   return shifted(s), shifted(g)
 end
 
---- Returns a mask of CTAs of the cluster: those at all positions along mode
--- `mcast_mode` whose other coordinates are those of cta_coord_vmnk.
+--- Returns a mask of the cluster's CTAs whose coordinates equal cta_coord_vmnk
+-- in all modes except `mcast_mode`, where any coordinate is included.
 ---@param cta_layout_vmnk table
 ---@param cta_coord_vmnk any
 ---@param mcast_mode integer

@@ -80,7 +80,7 @@ local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.B then
-    q.b, q.constant = to.B.element_type, false  -- the previous launch writes it
+    q.b, q.constant = to.B.element_type, false  -- a launch before it writes B
   end
   return q
 end

@@ -20,7 +20,8 @@ local function check_sizes(what, ...)
   local list = {...}
   for i = 2, #list do
     if core.size(list[i]) ~= core.size(list[1]) then
-      core.fail("shape-mismatch", ("%s of %s elements and %s\n  %s\n  %s")
+      core.fail("shape-mismatch", ("%s: the tensors have %s and %s elements"
+        .. "\n  %s\n  %s")
         :format(what, core.size(list[1]), core.size(list[i]),
                 tostring(list[1]), tostring(list[i])))
     end

@@ -203,8 +203,9 @@ function jit.ptx_lines(text)
   return at
 end
 
--- Replaces PTX lines in the log, which users never see, by source lines. If
--- ptxas names PTX lines, compiles again with line information.
+-- Replaces the PTX lines that the log names by source lines, because users
+-- never see the PTX. If ptxas names PTX lines, compiles again with line
+-- information.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log or not log:find(PTX) then return log end

@@ -520,8 +520,8 @@ function StreamK:first_step(range)
 end
 
 -- Reports whether the current position is in this cluster's range. With equal
--- parts, a cluster that finishes a tile executes its part of it last, when the
--- other parts are ready.
+-- parts, a cluster that finishes a tile executes its own part of the tile last,
+-- when the other parts are ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end

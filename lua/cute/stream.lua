@@ -268,9 +268,9 @@ sign.class("graph", Graph, [[
 
 --- Records the launches, copies and fills of f without running them.
 -- graph:launch([stream]) runs all of them as one launch, launch_n(n [, stream])
--- n times; update(f) records again. Numbers and tensors are those of the
--- recording, and the graph keeps their memory. Tensors made by f are the same
--- in every launch. f must not wait, nor read data of the GPU.
+-- n times; update(f) records again. Every launch uses the numbers and tensors
+-- of the recording, and the graph keeps their memory. Tensors made by f are the
+-- same in every launch. f must not wait, nor read data of the GPU.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)

@@ -287,11 +287,11 @@ local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Returns a function of a tile's K index. Its first result is a list: is each
--- piece of a tile of t inside t? With the list comes its layout (M,K); equal
--- conditions along a mode are stored once. The last result is one condition
--- common to all pieces. Both are nil if always true. part: selects the relevant
--- part of partitions (CPY,M,K,k).
+-- Returns a function of a tile's K index with three results: a list of
+-- conditions that the pieces of a tile of t are inside t, the list's layout
+-- (M,K), and one condition common to all pieces. Conditions that are equal
+-- along a mode are stored once. The list, or the common condition, is nil if it
+-- is always true. part: selects the relevant part of partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -594,8 +594,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Loads tile k_tile of a matrix t into a fragment (MMA,M,K), from this
--- thread's partition (MMA,M,K,k). Accesses are as wide as both allow; elements
--- outside t are 0.
+-- thread's partition (MMA,M,K,k). Accesses are as wide as the matrix and the
+-- fragment allow; elements outside t are 0.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
@@ -642,9 +642,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns how many neighbours along N in one thread one access can move, for
--- t's part (MMA,M,N). `pair` considers only the partition, `width` also the
--- rows of t.
+-- Returns how many neighbours along N one access of a thread can move, for t's
+-- part (MMA,M,N). The first result considers only the partition (C.pair), the
+-- second result also the rows of t (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -676,8 +676,8 @@ local function as_matrix(t, M)
 end
 
 -- Loads x at the positions of C's accumulators, (MMA,M,N), if one value of x
--- belongs to many rows or columns. Each value is loaded once. Returns nil if x
--- is not like that.
+-- belongs to many rows or columns. Each value is loaded once. Returns nil for
+-- any other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -814,8 +814,8 @@ end
 --
 -- EM is the number of rows of the MMA. The atom was made with the layout of a
 -- buffer. major = "m": the layout is contiguous along M; barrier: synchronizes
--- the MMA's threads, all of the block when absent; thread: this thread's index
--- among them.
+-- the MMA's threads; all threads of the block when absent; thread: this
+-- thread's index among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)

@@ -383,8 +383,9 @@ local function simulated()
 end
 
 --- Returns information about the GPU. On a machine without GPU it describes the
--- card that the simulator models, an H100, and the second result is the reason.
--- Returns nil, message if other GPUs exist but not this one.
+-- card that the simulator models, an H100, and the second result is the reason
+-- why there is no GPU. Returns nil, message if other GPUs exist but not this
+-- one.
 ---@param device_id? integer 0 when absent
 ---@return table|nil
 ---@return string|nil message

@@ -1,7 +1,7 @@
 --- cute.arch, arithmetic: bits, wide products, carries, special registers.
 --
 -- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
--- of the others. Results have the first operand's type unless noted.
+-- of the traced operands. Results have the first operand's type unless noted.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 

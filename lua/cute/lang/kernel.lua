@@ -319,7 +319,7 @@ end
 
 --- Returns the arguments for the driver. The buffer of a device tensor is
 -- passed directly. The buffer of a host tensor is copied to the device for the
--- launch, and copied back afterwards if the kernel writes argument i.
+-- launch, and copied back afterwards if the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -718,8 +718,9 @@ local function launch_number(block, cluster, fmad, fastmath)
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns the kernel's program for these arguments if everything that its trace
--- read is unchanged, and the kind of the arguments.
+-- Returns a program of the kernel for these arguments, and the kind of the
+-- arguments. Traces a new program unless there is one whose trace read only
+-- values that have not changed.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)

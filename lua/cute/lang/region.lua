@@ -22,8 +22,8 @@ local MAX_DEPTH = 2048  -- nesting depth of loops and branches
 local MAX_FIELDS = 4000  -- fields searched for functions, per loop
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
--- field memo holds what loops at each source position changed before, so the
--- passes of an outer loop need not repeat those of an inner one.
+-- field memo holds the changes that earlier loops at each source position made.
+-- The passes of an outer loop then need not repeat the passes of an inner loop.
 local state
 
 --- Begins a trace, or resumes the outer trace after another kernel was traced
@@ -272,8 +272,9 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints a finding on a slot. With `from` and `to` the slot is newly known to
--- change, between these values; without them its known facts have widened.
+--- Prints a finding on a slot. With `from` and `to`, the finding is that the
+-- slot changes between these values; otherwise, that its known facts have
+-- widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,

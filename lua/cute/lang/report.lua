@@ -161,8 +161,8 @@ function report.capture(err, above)
 end
 
 --- Keeps the stack of an error that a pcall is about to discard. If the same
--- error is raised again, report.capture uses this stack. nil discards the last
--- one.
+-- error is raised again, report.capture uses this stack. If `err` is nil, the
+-- last stack is discarded.
 ---@param err any
 ---@param kernel? string the kernel that was traced
 ---@return any err

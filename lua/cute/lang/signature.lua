@@ -28,8 +28,8 @@ local function all(ok, ...)
 end
 
 -- The metatable of functions, unless a script has set another one. Its field
--- `members` holds, by function, the fields of functions, such as
--- cute.struct.MemRange. There is only one, even if this file is loaded twice.
+-- `members` maps functions to their fields. For example, cute.struct has the
+-- field MemRange. There is only one, even if this file is loaded twice.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
                                                 {__mode = "k"})}
 local members = indexed.members or {}

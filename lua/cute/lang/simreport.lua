@@ -401,8 +401,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns for each leading fault, by its number, how many other faults may
--- follow from it; and the number of leading faults.
+--- Returns a list and the number of leading faults. The list has, for each
+-- leading fault, the number of other faults that may follow from it.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders

@@ -130,7 +130,7 @@ end
 
 -- Reports whether the value of a register is never nil or false when
 -- instruction `at` of f runs. Returns "argument" for an argument of the kernel.
--- carried: a loop or branch after that instruction made the value.
+-- carried: did a loop or branch after that instruction make the value?
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
   if not flow or not at then return false end

@@ -390,7 +390,7 @@ function cute.get_1d_coord(layout, offset) end
 
 ---Returns the modes of a layout, tensor or tuple that `cute._` in a coordinate
 ---keeps. For a layout, the offset of the other modes is dropped. Source and
----coordinate come in either order.
+---coordinate may be in either order.
 ---
 ---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64))
@@ -420,8 +420,8 @@ function cute.dice(src, coord) end
 ---@return cute.Tuple
 function cute.slice_and_offset(coord, layout) end
 
----Moves the origin to a coordinate. Returns a layout unchanged, with the
----offset; returns a tensor that begins at the coordinate.
+---Moves the origin to a coordinate. For a layout, returns the layout unchanged,
+---and the offset. For a tensor, returns a tensor that begins at the coordinate.
 ---
 ---     cute.domain_offset({1, 2}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> (8,(8,8)):(8,(1,64)), 10

@@ -440,8 +440,8 @@ function cute.buffer_from(dtype, values) end
 -- Tensors: parts and copies of memory
 ---------------------------------------------------------------------------
 
----Returns the tile of a tensor at a tile coordinate. `cute._` in the coordinate
----keeps that mode of tiles, after the modes of the tile.
+---Returns the tile of a tensor at a tile coordinate. Where the coordinate is
+---`cute._`, the result keeps that mode of tiles, after the modes of the tile.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 3}, {1, 0})

@@ -1,5 +1,5 @@
 --- Time estimates and split-K candidates for kernels whose blocks load their
--- own tiles: those with mma.sync and those with FMA units.
+-- own tiles: kernels with mma.sync and kernels with FMA units.
 --
 -- A multiprocessor runs as many blocks at once as fit, while memory delivers
 -- the operands. Time is limited by the tensor cores, or by the latency from one

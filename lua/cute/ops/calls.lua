@@ -64,7 +64,7 @@ end
 local LARGE = 1 << 22  -- more f32 than this are rounded less
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
--- rounded up: to a power of two, or above LARGE by at most an eighth.
+-- rounded up to a power of two or, if n is above LARGE, by at most an eighth.
 ---@param place string the device of the operands
 ---@param n integer
 function calls.work(place, n)
@@ -81,8 +81,9 @@ end
 
 local counts = {}  -- [device][stream number]: i32
 
---- Returns at least n i32 zeros, which a launch sets to 0 again at its end.
--- Also returns whether they belong to the graph that is being captured.
+--- Returns memory of at least n i32 that are 0; a launch sets them to 0 again
+-- at its end. Also returns whether they belong to the graph that is being
+-- captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil
@@ -165,9 +166,9 @@ function calls.step(ready, list)
           from = list.from}
 end
 
---- Records from where the number in kernel argument `list.n` comes: it is the
--- nth number of the call's argument `at`. part: 1 or 2 for the lower or upper
--- half of an f64.
+--- Records the origin of the number in kernel argument `list.n`: the nth number
+-- of the call's argument `at`. part: 1 or 2 for the lower or upper half of an
+-- f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -42,8 +42,8 @@ local is_users = capture.is_users
 
 local codes = 0
 
---- Returns a list that describes what a function captures: {[0] = a number of
--- this list, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
+--- Returns a list that describes what a function captures: {[0] = the list's
+-- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
 -- otherwise its fields with these keys. Returns false if it is not a user's
 -- function, if its code cannot be read, or if it keeps state. Functions with
 -- the same code have the same list. core.calls calls this function.

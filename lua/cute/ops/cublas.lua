@@ -1,7 +1,7 @@
 --- The accumulation order of cuBLAS.
 --
--- Its kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in the
--- order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
+-- cuBLAS's kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in
+-- the order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
 -- whose sums over 128 products continue in f32. For some products K is divided
 -- into parts of whole 128-byte tiles, all of equal length except the last;
 -- their partial sums are added in f32, in order. Other kernels (for rows that

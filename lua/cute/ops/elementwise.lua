@@ -1,10 +1,10 @@
 --- Element-wise functions: ops.elementwise, and the operations without
 -- arithmetic: ops.copy, convert, transpose.
 --
--- One planner serves them all. It sorts the modes by the strides of the first
--- result and merges those that are contiguous for all operands. Operands
--- contiguous along the same mode as that result move in vectors. Operands
--- contiguous along another mode move in tiles through shared memory:
+-- One planner serves all of these operations. It sorts the modes by the strides
+-- of the first result and merges those that are contiguous for all operands.
+-- Operands contiguous along the same mode as that result move in vectors.
+-- Operands contiguous along another mode move in tiles through shared memory:
 -- kernels/elementwise.lua.
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"

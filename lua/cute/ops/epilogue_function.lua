@@ -259,8 +259,8 @@ local function results_of(f, original, shape, ...)
         .. "is needed", what,
            core.show(x), i)
     elseif not is_reduction and cute.size(x.shape) ~= cute.size(shape) then
-      fail("%s returns %d values for each %d accumulators as result %d", what,
-           cute.size(x.shape), cute.size(shape), i)
+      fail("result %d of %s has %d values for each %d accumulators", i, what,
+           cute.size(x.shape), cute.size(shape))
     end
   end
   return out
@@ -268,8 +268,8 @@ end
 
 -- Traces the user's function for problem p. Returns its results as a list of
 -- {kind, dtype, op}; the numbers of the captured values that at:tile reads; its
--- fingerprint; and whether its values depend on an element's row or batch. Sets
--- p.read, the state that the trace read.
+-- fingerprint; and whether the results depend on an element's row or batch.
+-- Sets p.read, the state that the trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -315,7 +315,8 @@ end
 
 --- Finds an epilogue's results before a kernel exists. Sets p.results,
 -- p.fingerprint, and p.placed (do values depend on an element's row or batch?).
--- Returns the numbers of the captured values that it reads as matrices like D.
+-- Returns the numbers of the captured values that the epilogue reads as
+-- matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
@@ -375,8 +376,9 @@ end
 
 --- Returns the epilogue of problem p for candidate c: {finish = the option
 -- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
--- its arguments, except further outputs, which come last; take(captured):
--- later traces use the function of another call with the same code}.
+-- the epilogue's arguments, except further outputs, which come last;
+-- take(captured): later traces use the function of another call with the same
+-- code}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f

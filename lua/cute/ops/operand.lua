@@ -144,8 +144,8 @@ local function strides_of(shape, stride, rank)
 end
 
 -- Returns the rows of all matrices of layout l as rows of one matrix, {extent,
--- stride}, or nil if the matrices are not spaced like its rows. If there is one
--- matrix, these are its rows.
+-- stride}, or nil if the matrices are not spaced like rows of one matrix. If
+-- there is one matrix, these are its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -167,8 +167,8 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Returns the batch as one that is folded into rows, if the matrices of A and
--- of all operands like D form the rows of one product. Otherwise returns nil.
+--- Returns the batch folded into rows, if the matrices of A, and those of all
+-- operands with D's shape, form the rows of one product. Otherwise returns nil.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any

@@ -3,11 +3,11 @@
 --     local plan = plans.new(p, c, call)   -- for a problem and its choice
 --     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands,
--- options, factors (nil where they have no effect), the epilogue with its
--- captured values, tensors for results, and the positions of these numbers in
--- the arguments of known calls (cute.ops.calls). Grouped calls also have
--- `where`, their offsets or counts.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
+-- factors (nil where they have no effect), the epilogue with its captured
+-- values, tensors for results, and the positions of the call's numbers in the
+-- arguments of known calls (cute.ops.calls). Grouped calls also have `where`,
+-- their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -383,8 +383,8 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Returns the steps of a call with their arguments: the kernel's own and those
--- that repack, but not those that reduce partial results.
+-- Returns the steps of a call with their arguments: the kernel's step and the
+-- repacking steps, but not the steps that reduce partial results.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do

@@ -145,9 +145,9 @@ end
 -- accesses must be complete when it arrives. With cp_async = true, the cp.async
 -- copies arrive by themselves when they are complete.
 --
--- All threads of a group call its functions. If its agent is Warp, one lane
--- arrives for the warp, whose lanes must have synchronized before
--- (arch.sync_warp).
+-- All threads of a group call the pipeline's functions. If the group's agent is
+-- Warp, one lane arrives for the warp, whose lanes must have synchronized
+-- before (arch.sync_warp).
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
@@ -275,7 +275,8 @@ function stages.PipelineTmaAsync(opts)
 end
 
 --- Waits until the stage is empty in all blocks that this block fills, and
--- expects its bytes. tx_count is for a stage with another number of bytes.
+-- expects its bytes. tx_count replaces the pipeline's number of bytes for this
+-- stage.
 function Tma:producer_acquire(state, token, tx_count)
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
              self.scope)

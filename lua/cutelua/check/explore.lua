@@ -212,7 +212,8 @@ local function pieces_of(turns)
 end
 
 --- Minimises the number of switches in a bug's schedule, and updates its
--- report. Removes as much as possible at the end, then each piece.
+-- report. First shortens the schedule at its end as far as possible, then tries
+-- to remove each piece.
 ---@param run fun(o: table): table
 ---@param result table of explore.all, a bug
 function explore.shrink(run, result)

@@ -166,8 +166,8 @@ local MOST = 16  -- most integer contents with which a launch is checked
 local INTEGER = "^[iu]%d"
 
 -- Returns a key of the properties by which launches are checked separately, and
--- a checksum of the integers they read. Those are indices, counters and flags,
--- which control a kernel; float contents are ignored.
+-- a checksum of the integers they read. These integers are indices, counters
+-- and flags, which control a kernel; float contents are ignored.
 local function key_of(program, launch)
   local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
     table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}

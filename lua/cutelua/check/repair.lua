@@ -439,8 +439,8 @@ end
 
 --- Reports whether patches remove the fault and give the right results, where
 -- these are known: "ok"; "open" where not all schedules were examined; nil if
--- the fault remains. One run shows most faults; only a run without one leads to
--- a full exploration.
+-- the fault remains. One run shows most faults; only a run without a fault
+-- leads to a full exploration.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -571,8 +571,8 @@ local BEFORE = {["exited-block"] = operands.SAME,
 local OTHERS = 3  -- most alternative fixes at other lines
 
 --- Returns a replacement of an operation or operand that fixes the bug, and
--- others at other lines; nil where there is none. Tries candidates with
--- priority above `after`, up to `last`.
+-- alternative fixes at other lines; nil where there is none. Tries candidates
+-- with priority above `after`, up to `last`.
 function Trial:changes(after, last)
   local first, known, began, till = nil, {}, os.clock(), self.limit
   self.list = self.list or self:candidates()

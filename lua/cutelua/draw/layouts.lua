@@ -333,8 +333,8 @@ end
 local HOLDERS = 16
 
 -- Returns the first element of each thread, and the distance of each value from
--- it. If the layout is not composed, their sum is the element, which saves a
--- call per element.
+-- it. If the layout is not composed, an element is the sum of both, which saves
+-- a call per element.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end

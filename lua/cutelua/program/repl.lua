@@ -2,7 +2,7 @@
 --
 -- A `local` outside of every block would end with its line, so it becomes a
 -- global of the prompt (`repl.globalize`). Inside functions and blocks a local
--- stays one. The text of every input is kept under its chunk name
+-- stays a local. The text of every input is kept under its chunk name
 -- "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"

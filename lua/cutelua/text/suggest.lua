@@ -94,9 +94,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a name is a local of a line or, where the line makes a
--- function, of the file. (A local that a function does not use is not among its
--- upvalues.)
+-- Reports whether a name is a local of the line or, if the line makes a
+-- function, a local of the file. (A local that a function does not use is not
+-- among its upvalues.)
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)

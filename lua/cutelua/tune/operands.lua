@@ -154,8 +154,8 @@ function operands.warmth(m, n, k)
   return 2.0 * m * n * k > CALM and 1 or 0.25
 end
 
--- Returns the position, in the numbers of its type, of element i of an
--- epilogue's nth tensor.
+-- Returns where element i of an epilogue's nth tensor is found: an index into
+-- the random numbers of its type.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
 -- Returns an epilogue's nth tensor on the GPU.

@@ -2,8 +2,9 @@
 -- measures compiled candidates: first each candidate briefly, then a problem's
 -- best candidates against each other.
 --
--- A failing candidate affects only its child process. If it faults, hangs or
--- gives wrong results, that is recorded, and a new child continues to measure.
+-- A failing candidate affects only its child process. If the candidate faults,
+-- hangs or gives wrong results, this is recorded, and a new child continues to
+-- measure.
 local child = require "cutelua.tune.child"
 local choose = require "cute.ops.choose"
 local cli = require "cutelua.program.cli"

@@ -54,7 +54,7 @@ local function said(message)
 end
 
 --- Calls f as a script: launches run on the simulator and are watched, os.exit
--- ends the script, pictures are kept, failures reported.
+-- ends the script, pictures are kept, and failures are reported.
 ---@param f fun(): table? may return a failure (of report.capture) not yet
 -- reported
 ---@param seed? integer seed of the schedules of launches that have none

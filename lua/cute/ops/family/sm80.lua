@@ -176,8 +176,8 @@ local function min_blocks(p, t, warps)
 end
 
 -- Returns the number of columns of D that one iteration of the epilogue's loop
--- processes, for wide tiles. Reductions need whole tiles, and matrices read
--- like D load faster without a loop.
+-- processes, for wide tiles. Reductions need whole tiles, and matrices of D's
+-- shape load faster without a loop.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end

@@ -49,8 +49,8 @@ function epilogue.new(o)
       .. "columns"):format(EM, EN, tile[1], tile[2]))
   end
   if o.major and o.major ~= "m" and o.major ~= "n" then
-    core.fail("bad-argument", ('tiles.epilogue: major = %s: "n" or "m"')
-      :format(core.show(o.major)))
+    core.fail("bad-argument", ('tiles.epilogue: major = %s; "n" or "m" is '
+      .. "needed"):format(core.show(o.major)))
   end
   local thread = o.thread or (cute.arch.thread_idx())
   local dtype = smem.element_type

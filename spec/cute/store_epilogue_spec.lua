@@ -144,8 +144,8 @@ describe("tiles.epilogue", function()
       .. "[shape-mismatch]"
     assert.equal(text:format(128, 32), refused(128, 32))
     assert.equal(text:format(64, 48), refused(64, 48))
-    assert.equal('tiles.epilogue: major = "k": "n" or "m" [bad-argument]',
-                 refused(64, 32, {major = "k"}))
+    assert.equal('tiles.epilogue: major = "k"; "n" or "m" is needed '
+      .. "[bad-argument]", refused(64, 32, {major = "k"}))
   end)
 end)
 -- SPDX-License-Identifier: MIT

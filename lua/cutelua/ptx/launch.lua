@@ -39,7 +39,7 @@ function launch.read(path)
     if not f then fail("%s", message) end
     local ok, t = pcall(f)
     if not ok then fail("%s: %s", path, tostring(t)) end
-    if type(t) ~= "table" then fail("%s returns no table", path) end
+    if type(t) ~= "table" then fail("%s does not return a table", path) end
     return t
   end
   local ok, t, message = pcall(json.decode, text)
@@ -115,7 +115,7 @@ local function map(spec, memory, what)
   if swizzle ~= 0 then
     local shift = {[32] = 1, [64] = 2, [128] = 3}
     if not shift[swizzle] then
-      fail("%s: swizzle = %s: 0, 32, 64 or 128 bytes", what,
+      fail("%s: swizzle = %s; 0, 32, 64 or 128 is needed", what,
            core.show(swizzle))
     end
     local base = math.tointeger(math.log(128 // bits, 2))

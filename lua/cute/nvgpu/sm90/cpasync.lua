@@ -576,8 +576,8 @@ function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
                                            mcast_mode)
   local n, at, mask = core.rank(cta_layout_vmnk), {}, 0
   if mcast_mode < 0 or mcast_mode >= n then
-    core.fail("bad-argument", ("create_tma_multicast_mask: mode %d of %s")
-      :format(mcast_mode, cta_layout_vmnk))
+    core.fail("bad-argument", ("create_tma_multicast_mask: %s has no mode %d")
+      :format(cta_layout_vmnk, mcast_mode))
   end
   if core.size(cta_layout_vmnk) > 16 then
     core.fail("bad-argument", ("create_tma_multicast_mask: a cluster has at "

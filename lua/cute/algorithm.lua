@@ -68,8 +68,8 @@ local function values(t, like)
   return out:load()
 end
 
---- Computes y = alpha * x + beta * y in the common type of all, rounded to y's
--- type. If beta is 0, y is not read.
+--- Computes y = alpha * x + beta * y in the common type of all operands,
+-- rounded to y's type. If beta is 0, y is not read.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value

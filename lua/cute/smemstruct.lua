@@ -37,7 +37,7 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration. It may also be given under its name.
+-- Returns entry i of a declaration. The entry may also be given under its name.
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")

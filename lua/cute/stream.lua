@@ -165,7 +165,7 @@ function stream.event(device)
   return must(d.dev:event())
 end
 
--- Returns the GPU of a stream, or nil for one of the simulator.
+-- Returns the GPU of a stream, or nil for a stream of the simulator.
 local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end

@@ -473,7 +473,8 @@ local function compiled_for(p, k, v)
   end
 end
 
--- Checks that the options agree with those that the launch was compiled with.
+-- Checks that the options agree with the options that the launch was compiled
+-- with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)

@@ -282,8 +282,7 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
--- Adds a value that the user passed. (A function among the pieces is one that
--- loads a value.)
+-- Adds a value that the user passed. (A function in a piece loads a value.)
 local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST

@@ -6,8 +6,8 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
--- The package cutelua adds guesses about lines that Lua rejects; without it
--- there are none.
+-- The package cutelua adds guesses about lines that Lua rejects. Without the
+-- package there are none.
 local suggest = require "cute.lang.signature".extensible("suggest", {},
   "value module syntax")
 local source = require "cute.lang.source"

@@ -558,7 +558,7 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----Sets each extent whose stride is 0 to 1. If x is a tuple, it holds the
+---Replaces each extent by 1 if its stride is 0. If x is a tuple, it holds the
 ---strides, and t holds the extents.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)

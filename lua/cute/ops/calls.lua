@@ -61,7 +61,7 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
-local LARGE = 1 << 22  -- more f32 than this are rounded less
+local LARGE = 1 << 22  -- above this number of f32, sizes are rounded less
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
 -- rounded up to a power of two or, if n is above LARGE, by at most an eighth.

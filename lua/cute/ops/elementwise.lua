@@ -227,7 +227,7 @@ local function operands_of(p, call)
 end
 
 -- Sets the results with their layouts. Tensors given as outputs must have the
--- shape.
+-- results' shape.
 local function outputs_of(p, call, made)
   for i = 1, math.max(#made, #call.out) do
     local t, name = call.out[i], i == 1 and p.out or "out " .. i

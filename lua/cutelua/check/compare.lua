@@ -70,7 +70,7 @@ local function widen(c, coord)
   end
 end
 
---- Adds one element to a comparison, in order.
+--- Adds the next element to a comparison.
 ---@param c table of compare.begin
 ---@param at integer index in its buffer
 ---@param coord fun(): integer[]

@@ -181,7 +181,8 @@ function explore.all(run, opts)
   return explore_all(with_tries(run), opts, true)
 end
 
---- Runs one schedule of a cluster (nil: of all), with the other clusters.
+--- Runs one schedule of a cluster together with the other clusters. If
+-- `cluster` is nil, runs one schedule of all clusters.
 ---@param run fun(o: table): table
 ---@param turns string
 ---@param cluster? integer

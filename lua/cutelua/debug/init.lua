@@ -25,7 +25,7 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Requests a run to a goal, and returns at its stop.
+-- Requests a run to a goal, and returns when that run stops.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)

@@ -1,4 +1,5 @@
---- Pictures independent of a form; all forms are made from them.
+--- Pictures that do not depend on a form (text, SVG, LaTeX, HTML). Every form
+-- is made from them.
 --
 -- A picture is {title =, captions = {line, ...}, palette = name (palette.lua),
 --   panels = {panel, ...}, cute = differences in CuTe's own text, meet = do

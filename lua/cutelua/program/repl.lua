@@ -311,8 +311,8 @@ function repl:loop(read, remember)
   end
 end
 
---- Reads and runs until the end of input. Returns an exit code: without a
--- terminal 1 if anything failed.
+--- Reads and runs until the end of input. Returns an exit code, which is 1 if
+-- anything failed and there is no terminal.
 ---@return integer
 function repl:run()
   local lines = reader.new(nil, function() return self.begun, self.env end)

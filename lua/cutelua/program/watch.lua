@@ -214,7 +214,7 @@ local function kernel_lines(out, before, now)
   end
 end
 
--- Returns a summary of a run and its differences from the last successful one.
+-- Returns a summary of a run and its differences from the last successful run.
 local function summary(script, n, now, before)
   local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
     show.seconds(now.seconds))

@@ -59,7 +59,8 @@ local function start(job)
   return c
 end
 
--- Returns the GPU that a child reports; ends with a message where it has none.
+-- Returns the GPU that a child reports. If it has none, ends the run with a
+-- message.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}
@@ -348,7 +349,8 @@ end
 
 local AHEAD = 4  -- problems to compile ahead
 
--- Advances to the next problem to measure; later ones are compiled meanwhile.
+-- Advances to the next problem to measure. Later problems are compiled
+-- meanwhile.
 function Run:next_problem()
   while self.now and self.now.finished do
     self:write()
@@ -362,7 +364,8 @@ function Run:next_problem()
   self.now = self.queue[self.at]
 end
 
--- Opens the table and the journal: the GPU's, or those that --out names.
+-- Opens the table and the journal: the files of the GPU, or the files that
+-- --out names.
 function Run:open()
   local card = self.card
   self.table = self.job.out

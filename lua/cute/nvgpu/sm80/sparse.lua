@@ -20,8 +20,8 @@ local sign = require "cute.lang.signature"
 
 local sparse = {}
 
--- Returns the elements of a group that are stored: the nonzero ones, filled up
--- with the first zeros.
+-- Returns the elements of a group that are stored: its nonzero elements and, if
+-- these are too few, its first zeros.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do

@@ -20,7 +20,8 @@ local function check_sizes(what, ...)
   local list = {...}
   for i = 2, #list do
     if core.size(list[i]) ~= core.size(list[1]) then
-      core.fail("shape-mismatch", ("%s of %s elements and %s\n  %s\n  %s")
+      core.fail("shape-mismatch", ("%s: the tensors have %s and %s elements"
+        .. "\n  %s\n  %s")
         :format(what, core.size(list[1]), core.size(list[i]),
                 tostring(list[1]), tostring(list[i])))
     end
@@ -67,8 +68,8 @@ local function values(t, like)
   return out:load()
 end
 
---- Computes y = alpha * x + beta * y in the common type of all, rounded to y's
--- type. If beta is 0, y is not read.
+--- Computes y = alpha * x + beta * y in the common type of all operands,
+-- rounded to y's type. If beta is 0, y is not read.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value

@@ -1,10 +1,10 @@
 --- cute.utils, tile schedulers for grouped GEMMs: several problems in one
 -- launch, whose extents the kernel reads from memory.
 --
--- The first kind of scheduler handles groups with different extents, a tensor
--- (G,4) of i32 that holds M, N, K and L = 1 of each group. Tile positions of
--- all groups are numbered consecutively. A cluster takes every C-th position
--- and finds its group and tile:
+-- The first kind of scheduler handles groups with different extents. A tensor
+-- (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions of all
+-- groups are numbered consecutively. A cluster takes every C-th position and
+-- finds its group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -16,9 +16,9 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- contiguous_group_search handles groups that are consecutive along one mode
--- and given by the offset of each. The host does not know the number of tiles,
--- so StaticPersistentRuntimeTileScheduler has no end.
+-- contiguous_group_search handles groups that are consecutive along one mode;
+-- a list of offsets says where each group begins. The host does not know the
+-- number of tiles, so StaticPersistentRuntimeTileScheduler has no end.
 --
 -- A search continues where the previous one ended, and each thread searches for
 -- itself: positions must be requested in rising order.
@@ -51,10 +51,10 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler of every grid-th position of a plane. The plane's extent
--- in clusters is known along the inner mode, in which positions are
--- consecutive; along the other mode it has no end. There is always a next
--- position: the kernel has to detect that no work is left.
+--- Makes a scheduler of every grid-th position of a plane. Positions are
+-- consecutive along the plane's inner mode, whose extent in clusters is known.
+-- The other mode has no end, so there is always a next position: the kernel has
+-- to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -105,8 +105,8 @@ local State = {}
 State.__index = State
 
 --- Makes the state of a search: the number of groups counted so far, the number
--- of positions before the last of these groups, and the number up to its end. A
--- device loop carries the state.
+-- of positions before the group counted last, and the number of positions up to
+-- the end of that group. A device loop carries the state.
 ---@param start_group_idx integer|cute.Value
 ---@param tile_count_prev_group integer|cute.Value
 ---@param tile_count_searched integer|cute.Value
@@ -192,9 +192,9 @@ local function search(h, i, shapes)
   return s.start_group_idx - 1
 end
 
---- Returns the tile at cta_tile_coord = {m, n, i}: the tile of CTA (m,n) of the
--- cluster at position i. The result is meaningless after the last group's
--- positions.
+--- Returns the tile at cta_tile_coord = {m, n, i}: i is the position of a
+-- cluster, and (m,n) selects a CTA in it. The result is meaningless after the
+-- last group's positions.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return table from GroupSearchResult
@@ -288,7 +288,7 @@ Contiguous.__index = Contiguous
 -- group counted last: cur_group_idx (from 1; one more than the number of groups
 -- after the last group), its begin and end along the mode (cur_offset,
 -- cur_boundary), the number of positions before it (last_tile_count) and up to
--- its end (cur_tile_count). cur_start is the begin of the searched position
+-- its end (cur_tile_count). cur_start is where the searched position begins
 -- along the mode.
 function grouped.create_initial_contiguous_group_search_state()
   return setmetatable({cur_group_idx = 0, cur_offset = 0, cur_boundary = 0,
@@ -296,9 +296,9 @@ function grouped.create_initial_contiguous_group_search_state()
                       Contiguous)
 end
 
---- Finds the group of position linear_idx along the mode that the groups share,
--- and updates the state. If cur_group_idx > group_count afterwards, no group
--- has this position.
+--- Finds the group that contains position linear_idx along the mode that the
+-- groups share, and updates the state. If cur_group_idx > group_count
+-- afterwards, no group contains this position.
 ---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value

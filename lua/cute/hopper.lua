@@ -161,7 +161,7 @@ function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   return core.make_copy_atom("UniversalCopy", elem_ty_d)
 end
 
---- Returns the tile in which a GEMM writes its result: the one given, or a
+--- Returns the tile in which a GEMM writes its result: the given tile, or a
 -- default.
 ---@param tile_shape_mnk integer[]
 ---@param element_type cute.DType

@@ -157,7 +157,7 @@ local function with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
-local MOST_SPILLED = 100  -- bytes: fewer are negligible
+local MOST_SPILLED = 100  -- bytes of negligible spills
 
 local function losses(out, name)
   local list = {}
@@ -194,7 +194,7 @@ function jit.ptx_lines(text)
       local outer = line:match "inlined_at %d+ (%d+ %d+)"
       caller[place] = outer
       now = outer or place
-      for _ = 1, 8 do now = caller[now] or now end  -- at most 8 levels
+      for _ = 1, 8 do now = caller[now] or now end  -- at most 8 inlined levels
       now = math.tointeger(now:match "%d+")
       now = now ~= 0 and now  -- 0: compiler-generated
     end
@@ -203,8 +203,9 @@ function jit.ptx_lines(text)
   return at
 end
 
--- Replaces PTX lines in the log, which users never see, by source lines. If
--- ptxas names PTX lines, compiles again with line information.
+-- Replaces the PTX lines that the log names by source lines, because users
+-- never see the PTX. If ptxas names PTX lines, compiles again with line
+-- information.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log or not log:find(PTX) then return log end

@@ -272,7 +272,7 @@ end
 
 -- Reads n bytes from f, or fewer at the end of the file. Returns nil and a
 -- reason on failure. If the size of the input is known, memory is allocated
--- once. A pipe has no known size, so its header's claim is not trusted.
+-- once. A pipe has no known size, so the size in its header is not trusted.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do
@@ -312,7 +312,7 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  local early = head:sub(from)  -- elements that were read with a short header
+  local early = head:sub(from)  -- elements that were read with the header
   local here = f:seek()
   local size = here and f:seek "end"
   local sized = size and size > 0  -- a device may report 0
@@ -385,7 +385,7 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    step = step * math.max(shape[mode], 1)  -- as in layouts
+    step = step * math.max(shape[mode], 1)  -- for an extent of 0 as for 1
   end
   return strides
 end

@@ -12,8 +12,8 @@
 --     end)
 --
 -- Clusters take tiles in turn: cluster c of C works on positions c, c + C, c +
--- 2 C ... of the order. In it, swizzle_size tiles of one mode are adjacent, so
--- that blocks that run at the same time share the data they read:
+-- 2 C ... of the order. In this order, swizzle_size tiles of one mode are
+-- adjacent, so that blocks that run at the same time share the data they read:
 --
 --     raster_along_m, swizzle_size 2      raster along n, swizzle_size 2
 --          n 0  1  2  3                        n 0  1  2  3
@@ -23,8 +23,8 @@
 --     m 3    6  7 14 15                   m 3    9 11 13 15
 --
 -- All numbers are in tiles; each block of a cluster has one tile. If the last
--- clusters extend beyond the result, their tiles are outside. Validity is that
--- of the whole cluster, so a cluster stays together.
+-- clusters extend beyond the result, some of their tiles are outside. All
+-- blocks of a cluster get the same is_valid_tile, so they stay together.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -110,8 +110,8 @@ function Params:total_clusters()
   return self.clusters[1] * self.clusters[2] * self.clusters[3]
 end
 
---- Returns the grid of a launch in which at most that many clusters run at
--- once.
+--- Returns the grid of a launch in which at most max_active_clusters clusters
+-- run at once.
 ---@param max_active_clusters integer
 ---@return integer[] {cluster's M, cluster's N, clusters}
 function Params:get_grid_shape(max_active_clusters)
@@ -275,8 +275,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- number of arrivals: all threads that read a number, which are consumers,
-  -- and producers that did not draw it
+  -- `empty` counts the arrivals of all threads that read a number: consumers,
+  -- and producers that did not draw the number
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -399,7 +399,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  for _ in trace().range(advance_count) do  -- nothing is sent after the last
+  for _ in trace().range(advance_count) do  -- no number follows the last
     branch().when(self:is_valid(), one)
   end
 end
@@ -422,19 +422,19 @@ StreamK.__index = StreamK
 -- same time.
 --
 -- For example, 10 tiles for 4 clusters are two and a half waves: half of the
--- clusters would wait for the end of the third wave. All waves of whole tiles
--- except one are distributed as tiles; here this is one wave. The other 6 tiles
--- are 6 k_tiles steps along K. Each cluster executes a quarter of these steps,
--- a tile and a half, before its whole tile:
+-- clusters would wait for the end of the third wave. Of the full waves (here
+-- two), all but one are distributed as whole tiles. The other 6 tiles consist
+-- of 6 k_tiles steps along K. Each cluster executes a quarter of these steps, a
+-- tile and a half, before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
 --     range   |     0     |     1     |     2     |     3     |
 --
 -- Clusters at different steps read different parts of A and B, and L2 must hold
--- all of them. With `equal` = n, two waves consist of whole tiles. Each
--- remaining tile, here 2, is split into equal parts: as many as there are
--- clusters for, but at most n.
+-- all of them. With `equal` = n, two waves consist of whole tiles. The
+-- remaining tiles (here 2) are split into equal parts: each tile into as many
+-- parts as there are clusters for it, but at most n.
 --
 --     range   | 0 | 1 | 2 | 3 |       0 and 2 after their whole tiles
 --
@@ -520,8 +520,8 @@ function StreamK:first_step(range)
 end
 
 -- Reports whether the current position is in this cluster's range. With equal
--- parts, a cluster that finishes a tile executes its part of it last, when the
--- other parts are ready.
+-- parts, a cluster that finishes a tile executes its own part of the tile last,
+-- when the other parts are ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end
@@ -554,8 +554,8 @@ end
 --- Returns the first work.
 function StreamK:initial_work_tile_info() return self:get_current_work() end
 
---- Reports whether range `from`, after that of work `w`, begins inside w's
--- tile.
+--- Reports whether range `from` begins inside the tile of work `w`. `from` must
+-- be a range after w's own range.
 function StreamK:has_part(from, w)
   return core.lt(self:first_step(from), w.last_step)
 end

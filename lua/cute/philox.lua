@@ -15,9 +15,9 @@ local function product(x, by)
   return (wide >> 32):to(cute.u32), wide:to(cute.u32)
 end
 
---- Returns four random words for a counter of four u32 and a key of two; these
--- are values or vectors. The rounds are a loop, because NVRTC took seconds for
--- unrolled ones.
+--- Returns four random words for a counter of four u32 and a key of two u32.
+-- Counter and key consist of values or vectors. The rounds are a loop, because
+-- NVRTC took seconds for unrolled ones.
 function philox.four(c0, c1, c2, c3, k0, k1)
   for _ in cute.range(0, ROUNDS, 1, {unroll = 1}) do
     local h0, l0 = product(c0, M0)

@@ -60,7 +60,7 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    if kind == "constant" then kind = "swizzle" end  -- or reported below
+    if kind == "constant" then kind = "swizzle" end  -- checked by its use below
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)
     end

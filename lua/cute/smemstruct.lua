@@ -15,7 +15,8 @@ local core = require "cute.core"
 
 local structs = {}
 
-local Struct = {__closed = true}  -- to cute.lang.dependencies: never written to
+-- __closed tells cute.lang.dependencies that no field is written later.
+local Struct = {__closed = true}
 Struct.__index = Struct
 
 local function round_up(n, to) return (n + to - 1) // to * to end
@@ -36,7 +37,7 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration. It may also be given under its name.
+-- Returns entry i of a declaration. The entry may also be given under its name.
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -84,7 +85,7 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
--- Returns the declarations as a list; those of a plain table are sorted by
+-- Returns the declarations as a list. The fields of a plain table are sorted by
 -- name.
 local function listed(what, fields)
   local names, list = {}, {}

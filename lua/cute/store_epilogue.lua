@@ -32,10 +32,10 @@ end
 -- for each tile, and tail() after all tiles.
 --
 -- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
--- made with (utils.make_smem_layout_epi); EM is the rows of the MMA. `coords`
--- are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous mode of
--- smem, "n" when absent. barrier: synchronizes the threads of the MMA, all of
--- the block when absent. thread: this thread's index among them.
+-- made with (utils.make_smem_layout_epi); EM is the MMA's number of rows.
+-- `coords` are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous
+-- mode of smem, "n" when absent. barrier: synchronizes the threads of the MMA;
+-- all threads of the block when absent. thread: this thread's index among them.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)
@@ -45,12 +45,12 @@ function epilogue.new(o)
   local tile = mma.tile_size_mnk
   if EM ~= tile[1] or tile[2] % EN ~= 0 then
     core.fail("shape-mismatch", ("tiles.epilogue: parts of %d x %d for an MMA "
-      .. "of %d x %d; the same rows, and a divisor of its columns, are needed")
-      :format(EM, EN, tile[1], tile[2]))
+      .. "of %d x %d; parts must have the MMA's rows and a divisor of its "
+      .. "columns"):format(EM, EN, tile[1], tile[2]))
   end
   if o.major and o.major ~= "m" and o.major ~= "n" then
-    core.fail("bad-argument", ('tiles.epilogue: major = %s: "n" or "m"')
-      :format(core.show(o.major)))
+    core.fail("bad-argument", ('tiles.epilogue: major = %s; "n" or "m" is '
+      .. "needed"):format(core.show(o.major)))
   end
   local thread = o.thread or (cute.arch.thread_idx())
   local dtype = smem.element_type
@@ -118,9 +118,9 @@ function Epilogue:store(acc, at, f)
   local V, MM, MN = cute.size(acc, 0), cute.size(acc, 1), cute.size(acc, 2)
   local parts, each = self.parts, cute.size(self.part)
   if V ~= parts * each then
-    core.fail("shape-mismatch", ("tiles.epilogue: accumulators with %d values "
-      .. "of an MMA, of which a part has %d, are not those of the MMA's %d "
-      .. "parts"):format(V, each, parts))
+    core.fail("shape-mismatch", ("tiles.epilogue: the accumulators have %d "
+      .. "values for each MMA, but its %d parts of %d values have %d")
+      :format(V, parts, each, parts * each))
   end
   for j = 0, MN - 1 do
     for m = 0, MM - 1 do

@@ -165,13 +165,13 @@ function stream.event(device)
   return must(d.dev:event())
 end
 
--- Returns the GPU of a stream, or nil for one of the simulator.
+-- Returns the GPU of a stream, or nil for a stream of the simulator.
 local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
 
---- Calls f(...) with this stream as the current one, which work uses that names
--- no stream.
+--- Calls f(...) with this stream as the current stream. Work that names no
+-- stream uses the current stream.
 ---@param s any a stream
 ---@param f function
 ---@return any ... results of f
@@ -251,7 +251,7 @@ function Graph:launch_n(n, on)
   return true
 end
 
---- Replaces the recording by that of another function. This is cheap if only
+--- Records another function in place of the recorded one. This is cheap if only
 -- numbers and tensors differ.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
@@ -268,9 +268,9 @@ sign.class("graph", Graph, [[
 
 --- Records the launches, copies and fills of f without running them.
 -- graph:launch([stream]) runs all of them as one launch, launch_n(n [, stream])
--- n times; update(f) records again. Numbers and tensors are those of the
--- recording, and the graph keeps their memory. Tensors made by f are the same
--- in every launch. f must not wait, nor read data of the GPU.
+-- n times; update(f) records again. Every launch uses the numbers and tensors
+-- of the recording, and the graph keeps their memory. Tensors made by f are the
+-- same in every launch. f must not wait, nor read data of the GPU.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)

@@ -63,8 +63,8 @@ end
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
-      core.fail("bad-argument", ("symbolic tensor: %d in its %s"):format(x,
-        what))
+      core.fail("bad-argument", ("symbolic tensor: %d in its %s; 0 or more is "
+        .. "needed"):format(x, what))
     end
     return {n = x, div = math.max(x, 1)}
   elseif core.typename(x) == "symbol" then

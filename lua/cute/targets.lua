@@ -1,10 +1,10 @@
 --- Resources of multiprocessors (SMs): one table for all modules that predict
 -- how a kernel runs on a GPU that is not present.
 --
--- Limits are those of NVIDIA's own occupancy calculation (cuda_occupancy.h,
--- CUDA 13.0) and of "CUDA C++ Programming Guide", technical specifications.
--- core/ir/target.h says how much shared memory a block can have, and which
--- instructions exist.
+-- The limits come from NVIDIA's own occupancy calculation (cuda_occupancy.h,
+-- CUDA 13.0) and from the technical specifications in "CUDA C++ Programming
+-- Guide". core/ir/target.h says how much shared memory a block can have, and
+-- which instructions exist.
 local core = require "cute.core"
 
 local targets = {}
@@ -12,7 +12,7 @@ local targets = {}
 local KIB, MIB = 1 << 10, 1 << 20
 
 -- Limits of an SM by its number sm: threads, blocks, KiB of shared memory, and
--- barriers, whose number is no limit before sm_90.
+-- barriers (absent before sm_90, where their number is not limited).
 local LIMITS = {}
 for _, row in ipairs {
   {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
@@ -31,9 +31,9 @@ end
 
 --- Returns the limits of an SM: threads, blocks, shared (bytes), barriers (nil:
 -- no limit), registers. reserved: bytes of shared memory that each block takes
--- in addition. shared_unit, register_unit: allocation units of shared memory,
--- and of registers for a warp. thread_registers, block_threads: the most
--- registers of a thread and threads of a block.
+-- in addition. shared_unit: allocation unit of shared memory. register_unit:
+-- allocation unit of a warp's registers. thread_registers: most registers of a
+-- thread. block_threads: most threads of a block.
 ---@param sm integer 80, 90, ...
 ---@return table
 function targets.limits(sm)
@@ -49,8 +49,8 @@ function targets.sms(sm) return sm < 90 and 108 or 132 end
 
 -- Groups of SMs of an H100 and an H200. All blocks of a cluster run in one
 -- group, and each group has room for whole clusters. The last four groups run
--- clusters of 1 or 2 blocks only. This rule gives all 41 numbers that the
--- driver gave, for 1, 2 and 8 blocks per SM.
+-- clusters of 1 or 2 blocks only. This rule reproduces all 41 numbers that the
+-- driver returned for 1, 2 and 8 blocks per SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
 --- Returns the number of clusters that run at once, on a GPU that is not

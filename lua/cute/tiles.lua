@@ -287,11 +287,11 @@ local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Returns a function of a tile's K index, which returns two results, each nil
--- if always true. The first holds conditions that pieces of a tile of t are
--- inside t, with their layout (M,K); conditions that are equal along a mode
--- occur once. The second is one condition common to all pieces. part: selects
--- the relevant part of partitions (CPY,M,K,k).
+-- Returns a function of a tile's K index with three results: a list of
+-- conditions that the pieces of a tile of t are inside t, the list's layout
+-- (M,K), and one condition common to all pieces. Conditions that are equal
+-- along a mode are stored once. The list, or the common condition, is nil if it
+-- is always true. part: selects the relevant part of partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -419,8 +419,8 @@ local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
   -- Only 16-bit elements are transposed on the way to the fragments, and 64-bit
-  -- elements are loaded one by one from any order. The others are transposed on
-  -- the way into shared memory, one at a time.
+  -- elements are loaded one by one from any order. All other elements are
+  -- transposed on the way into shared memory, one at a time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
@@ -456,8 +456,8 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Copies part i of n to registers (CPY,M,K): to new ones, or to those in
-  -- `held`.
+  -- Copies part i of n to registers (CPY,M,K): to new registers, or to the
+  -- registers `held`.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
@@ -594,8 +594,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Loads tile k_tile of a matrix t into a fragment (MMA,M,K), from this
--- thread's partition (MMA,M,K,k). Accesses are as wide as both allow; elements
--- outside t are 0.
+-- thread's partition (MMA,M,K,k). Accesses are as wide as the matrix and the
+-- fragment allow; elements outside t are 0.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
@@ -642,9 +642,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns how many neighbours along N in one thread one access can move, for
--- t's part (MMA,M,N). `pair` considers only the partition, `width` also the
--- rows of t.
+-- Returns how many neighbours along N one access of a thread can move, for t's
+-- part (MMA,M,N). The first result considers only the partition (C.pair), the
+-- second result also the rows of t (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -676,8 +676,8 @@ local function as_matrix(t, M)
 end
 
 -- Loads x at the positions of C's accumulators, (MMA,M,N), if one value of x
--- belongs to many rows or columns. Each value is loaded once. Returns nil if x
--- is not like that.
+-- belongs to many rows or columns. Each value is loaded once. Returns nil for
+-- any other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -709,9 +709,6 @@ end
 -- matrix (M,N), or of a vector (N), at the accumulators' positions: a vector
 -- (MMA,M,N) of their type or of dtype, with 0 outside. save(t, v) writes such a
 -- vector to t.
---   at the accumulators' positions: a vector (MMA,M,N) of their type, or of
---   dtype; 0 outside;
--- save(t, v) writes such a vector.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
@@ -817,8 +814,8 @@ end
 --
 -- EM is the number of rows of the MMA. The atom was made with the layout of a
 -- buffer. major = "m": the layout is contiguous along M; barrier: synchronizes
--- the MMA's threads, all of the block when absent; thread: this thread's index
--- among them.
+-- the MMA's threads; all threads of the block when absent; thread: this
+-- thread's index among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)
@@ -835,7 +832,8 @@ end
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then
-    core.fail("overflow", ("%d groups of %d tiles"):format(group, n_tiles))
+    core.fail("overflow", ("raster: %d x %d tiles are too many"):format(group,
+      n_tiles))
   end
   local first = block // some * group
   local rest = block % some

@@ -103,7 +103,7 @@ function tuple.append_ones(x, up_to_rank)
   local rank = core.rank(x)
   up_to_rank = up_to_rank or rank + 1
   if up_to_rank < rank then
-    core.fail("bad-argument", ("append_ones: rank %d is above %d already")
+    core.fail("bad-argument", ("append_ones: the rank is %d, already above %d")
       :format(rank, up_to_rank))
   elseif up_to_rank == rank then
     return x

@@ -185,7 +185,8 @@ local function warp_atom(a, b, acc)
 end
 
 --- Makes a tiled MMA for these types. It uses warpgroup instructions of sm_90
--- or, with opts.arch = "sm_80", warp-wide ones (which need K-major operands).
+-- or, with opts.arch = "sm_80", warp-wide instructions, which need K-major
+-- operands.
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -382,8 +383,9 @@ local function simulated()
 end
 
 --- Returns information about the GPU. On a machine without GPU it describes the
--- card that the simulator models, an H100, and the second result is the reason.
--- Returns nil, message if other GPUs exist but not this one.
+-- card that the simulator models, an H100, and the second result is the reason
+-- why there is no GPU. Returns nil, message if other GPUs exist but not this
+-- one.
 ---@param device_id? integer 0 when absent
 ---@return table|nil
 ---@return string|nil message
@@ -403,9 +405,9 @@ function Info:get_device_multiprocessor_count() return self.info.sms end
 function Info:get_arch() return self.info.arch end
 
 --- Returns the number of clusters of this size that the GPU holds at a time,
--- with one block on each multiprocessor, as the driver reports; without a GPU,
--- that of an H100. Returns nil, message if the GPU does not support such
--- clusters.
+-- with one block on each multiprocessor, as the driver reports. Without a GPU,
+-- returns the number for an H100. Returns nil, message if the GPU does not
+-- support such clusters.
 ---@param cluster_size integer number of blocks, 1 to 16
 ---@return integer?
 ---@return string? message

@@ -125,9 +125,9 @@ describe("algorithms", function()
     local function go(f)
       return function() cute.kernel("k", f)(x, y):trace {block = 1} end
     end
-    raises({"axpby of 8 elements and 6", "[shape-mismatch]"},
+    raises({"axpby: the tensors have 8 and 6 elements", "[shape-mismatch]"},
       go(function(a, b) cute.axpby(1, a, 1, b) end))
-    raises({"transform of 8 elements and 6"},
+    raises({"transform: the tensors have 8 and 6 elements"},
       go(function(a, b) cute.transform(a, b, function(v) return v end) end))
     raises({"the last argument must be a function", "[bad-argument]"},
       go(function(a, b) cute.transform(a, b) end))

@@ -78,7 +78,8 @@ describe("cute.append_ones", function()
     assert.equal(l, cute.append_ones(l, 2))
     local t = cute.append_ones(cute.zeros({4, 3}, "f32"), 3)
     assert.equal("(4,3,1):(3,1,0)", tostring(t.layout))
-    assert.equal("cute.append_ones: rank 2 is above 1 already [bad-argument]",
+    assert.equal("cute.append_ones: the rank is 2, already above 1 "
+      .. "[bad-argument]",
       (support.message(function() cute.append_ones(l, 1) end)))
   end)
 end)

@@ -139,12 +139,13 @@ describe("tiles.epilogue", function()
         end)(atom, mD):trace {block = 128}
       end))
     end
-    local text = "tiles.epilogue: parts of %d x %d for an MMA of 64 x 64; the "
-      .. "same rows, and a divisor of its columns, are needed [shape-mismatch]"
+    local text = "tiles.epilogue: parts of %d x %d for an MMA of 64 x 64; "
+      .. "parts must have the MMA's rows and a divisor of its columns "
+      .. "[shape-mismatch]"
     assert.equal(text:format(128, 32), refused(128, 32))
     assert.equal(text:format(64, 48), refused(64, 48))
-    assert.equal('tiles.epilogue: major = "k": "n" or "m" [bad-argument]',
-                 refused(64, 32, {major = "k"}))
+    assert.equal('tiles.epilogue: major = "k"; "n" or "m" is needed '
+      .. "[bad-argument]", refused(64, 32, {major = "k"}))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -385,9 +385,9 @@ describe("draw", function()
            said("8:1", {as = "sgv"}))
     raises("no option 'tilde'", said("8:1", {tilde = {2, 4}}))
     raises("(did you mean tile?)", said("8:1", {tilde = {2, 4}}))
-    raises("by = \"ofset\": this has none offset (did you mean offset?)",
+    raises("by = \"ofset\"; possible are none offset (did you mean offset?)",
            said("8:1", {by = "ofset"}))
-    raises("labels = \"thread\": this has coord offset",
+    raises("labels = \"thread\"; possible are coord offset",
            said("8:1", {labels = "thread"}))
     raises("pass dtype = cute.f16", said("8:1", {by = "bank"}))
     raises("the name must end in .svg .tex .html", said("8:1",
@@ -397,7 +397,7 @@ describe("draw", function()
            said("(4,2)", {tile = "x"}))
     raises("tile = -9223372036854775808; {M, N}, or a layout of it, is needed",
            said("(0,2):(2,1)", {tile = math.mininteger}))
-    raises("thread 1, value 0 are element 2 of a tile of 1 x 2 = 2",
+    raises("thread 1, value 0 is element 2, outside the tile of 1 x 2 = 2",
            said("(2,2):(2,1)", {tile = {1, 2}}))
     raises("a layout of rank 2, (thread, value)", said("4:1", {tile = {2, 2}}))
     for _, x in ipairs {5, {}, print, "8:"} do

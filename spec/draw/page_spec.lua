@@ -268,7 +268,7 @@ visits["a thread-value layout, and others in its place"] = {
     assert.equal("", f.error)
     assert.equal("T0 V0 T0 V2 T0 V4 T0 V6 T1 V0 T1 V2 T1 V4 T1 V6 T0 V1 T0 V3 "
       .. "T0 V5 T0 V7 T1 V1 T1 V3 T1 V5 T1 V7", table.concat(f.edited, " "))
-    assert.equal("thread 1, value 8 are element 16 of a tile of 2 x 8",
+    assert.equal("thread 1, value 8 is element 16, outside the tile of 2 x 8",
                  f.outside)
     assert.equal("", f.shared)
     assert.equal("(0,0)  T0  V0  offset 0  T1 V0  T2 V0", f.held)

@@ -218,7 +218,8 @@ describe("a kernel compiled for symbolic tensors", function()
         .. "cute.sym_int(), or a name such as \"m\" or \"m%8\" is needed "
         .. "[bad-argument]"]
         = function() cute.symbolic {dtype = cute.f32, shape = {"m?"}} end,
-      ["cute.symbolic: symbolic tensor: -1 in its shape [bad-argument]"] =
+      ["cute.symbolic: symbolic tensor: -1 in its shape; 0 or more is needed "
+        .. "[bad-argument]"] =
         function() cute.symbolic {dtype = cute.f32, shape = {4, -1}} end,
       ["cute.symbolic: divisibility = 0; an integer of at least 1 is needed "
         .. "[bad-argument]"] =

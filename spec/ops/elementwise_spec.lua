@@ -267,7 +267,7 @@ describe("cute.ops.elementwise", function()
       {"assigns 'sum', which is defined outside of it; such a function cannot "
         .. "keep state",
        function(x) sum = x return x end, X},
-      {"stores in a tensor, which is defined outside of it; such a function "
+      {"stores to a tensor that is defined outside of it; such a function "
         .. "cannot keep state",
        function(x) Y[0] = 1.0 return x end, X},
       {"out 2 is given, but there are 1 results", add, X, X,

@@ -597,7 +597,7 @@ describe("an epilogue that is wrong", function()
       table.insert(list, 1)
       return acc
     end)
-    refuses("stores in a tensor, which is defined outside of it; such a "
+    refuses("stores to a tensor that is defined outside of it; such a "
       .. "function cannot keep state",
       function(acc)
         sums[0] = 1.0

@@ -348,14 +348,14 @@ describe("cute.ops.reduce", function()
       {"ops.reduce: no operation 'som' (did you mean sum?)", X, "som"},
       {"ops.reduce: no way 'by' 'rows' (did you mean row?)", X, "sum",
        {by = "rows"}},
-      {"by = 2; modes of x, (4,6):(6,1), are needed: 0 to 1, each at most "
+      {"by = 2; a mode of x, (4,6):(6,1), is needed: 0 to 1, each at most "
         .. "once", X, "sum",
        {by = {2}}},
-      {"by = 1; modes of x, (4,6):(6,1), are needed: 0 to 1, each at most "
+      {"by = 1; a mode of x, (4,6):(6,1), is needed: 0 to 1, each at most "
         .. "once", X, "sum",
        {by = {1, 1}}},
       {"by = {}; at least one mode to reduce is needed", X, "sum", {by = {}}},
-      {"by = {0}; modes of x, (4,6):(6,1), are needed: 0 to 1, each at most "
+      {"by = {0}; a mode of x, (4,6):(6,1), is needed: 0 to 1, each at most "
         .. "once", X, "sum",
        {by = {{0}}}},
       {"out has type f32, but dtype is bf16", X, "sum", {dtype = "bf16",

@@ -219,7 +219,7 @@ describe("conflicts", function()
     end
     refused('tensor = "sY"; possible are sX', {tensor = "sY"})
     refused("line = 11; possible are 10 12", {line = 11})
-    refused("by = \"thread\": this has none lane pass offset bank",
+    refused("by = \"thread\"; possible are none lane pass offset bank",
             {by = "thread"})
     refused("cells are too many; the limit is 100", {limit = 100})
     local plain = columns(cute.f32, ROWS):launch {grid = 1, block = 32,

@@ -92,7 +92,7 @@ describe("a LAUNCH file", function()
     wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
     wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
-    wrong("^{", "", "is no JSON")
+    wrong("^{", "", "is not valid JSON")
   end)
 
   it("is not needed to list entries and opcodes", function()

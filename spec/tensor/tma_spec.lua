@@ -465,7 +465,7 @@ describe("a TMA copy", function()
       .. "image's 64 channels [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
     refuses("the pixels of a tile must be consecutive in shared memory",
       {8, 32}, cute.make_layout {8, 32}, {0, 0}, {0, 0})
-    refuses("spatial mode 1: a filter of 1 by the corners, and 0 output "
+    refuses("spatial mode 1: the corners give a filter of 1 and 0 output "
       .. "pixels; both must be positive [shape-mismatch]", {8, 32}, nil,
       {0, 4}, {0, -3})
     refuses("tensor map: the upper corner of spatial mode 0, 200",
@@ -527,8 +527,8 @@ describe("a TMA copy", function()
     assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, 7, "
       .. "4, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})
-    raises("make_im2col_tma_atom: spatial mode 0: a filter of 3 by the "
-      .. "corners; a store needs 1 [shape-mismatch]", function()
+    raises("make_im2col_tma_atom: spatial mode 0: the corners give a filter "
+      .. "of 3; a store needs 1 [shape-mismatch]", function()
       other(store, {-1, -1})
     end)
     raises("spatial mode 1: corners -1 and 0; a store needs a lower corner "
@@ -571,7 +571,7 @@ describe("a TMA copy", function()
     assert.equal(0x0f, mask(ctas, {0, 1, 0, 0}, 1))
     assert.equal(0xf0, mask(ctas, {0, 1, 1, 0}, 1))
     assert.equal(0x22, mask(ctas, {0, 1, 1, 0}, 2))
-    raises("a cluster has at most 16 blocks, not those of 2147483648:1 "
+    raises("a cluster has at most 16 blocks, but 2147483648:1 has more "
       .. "[bad-argument]", mask, cute.layout "2147483648:1", {0}, 0)
     assert.same({0x22, 0x11, 0x88}, kernels.run(3, function(out)
       for i, at in ipairs {1, 0, 3} do

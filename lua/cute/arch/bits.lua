@@ -1,7 +1,7 @@
 --- cute.arch, arithmetic: bits, wide products, carries, special registers.
 --
 -- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
--- of the others. Results have the first operand's type unless noted.
+-- of the traced operands. Results have the first operand's type unless noted.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -131,7 +131,7 @@ function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
 function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 
 ---------------------------------------------------------------------------
--- Carries: the carry flag of the last _cc operation, or of the last addc, subc
+-- The carry flag of the last _cc operation, or of the last addc, subc
 -- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
@@ -297,8 +297,8 @@ end
 function bits.approx(instruction, x)
   local f = APPROX[instruction]
   if not f then
-    core.fail("bad-argument", ("no approximate function %q; ex2.approx.f32 " ..
-                               "is one"):format(instruction))
+    core.fail("bad-argument", ("no approximate function %q; an example is " ..
+                               "ex2.approx.f32"):format(instruction))
   end
   if core.typename(x) ~= "vector" then return f(x) end
   local two = instruction:match "(b?f16)x2$"

@@ -3,7 +3,7 @@
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
 -- blocks; without it each block is a cluster of its own. The functions for
--- cluster indices are in cute.arch, with those for block indices.
+-- cluster indices are in cute.arch, next to the functions for block indices.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
@@ -18,7 +18,7 @@ function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
 --- Arrives at the cluster barrier. All threads of all blocks of the cluster
 -- must arrive. A thread that waits sees everything written before the arrivals.
--- opts: aligned = false if the lanes of a warp may not arrive together.
+-- opts: aligned = false if the lanes of a warp may arrive one by one.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
@@ -53,8 +53,9 @@ function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
 end
 
 --- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
--- mbarrier there counts its bytes. Both pointers are this block's own. A list
--- or a vector stores several values at once: 2 or 4 of 32 bits, 2 of 64.
+-- mbarrier there counts its bytes. Both arguments are pointers to this block's
+-- memory, which are mapped to the other block. A list or a vector stores
+-- several values at once: 2 or 4 of 32 bits, 2 of 64.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table

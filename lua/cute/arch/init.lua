@@ -174,8 +174,8 @@ function arch.fence_proxy(kind, space)
   end
   if space and (kind ~= "async.shared" or space ~= "cta"
                 and space ~= "cluster") then
-    core.fail("bad-argument", ("fence_proxy: space '%s' (cta, cluster) with "
-      .. "'%s'; only async.shared takes a space"):format(space, kind))
+    core.fail("bad-argument", ("fence_proxy: space '%s' with '%s'; only "
+      .. "async.shared takes a space, cta or cluster"):format(space, kind))
   end
   core.fence(kind == "async.shared" and kind .. "::" .. (space or "cta")
              or kind)

@@ -13,7 +13,7 @@
 --   level_prefetch_size  memory that a load prefetches into L2: "size_64b"
 --          "size_128b" "size_256b" (sm_80; ignored for older targets)
 -- Accesses with a memory order do not race with each other, and order other
--- accesses by the PTX memory model: docs/errors.md, race. The simulator
+-- accesses by the PTX memory model (docs/errors.md, "race"). The simulator
 -- executes them in the order of the schedule and ignores the cache hints.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -207,8 +207,8 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- Replaces {$r0}, {$w1}, {$rw0} in PTX text by %n, and doubles each other % of
--- the text.
+-- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n. Each % that
+-- the text already contains is doubled.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")

@@ -1,14 +1,14 @@
 --- cute.arch, several narrow numbers in one register: arithmetic on two floats
--- at once, and 4-bit and 8-bit integers as floats. The conversions combine the
--- bits with those of known floats (magic numbers), since conversion
--- instructions are slow.
+-- at once, and 4-bit and 8-bit integers as floats. Conversions combine the
+-- integers' bits with the bits of known floats (magic numbers), since
+-- conversion instructions are slow.
 --
 -- Packed functions accept packed words (u32: two values of 16 bits, with the
 -- first in the low half; four values of 8 bits; or eight of 4 bits), pairs {x,
--- y}, or vectors. The result has the form of the argument; several words are
--- separate results, in the order of their elements. All results are exact, or
--- rounded to nearest even once. A pair given with a word, such as {s, s}, is
--- converted to a word; so is a Lua integer.
+-- y}, or vectors. The result has the form of the argument. A function whose
+-- result consists of several words returns each word as a separate result. All
+-- results are exact, or rounded to nearest even once. If one argument is a
+-- word, pairs such as {s, s} and Lua integers are converted to words.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -220,8 +220,8 @@ local function check_zero(zero)
     return zero
   end
   core.fail("bad-argument", "the zero point must be a Lua integer from 0 to "
-    .. "15, not "
-    .. tostring(zero) .. "\n  subtract a traced one with sub_packed_bf16x2")
+    .. "15, not " .. tostring(zero)
+    .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
 -- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the

@@ -120,8 +120,8 @@ local function record(self, name, ends)
   end)
 end
 
---- Calls f(...) and returns its results, as a range with a name that timelines
--- show. Without a timeline the kernel's generated code is unchanged.
+--- Calls f(...) as a range with a name, which timelines show, and returns the
+-- results of f. Without a timeline the kernel's generated code is unchanged.
 ---@param name string
 ---@param f fun(...): ...
 ---@return any ... results of f

@@ -1,10 +1,10 @@
 --- Branches of a kernel: `cute.when` with functions or as the iterator of a
 -- `for`; `cute.cases` for branches with an else.
 --
--- Both branches are traced. If a branch changes a variable, the variable has
--- the value of the branch taken afterwards; the same holds for the results of
--- functions given to cute.when. Branches are traced in passes like loops
--- (cute.lang.region): the first pass finds the changes.
+-- Both branches are traced. If a branch changes a variable, the variable
+-- afterwards has its value from the branch that the thread took; so have the
+-- results of functions given to cute.when. Branches are traced in passes like
+-- loops (cute.lang.region): the first pass finds the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.loop_carried"
@@ -42,8 +42,8 @@ local function left(slot, field)
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns the record (a carry, see cute.lang.loop_carried) with the types and
--- known facts of the values that a slot has at the ends of two branches.
+-- Returns a carry for a slot (see cute.lang.loop_carried): the types of its
+-- values at the ends of the two branches, and the known facts about them.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -97,7 +97,7 @@ local function begin_slot(slot, what)
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
   slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
-  slot.init = rebuild(slot.form, list)  -- made anew in each pass
+  slot.init = rebuild(slot.form, list)  -- a new value in each pass
   return true
 end
 
@@ -118,7 +118,7 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  then  -- nil in this pass only
+  then  -- it is nil in this pass only
     return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
     regions.check_growth(slot, nil, what)
@@ -133,7 +133,7 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- Facts remembered from an earlier region here do not bound this one.
+  -- Facts that an earlier region here recorded must not limit this region.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -150,7 +150,7 @@ local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- zeros are the variables' values
+    -- zeros only initialize variables; the slot itself keeps its value
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
@@ -197,8 +197,8 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- Returns the value after a branch of a slot that was nil and that no kernel
--- variable holds.
+-- Returns a slot's value after a branch. The slot was nil before the branch,
+-- and no kernel variable holds it.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
     and region.first.ends[slot] or slot
@@ -282,7 +282,7 @@ local function new_result(region, i)
   table.insert(region.view.slots, slot)
 end
 
--- Runs one of the functions and records its results as those of this branch.
+-- Runs one of the functions and records its results for this branch.
 local function run(region, f)
   core.hook(true)
   local results = f and table.pack(f()) or {n = 0}
@@ -340,7 +340,7 @@ local function check_function(f, n, optional)
     core.typename(f)))
 end
 
--- Runs the function that a condition selects which is known while tracing.
+-- Runs the function that `cond` selects. Its value is known while tracing.
 local function choose(cond, f, g)
   if core.tracing() then branch.check_idle("cute.when", f, g) end
   if not cond then
@@ -356,9 +356,9 @@ end
 -- Branches as iterators of a `for`
 ---------------------------------------------------------------------------
 
--- A chain of conditions. `conds` are the traced ones, at the positions `at` of
--- `all` conditions. `open` are the open regions, each in the else of the one
--- before.
+-- A chain of conditions. `all` holds all conditions, `conds` the traced ones,
+-- `at` their positions in `all`. `open` holds the open regions; each region is
+-- in the else branch of the region before it.
 local Flat = {}
 Flat.__index = Flat
 
@@ -378,13 +378,13 @@ function Flat:__close(err)
 end
 
 -- Returns the values for the `for` variables in the branch at position `at`:
--- false for the conditions before it, true for its own. Later conditions are
--- unknown.
+-- false for the conditions before `at`, true for the condition at `at`. Later
+-- conditions are unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    if i > at then  -- a value that Lua's `if` reports when it tests it
+    if i > at then  -- an error is reported if Lua's `if` tests this value
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
     end
@@ -486,8 +486,9 @@ end
 -- Functions that kernels call
 ---------------------------------------------------------------------------
 
---- Branches in the kernel: if / else. Locals that f or g assigns have the value
--- of the branch taken afterwards, and cute.when returns that branch's results.
+--- Branches in the kernel: if / else. After the branch, locals that f or g
+-- assigned have the values of the branch that the thread took. cute.when
+-- returns that branch's results.
 --
 --     k = cute.kernel(function(y)
 --       local i = cute.arch.thread_idx()
@@ -527,8 +528,8 @@ end
 
 --- Branches in the kernel: if / elseif / else. cute.cases is the iterator of a
 -- `for` whose body is traced once per branch, with a Lua boolean in place of
--- each condition. Variables that a branch assigns have the value of the branch
--- taken afterwards. All conditions are computed first.
+-- each condition. Afterwards, variables that branches assigned have the values
+-- of the branch that the thread took. All conditions are computed first.
 --
 --     k = cute.kernel(function(y)
 --       local i, x = cute.arch.thread_idx(), 0

@@ -3,8 +3,8 @@
 --
 -- A kernel reads upvalues, globals and fields of tables as constants. For each
 -- of the user's functions that ran, the record holds its upvalues. If the
--- functions index a table only by constant names (as they do _ENV), the record
--- holds these fields; for any other reachable table it holds all fields.
+-- functions index a table only by constant names (as is usual for _ENV), the
+-- record holds these fields. For any other reachable table it holds all fields.
 -- Variables that the functions assign are not recorded. A table's recorded
 -- contents are those at the end of the trace.
 local bytecode = require "cute.lang.bytecode"
@@ -102,7 +102,7 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        self:see(t)  -- because the script may give it another metatable
+        self:see(t)  -- the script may give t another metatable later
       end
     end
   end
@@ -204,7 +204,7 @@ function dependencies.take(func, held, ran)
 end
 
 --- Returns the part of a program's record that can be reached from these
--- values, including the elements of tensors, or nil if no part can.
+-- values, including the elements of tensors. Returns nil if there is none.
 ---@param values any[]
 ---@param read table of take
 function dependencies.within(values, read)

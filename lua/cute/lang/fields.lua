@@ -121,8 +121,8 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- Defines an order of keys that is the same in every process, as far as keys
--- have one.
+-- Reports whether key a comes before key b: numbers, then strings, then all
+-- others. The order of numbers and strings is the same in every process.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
@@ -215,8 +215,8 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Searches tables from the roots. Returns for each wanted table that it finds
--- the place (see above), with the shortest path.
+--- Searches for tables, beginning at the roots. Returns the place (see above)
+-- of each wanted table that it finds, with the shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
 ---@return table<table, table> places of the tables that were found
@@ -244,8 +244,8 @@ function fields.find(roots, wanted)
   return found
 end
 
---- Returns the path to a place: its root, `from` if that is always the same
--- table, and the keys that lead from there to the table.
+--- Returns the path to a place: the root, the keys that lead from the root to
+-- the table, and as `from` the root's table, if that is always the same one.
 function fields.way(place)
   if not place.up then
     return {root = place.root, from = place.fixed and place.t or nil}

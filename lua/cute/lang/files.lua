@@ -54,9 +54,9 @@ local function refuse(path, why)
     (why:gsub("^.*: ", "")))
 end
 
--- Reports whether a path is written in place, without a temporary file. These
--- are devices, pipes, and the descriptors of this process in /dev and /proc
--- (/dev/stdout may be a plain file).
+-- Reports whether a path is written in place, without a temporary file. This
+-- holds for devices, pipes, and the descriptors of this process in /dev and
+-- /proc, even if a descriptor such as /dev/stdout is a plain file.
 local function is_stream(path)
   local kind = core.file_kind(path)
   return kind == "pipe" or kind == "device" or path:find "^/dev/"

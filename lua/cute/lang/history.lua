@@ -4,7 +4,8 @@
 -- `last` of a launch on the simulator: {device, arch, seconds, instructions,
 -- bytes, sectors, requests, wavefronts, conflicts}. `last` of a launch on a
 -- GPU: device, arch and first = true (later launches bypass Lua). If a watcher
--- is set, it also holds the two events around the launch (see history.seconds).
+-- is set, `last` also holds the two events around the launch (see
+-- history.seconds).
 local history = {}
 
 --- A function f(prepared, last) that is called for each launch. The prompt and

@@ -167,9 +167,9 @@ function kernel.times(n)
   end
 end
 
---- Returns the extents of a cluster, which must divide those of the grid (nil:
--- the grid is not known yet). Not every sm_90 GPU supports clusters of more
--- than 8 blocks; the driver decides.
+--- Checks and returns the extents of a cluster, which must divide the grid's
+-- extents. `grid` is nil if it is not known yet. Not every sm_90 GPU supports
+-- clusters of more than 8 blocks; the driver decides.
 ---@param cluster? integer|integer[] 1 when absent
 ---@param grid? integer[]
 ---@return integer[]
@@ -198,7 +198,7 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Names of options that a prepared launch need not have.
+-- Names of the options, which may be absent as fields of a prepared launch.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
@@ -319,7 +319,7 @@ end
 
 --- Returns the arguments for the driver. The buffer of a device tensor is
 -- passed directly. The buffer of a host tensor is copied to the device for the
--- launch, and copied back afterwards if the kernel writes argument i.
+-- launch, and copied back afterwards if the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -407,7 +407,7 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  -- launch with one call
+  -- if nothing has to be copied or printed, p.launch is a single call
   if not next(copies) and not p.program.info.prints then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
@@ -473,7 +473,8 @@ local function compiled_for(p, k, v)
   end
 end
 
--- Checks that the options agree with those that the launch was compiled with.
+-- Checks that the options agree with the options that the launch was compiled
+-- with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
@@ -498,8 +499,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs a launch whose options are checked. Arguments and grid that are absent
--- are those of p.
+-- Runs a launch whose options have been checked. If arguments or grid are
+-- absent, those of p are used.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -560,7 +561,7 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches if one call of the driver is not enough.
+-- Launches p where one call of the driver is not enough.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -718,8 +719,9 @@ local function launch_number(block, cluster, fmad, fastmath)
     | cluster[1] << 34 | cluster[2] << 39 | cluster[3] << 44
 end
 
--- Returns the kernel's program for these arguments if everything that its trace
--- read is unchanged, and the kind of the arguments.
+-- Returns a program of the kernel for these arguments, and the kind of the
+-- arguments. Traces a new program unless there is one whose trace read only
+-- values that have not changed.
 local function specialise(k, args, block, cluster, fmad, fastmath)
   local launch = launch_number(block, cluster, fmad, fastmath)
   local kind, hash, held, overlap = core.kind(args, launch)

@@ -127,7 +127,7 @@ end
 ---@return table<integer, string[]>
 function lex.assigned(s)
   local lines, line, i = {}, 1, 1
-  -- the text of the current statement is `before`, then s from `from` on
+  -- the current statement's text is `before` .. s:sub(from)
   local before, from = "", 1
   while true do
     local at = s:find("[\n=%-\"'%[<>~]", i)

@@ -71,8 +71,8 @@ local function is_ours(source)
 end
 
 -- Returns Lua's message if it was raised in the files of lua/cute or kernels/,
--- or in a function of Lua's library that they called. Such a function gives no
--- position when it reads a table.
+-- or in a function of Lua's library that they called. A library function's
+-- error has no position if the function reads a table.
 local function own_sentence(message)
   local bare = false
   for level = 3, 6 do

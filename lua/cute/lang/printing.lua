@@ -35,7 +35,7 @@ local function both(a, b)
   if a == true then return b end
   if b == true then return a end
   if type(a) == "boolean" then a, b = b, a end
-  -- A traced operand is combined even with false, because it was used.
+  -- A traced operand is combined even with false, so that it counts as used.
   return plain(a & b)
 end
 
@@ -59,8 +59,8 @@ local function is_at(what, at, index, dims)
   return cond
 end
 
--- Returns the condition that the options thread, block and when form together,
--- and the limit.
+-- Returns the condition that the options `thread`, `block` and `when` form
+-- together, and the limit.
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
@@ -282,8 +282,7 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
--- Adds a value that the user passed. (A function among the pieces is one that
--- loads a value.)
+-- Adds a value that the user passed. (A function in a piece loads a value.)
 local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST

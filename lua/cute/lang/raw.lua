@@ -12,8 +12,8 @@
 --
 -- A parameter that is a tensor map (`const __grid_constant__ CUtensorMap map`
 -- or any struct of 128 bytes aligned to 64) accepts a TMA atom of
--- cute.nvgpu.cpasync. The map describes the atom's tensor. Its boxes and
--- swizzle are the atom's and have to match those that the CUDA text expects.
+-- cute.nvgpu.cpasync. The map describes the atom's tensor. It has the atom's
+-- boxes and swizzle, for which the CUDA text must be written.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -250,7 +250,7 @@ function Prepared.__tostring(p)
 end
 
 --- Runs the kernel. Returns true once the launch is queued; with host tensors,
--- once the kernel has finished and they are written.
+-- once the kernel has finished and the tensors are written.
 ---@param stream? table
 ---@return true
 function Prepared:launch(stream)
@@ -331,8 +331,8 @@ function Call:compile(opts)
 end
 
 --- Compiles and runs the kernel: see prepared:launch. A missing GPU or compiler
--- counts as a failed launch: it raises, or returns nil and a message with
--- faults = "return".
+-- counts as a failed launch, which raises an error or, with faults = "return",
+-- returns nil and a message.
 ---@param opts table as for compile
 ---@return true?
 ---@return string? message
@@ -389,7 +389,8 @@ local OPTIONS = {name = "string", options = "table", block = "integer table",
 -- host tensor is copied to the GPU for a launch, and copied back if the pointee
 -- is not const. A parameter of a C number type accepts a number. A parameter of
 -- any other type accepts its bytes as a string, {element type, number} or a TMA
--- atom (its tensor map, copied back where the atom stores).
+-- atom. The atom's tensor map is passed, and its tensor is copied back if the
+-- atom stores.
 ---@param text string
 ---@param opts? table name = of the kernel (the first of the text when absent),
 -- options = further ones of NVRTC, block = threads, smem = bytes of dynamic

@@ -3,8 +3,8 @@
 --
 -- A region keeps a list of slots: locals, upvalues and fields of tables that
 -- its body may change. When a pass begins, the slots known to change are set to
--- variables of the kernel. When it ends, the other slots are compared with
--- their values at its begin.
+-- variables of the kernel. When the pass ends, all other slots are compared
+-- with their values at the begin of the pass.
 local core = require "cute.core"
 local carrying = require "cute.lang.loop_carried"
 local fields = require "cute.lang.fields"
@@ -22,8 +22,8 @@ local MAX_DEPTH = 2048  -- nesting depth of loops and branches
 local MAX_FIELDS = 4000  -- fields searched for functions, per loop
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
--- field memo holds what loops at each source position changed before, so the
--- passes of an outer loop need not repeat those of an inner one.
+-- field memo holds the changes that earlier loops at each source position made.
+-- The passes of an outer loop then need not repeat the passes of an inner loop.
 local state
 
 --- Begins a trace, or resumes the outer trace after another kernel was traced
@@ -91,7 +91,7 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        if slot.zeros then before = nil end  -- only a branch gave it a value
+        if slot.zeros then before = nil end  -- it was nil before a branch
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
       end
@@ -272,8 +272,9 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints a finding on a slot. With `from` and `to` the slot is newly known to
--- change, between these values; without them its known facts have widened.
+--- Prints a finding on a slot. With `from` and `to`, the finding is that the
+-- slot changes between these values; otherwise, that its known facts have
+-- widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,
@@ -395,7 +396,7 @@ function Region:abandon()
   for _, slot in ipairs(self.view.slots) do
     local before = slot.init
     if slot.zeros then before = slot.before end
-    if slot.f then set(slot, 1, before) end  -- the frame's own locals end
+    if slot.f then set(slot, 1, before) end  -- the frame's locals are gone
   end
   for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
   state.open = self.outer
@@ -717,8 +718,8 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- Returns the value after a loop or function of a slot that was nil before: the
--- value that all exits leave if they agree, else nil or an undefined value.
+-- Returns a slot's value after a loop or function; the slot was nil before. It
+-- is the value that all exits leave if they agree, else nil or undefined.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -802,7 +803,7 @@ function Region:learn_result(slot, now)
   end
   if not slot.carry then
     self.more = true
-    if is_known(now) then  -- numbers later take the type of the traced results
+    if is_known(now) then  -- a number gets the traced results' type later
       slot.numbers = slot.numbers or {}
       table.insert(slot.numbers, now)
       return false

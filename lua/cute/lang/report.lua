@@ -6,8 +6,8 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
--- The package cutelua adds guesses about lines that Lua rejects; without it
--- there are none.
+-- The package cutelua adds guesses about lines that Lua rejects. Without the
+-- package there are none.
 local suggest = require "cute.lang.signature".extensible("suggest", {},
   "value module syntax")
 local source = require "cute.lang.source"
@@ -161,8 +161,8 @@ function report.capture(err, above)
 end
 
 --- Keeps the stack of an error that a pcall is about to discard. If the same
--- error is raised again, report.capture uses this stack. nil discards the last
--- one.
+-- error is raised again, report.capture uses this stack. If `err` is nil, the
+-- last stack is discarded.
 ---@param err any
 ---@param kernel? string the kernel that was traced
 ---@return any err
@@ -374,7 +374,7 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      or parts.sentence:find "^kernel "  -- a launch: name its line
+      or parts.sentence:find "^kernel "  -- report the launch's line
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
     add_all(out, parts.rest, max - #out)

@@ -8,9 +8,9 @@
 --       convert(src: tensor, dst: tensor)
 --     ]])
 --
--- An optional parameter ends in `?`, and one that ends in `...` takes the
--- rest. Types are Lua's, those of cute.core's typename, classes (see
--- sign.class) and `integer`, with `|` between them. Every function of the
+-- An optional parameter ends in `?`, and one that ends in `...` takes the rest.
+-- A type is a Lua type, a name that cute.core's typename returns, a class (see
+-- sign.class) or `integer`; `|` separates alternatives. Every function of the
 -- table needs a signature. Each is wrapped in a check, and errors below it are
 -- reported as its own (core/bind/arglib.c).
 local core = require "cute.core"
@@ -28,8 +28,8 @@ local function all(ok, ...)
 end
 
 -- The metatable of functions, unless a script has set another one. Its field
--- `members` holds, by function, the fields of functions, such as
--- cute.struct.MemRange. There is only one, even if this file is loaded twice.
+-- `members` maps functions to their fields. For example, cute.struct has the
+-- field MemRange. There is only one, even if this file is loaded twice.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
                                                 {__mode = "k"})}
 local members = indexed.members or {}
@@ -439,8 +439,8 @@ function sign.parts(t, full, prefix, parts, load, modules)
   end, {lazy, modules})
 end
 
---- Returns the names of a namespace that are loaded on first use: the modules
--- of its functions, and its modules, by name.
+--- Returns the names of a namespace that are loaded on first use, as two
+-- tables: the module of each function by its name, and modules by their names.
 ---@param t table
 ---@return table<string, string> functions
 ---@return table<string, string> modules

@@ -17,9 +17,11 @@
 --                 least_sectors=, bytes=}
 --   instructions, mmas, ctas, seconds, output (of printf), stopped
 --   requests      with record = true: recorded accesses to shared memory
---   granules      the most granules of memory whose users a cluster tracked
---   relies        behaviour of GPUs that PTX does not guarantee; form of faults
---   few           a grid that seems too small for an output (core/sim/left.c)
+--   granules      largest number of memory granules that a cluster tracked
+--   relies        list, like `reports`: where the kernel relies on behaviour
+--                 of GPUs that PTX does not guarantee
+--   few           set if the grid seems too small for an output: see
+--                 core/sim/left.c
 --   notes()       sentences on behaviour that is no fault but hardly intended
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.
@@ -236,7 +238,7 @@ local function on_the_way(r)
     where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
-  -- A line that reads, then writes.
+  -- `adds`: one line reads an element and then writes it.
   local adds = same and not reads == (r.way == "straight")
   return adds and ATOMIC .. where or where
 end
@@ -399,8 +401,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns for each leading fault, by its number, how many other faults may
--- follow from it; and the number of leading faults.
+--- Returns a list and the number of leading faults. The list has, for each
+-- leading fault, the number of other faults that may follow from it.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders

@@ -5,9 +5,9 @@
 -- begin, these locals are set to loop variables, and the body runs again. This
 -- repeats until the set of locals and the facts known about each variable no
 -- longer change. `cute.loop` does the same for the variables that its functions
--- assign. A branch (cute.lang.branch) does it for the values at its two ends.
--- Fields of tables that the body writes are treated like locals
--- (cute.lang.fields).
+-- assign. cute.lang.branch does the same for variables whose values differ
+-- after the two sides of a branch. Fields of tables that the body writes are
+-- treated like locals (cute.lang.fields).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
@@ -506,7 +506,7 @@ function trace.run(name, func, opts, ...)
     if not used then ok, fn = false, why end
   end
   unused.iterators(outer)
-  if not opts.record then regions.restore() end  -- a debugger shows them
+  if not opts.record then regions.restore() end  -- debuggers show the values
   regions.begin(before)
   if not ok then error(fn, 0) end
   local read = dependencies.take(func, opts.held, ran)

@@ -5,10 +5,10 @@
 --
 -- The module follows the tested register back through the function's code to
 -- the instructions that may have set it. The value can never be nil if each of
--- these computes a number or is the one that made this value (an element, a
--- call of cute). Values from tables, globals, parameters and results of helpers
--- may be nil at other times. A parameter of the kernel may be nil only if the
--- function gives it a default.
+-- these instructions computes a number, or made this traced value by reading an
+-- element or calling cute. Values from tables, globals, parameters and results
+-- of helpers may be nil at other times. A parameter of the kernel may be nil
+-- only if the function gives it a default.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
@@ -18,9 +18,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- SETS are instructions that set register A. NEVER are those among them whose
--- result is never nil or false; MAKES are those that may have made a traced
--- value.
+-- SETS holds the instructions that set register A, NEVER the instructions whose
+-- result is never nil or false, MAKES the instructions that may have made a
+-- traced value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -46,9 +46,9 @@ local function sets(flow, i, j, reg)
                        and j == i + 1)
 end
 
--- Returns the instructions that may have set the value which a register has
--- when instruction `at` runs (-1: the function's call set it). Also returns all
--- instructions that may run in between.
+-- Returns the instructions that may have set a register's value at instruction
+-- `at`; -1 stands for the call of the function. Also returns all instructions
+-- that may run in between.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do
@@ -118,7 +118,7 @@ local function always_returned(h, n, value, state)
 end
 
 -- Reports whether the value is the result of a function of the script that
--- always returns one.
+-- returns a value at every return.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -130,7 +130,7 @@ end
 
 -- Reports whether the value of a register is never nil or false when
 -- instruction `at` of f runs. Returns "argument" for an argument of the kernel.
--- carried: a loop or branch after that instruction made the value.
+-- carried: did a loop or branch after that instruction make the value?
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
   if not flow or not at then return false end

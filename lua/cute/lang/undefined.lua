@@ -45,8 +45,8 @@ local function show(v)
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Reports whether the next pass can use a value of the last one, because only
--- Lua knows the value.
+-- Reports whether only Lua knows a value. The next pass can then use the value
+-- of the last pass.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
@@ -125,8 +125,8 @@ local function own(region, f, n, name, v)
                                    head = v, yes = v, no = v})
 end
 
--- Sets every slot that holds `v` and that the function at `level` sees to
--- `value`.
+-- Replaces `v` by `value` in every slot that holds `v` and that the function at
+-- `level` can reach.
 local function replace(region, v, value, level)
   for n = 1, math.huge do
     local name, now = debug.getlocal(level + 1, n)

@@ -1,7 +1,7 @@
---- Detects calls whose result is not used. Kernels: `add(x, y)` where `add(x,
--- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
--- later calls cost one field access. Iterators in a kernel: `cute.when(c)` and
--- `cute.range(n)` outside of a `for`.
+--- Detects calls whose result is not used. For kernels, such a call is `add(x,
+-- y)` where `add(x, y):launch {...}` is meant. Only the first call of a kernel
+-- is recorded, so later calls cost one field access. For iterators in a kernel,
+-- it is `cute.when(c)` or `cute.range(n)` outside of a `for`.
 local core = require "cute.core"
 
 local unused = {}

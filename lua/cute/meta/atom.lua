@@ -283,7 +283,8 @@ function TiledMma:partition_B(t) end
 function TiledMma:partition_C(t) end
 
 ---Returns this thread's part of the metadata of a sparse A. partition_A then
----partitions the stored values; cute.nvgpu.sparse.compress makes both.
+---partitions the stored values; cute.nvgpu.sparse.compress makes the stored
+---values and the metadata.
 ---@param t cute.Tensor|cute.Layout
 ---@return cute.Tensor|cute.Layout
 function TiledMma:partition_E(t) end

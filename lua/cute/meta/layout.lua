@@ -390,7 +390,7 @@ function cute.get_1d_coord(layout, offset) end
 
 ---Returns the modes of a layout, tensor or tuple that `cute._` in a coordinate
 ---keeps. For a layout, the offset of the other modes is dropped. Source and
----coordinate come in either order.
+---coordinate may be in either order.
 ---
 ---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64))
@@ -420,8 +420,8 @@ function cute.dice(src, coord) end
 ---@return cute.Tuple
 function cute.slice_and_offset(coord, layout) end
 
----Moves the origin to a coordinate. Returns a layout unchanged, with the
----offset; returns a tensor that begins at the coordinate.
+---Moves the origin to a coordinate. For a layout, returns the layout unchanged,
+---and the offset. For a tensor, returns a tensor that begins at the coordinate.
 ---
 ---     cute.domain_offset({1, 2}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> (8,(8,8)):(8,(1,64)), 10
@@ -558,8 +558,8 @@ function cute.coalesce(layout, profile) end
 ---@return cute.Shaped
 function cute.filter(layout, profile) end
 
----Sets each extent to 1 whose stride is 0. If x is a tuple, it holds the
----strides, and t the extents.
+---Replaces each extent by 1 if its stride is 0. If x is a tuple, it holds the
+---strides, and t holds the extents.
 ---
 ---     cute.filter_zeros(cute.layout "(2,4):(0,1)")  --> (1,4):(0,1)
 ---@param x cute.Shaped|cute.Tuple
@@ -583,9 +583,9 @@ function cute.filter_zeros(x, t) end
 ---@return any
 function cute.composition(a, b, c) end
 
----Returns the layout of the offsets that a layout leaves free, in ascending
----order. It covers the gaps between the modes, as far as their strides divide,
----and repeats in whole steps until it reaches cotarget.
+---Returns the layout of the offsets that `layout` leaves free, in ascending
+---order. It fills the gaps between the modes, then continues in whole steps up
+---to cotarget. A gap that the strides do not divide stays partly free.
 ---
 ---     cute.complement(cute.layout "(2,2):(1,6)", 24)  --> (3,2):(2,12)
 ---@param layout cute.Shaped

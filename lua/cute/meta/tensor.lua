@@ -336,8 +336,8 @@ function cute.randint(lo, hi, shape, dtype, opts) end
 ---@param seed integer
 function cute.manual_seed(seed) end
 
----Makes zeros in the shape of x: on the host compact, in the order of the
----tensor's strides; in a kernel a vector of the shape of a vector or tensor.
+---Makes zeros in the shape of x. On the host, returns a compact tensor with the
+---modes in the order of x's strides. In a kernel, returns a vector.
 ---
 ---     cute.zeros_like(cute.ones({4, 6}, cute.f32), cute.i8)
 ---     --> ptr[i8,host] o (4,6):(6,1)
@@ -440,8 +440,8 @@ function cute.buffer_from(dtype, values) end
 -- Tensors: parts and copies of memory
 ---------------------------------------------------------------------------
 
----Returns the tile of a tensor at a tile coordinate. `cute._` in the coordinate
----keeps that mode of tiles, after the modes of the tile.
+---Returns the tile of a tensor at a tile coordinate. Where the coordinate is
+---`cute._`, the result keeps that mode of tiles, after the modes of the tile.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 3}, {1, 0})

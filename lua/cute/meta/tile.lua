@@ -52,7 +52,7 @@ function cute.flat_divide(layout, tiler) end
 
 ---Repeats the layout, side by side in memory, once for each element of the
 ---tiler: (layout,copies). A tiler of stride 0 repeats it in place. Raises
----[inadmissible] if no layout has the copies.
+---[inadmissible] if no layout describes the copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)
@@ -260,7 +260,7 @@ function cute.basis_value(e) end
 function cute.basis_get(e, t) end
 
 ---Makes a stride over the field of two elements, written `F9`. Its multiples
----are carry-less products, and those of several modes are XORed. With such
+---are carry-less products; the products of several modes are XORed. With such
 ---strides a swizzle can be part of the layout.
 ---
 ---     f = cute.make_layout({8, 8}, {cute.F2(1), cute.F2(9)})

@@ -1,5 +1,5 @@
 --- Time estimates and split-K candidates for kernels whose blocks load their
--- own tiles: those with mma.sync and those with FMA units.
+-- own tiles: kernels with mma.sync and kernels with FMA units.
 --
 -- A multiprocessor runs as many blocks at once as fit, while memory delivers
 -- the operands. Time is limited by the tensor cores, or by the latency from one
@@ -76,8 +76,8 @@ end
 
 local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
 
--- Returns the elements of K in a tile. The constants were fitted with this
--- number.
+-- Returns the number of elements of K in a tile, as it was when the constants
+-- were fitted.
 local function along(tile) return tile.timed or tile[3] end
 
 -- Returns the ns for `steps` tiles along K in each of `beside` concurrent
@@ -158,7 +158,7 @@ end
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
 -- Limit of the bytes of partial sums that blocks exchange. Candidates with more
--- were never the fastest, and they would take memory from others.
+-- were never the fastest, and they would take memory from other tensors.
 local MOST = 256 << 20
 
 -- Reports whether K may be divided into this number of parts.

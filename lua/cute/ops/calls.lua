@@ -16,16 +16,16 @@
 -- allocates it and frees it at once, in stream order. Launches of one stream
 -- therefore share memory, launches of two streams do not, and a graph keeps
 -- its own. Counters, by which blocks detect the last one, are 0 between
--- launches, so each stream keeps some. Launches with counters that a graph
--- captures get new ones, which the graph sets to 0.
+-- launches, so each stream keeps some. If a graph captures launches with
+-- counters, they get new counters, which the graph sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
 -- begins while its predecessor on the stream ends, and waits for all of it
 -- (griddepcontrol.wait) before it reads or writes memory that others use. A
 -- waiting kernel ends after its predecessor, so a third kernel has also waited
--- for the first. Memory of the pool that is reused, counters and overwritten
--- operands are therefore safe behind any of them. Behind a kernel without PDL,
--- a copy or an event the wait is that of an ordinary launch.
+-- for the first. Reused memory of the pool, counters and overwritten operands
+-- are therefore safe after any of these kernels. After a copy, an event or a
+-- kernel without PDL, the launch waits like an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -61,10 +61,10 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
-local LARGE = 1 << 22  -- number of f32 from which rounding is finer
+local LARGE = 1 << 22  -- above this number of f32, sizes are rounded less
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
--- rounded up: to a power of two, or above LARGE by at most an eighth.
+-- rounded up to a power of two or, if n is above LARGE, by at most an eighth.
 ---@param place string the device of the operands
 ---@param n integer
 function calls.work(place, n)
@@ -81,8 +81,9 @@ end
 
 local counts = {}  -- [device][stream number]: i32
 
---- Returns at least n i32 zeros, which a launch sets to 0 again at its end.
--- Also returns whether they belong to the graph that is being captured.
+--- Returns memory of at least n i32 that are 0; a launch sets them to 0 again
+-- at its end. Also returns whether they belong to the graph that is being
+-- captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil
@@ -102,7 +103,8 @@ function calls.counts(device, place, stream, n)
   return t, alone
 end
 
---- Discards the counters of a device: after a failed launch they may not be 0.
+--- Discards the counters of a device, because a failed launch may leave other
+-- values than 0 in them.
 function calls.failed(place) counts[place] = nil end
 
 -- cute.gpu.trim also frees the memory that calls keep.
@@ -146,7 +148,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    pdl = step.pdl, device = o.device}  -- the stream is the call's own
+    pdl = step.pdl, device = o.device}  -- `now` holds the call's stream
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
   step.ready[LAUNCHES] = nil
@@ -164,9 +166,9 @@ function calls.step(ready, list)
           from = list.from}
 end
 
---- Records from where the number in kernel argument `list.n` comes: it is the
--- nth number of the call's argument `at`. part: 1 or 2 for the lower or upper
--- half of an f64.
+--- Records the origin of the number in kernel argument `list.n`: the nth number
+-- of the call's argument `at`. part: 1 or 2 for the lower or upper half of an
+-- f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -2,16 +2,16 @@
 -- that they can be passed as kernel arguments.
 --
 -- An epilogue is written where it is used, so it refers to numbers and tensors
--- there: upvalues, globals, fields of tables. Each call passes them anew; as
--- constants of the kernel, a bias would always be that of the first call.
+-- there: upvalues, globals, fields of tables. Each call passes their current
+-- values; if they were constants, a bias would always be the first call's.
 -- Everything else that the function reads (functions, strings, whole tables)
 -- is part of the kernel.
 --
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone has its own upvalues for these values; the upvalues of the original
--- function stay unchanged. Functions that it calls are cloned with it.
+-- The clone g has its own upvalues for these values; the upvalues of f stay
+-- unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -42,8 +42,8 @@ local is_users = capture.is_users
 
 local codes = 0
 
---- Returns a list that describes what a function captures: {[0] = a number of
--- this list, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
+--- Returns a list that describes what a function captures: {[0] = the list's
+-- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
 -- otherwise its fields with these keys. Returns false if it is not a user's
 -- function, if its code cannot be read, or if it keeps state. Functions with
 -- the same code have the same list. core.calls calls this function.
@@ -158,7 +158,7 @@ end
 function Capture:clone()
   local to = {}
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
-  local own = {}  -- [clone] = {[upvalue] = true: not shared with the original}
+  local own = {}  -- own[clone][upvalue]: true if not shared with f
   for _, g in pairs(to) do own[g] = {} end
   local views = {}  -- stand-ins for tables whose fields are values
   local set = {}
@@ -175,7 +175,7 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  for _, p in ipairs(self.parts) do  -- other fields of such tables
+  for _, p in ipairs(self.parts) do  -- other fields of these tables
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
   end
@@ -215,7 +215,7 @@ end
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
     if a.written then
-      fail(self.functions[1], "stores in a tensor, which is defined outside of "
+      fail(self.functions[1], "stores to a tensor that is defined outside of "
         .. "it; such a function cannot keep state")
     end
   end

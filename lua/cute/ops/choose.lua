@@ -1,22 +1,23 @@
 --- Chooses the kernel for a product and explains why: a family of kernels, its
--- configuration, and the reasons against the others.
+-- configuration, and the reasons against the other families.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
 -- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B
 -- (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types, and sums, the
--- accumulator type; tf32; c: a C is added to the sums; sources: C and other
--- matrices that an epilogue reads like D, in the form of A and B, with the
--- number `value`; fused: an epilogue follows; arch, sm, sms of the device;
--- order: the only permitted accumulation order, in the words of
--- cute.ops.sum_order, and splits: its number of parts of K; ragged: the form of
--- its groups (kernels.groups), with `expected` rows each. With groups m is the
--- total number of rows, or the most of one group.
+-- accumulator type; tf32; c: is a C added to the sums?; sources: C and other
+-- matrices with D's shape that an epilogue reads, described like A and B, each
+-- with the number `value` of its captured value; fused: does an epilogue
+-- follow?; arch, sm, sms of the device; order: the only permitted accumulation
+-- order, in the words of cute.ops.sum_order; splits: that order's number of
+-- parts of K; ragged: the form of the groups (kernels.groups); expected: rows
+-- of each group. With groups m is the total number of rows, or the most rows of
+-- one group.
 --
 -- Each family, a file of cute/ops/family/, has a rule `takes`. It returns nil
--- if the family accepts a problem, a sentence with the reason if not, or false
--- where no user would expect it to. `list` returns its candidates with the
--- model's time in nanoseconds on an H200. The candidate with the least time of
--- all families is chosen.
+-- if the family accepts a problem. Otherwise it returns a sentence with the
+-- reason, or false where no user would expect the family to accept the problem.
+-- `list` returns the family's candidates with the model's time in nanoseconds
+-- on an H200. Of all families, the candidate with the least time is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
 local repack = require "cute.ops.family.repack"
@@ -51,8 +52,9 @@ local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- Returns a candidate's name, which is unique among those of its problem and
--- the same for problems of other sizes: "gemm_sm90 128x256x64 cluster=2x1".
+--- Returns a candidate's name, which is unique among the problem's candidates.
+-- It is the same for problems of other sizes: "gemm_sm90 128x256x64
+-- cluster=2x1".
 ---@param c table
 ---@return string
 function choose.name(c)

@@ -1,7 +1,7 @@
 --- The accumulation order of cuBLAS.
 --
--- Its kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in the
--- order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
+-- cuBLAS's kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in
+-- the order of K: 16 products of 16-bit floats at once, or 32 of 8-bit floats,
 -- whose sums over 128 products continue in f32. For some products K is divided
 -- into parts of whole 128-byte tiles, all of equal length except the last;
 -- their partial sums are added in f32, in order. Other kernels (for rows that
@@ -29,8 +29,8 @@ local NVJET = 66
 local IN_F32 = {[0] = true, [2] = true}  -- reduction schemes: none, f32 sums
 
 -- Number of parts into which this version of cuBLAS divides K on an H200, for
--- operands with K contiguous and D of their type. "row:parts" gives the parts
--- from this number of rows on, up to ROWS rows. No product with LARGE or more
+-- operands with K contiguous and D of their type. "rows:parts" means this many
+-- parts from this many rows on, up to ROWS rows. No product with LARGE or more
 -- elements of D had more than one part. With a bias the numbers are the same,
 -- except those in `biased`.
 cublas.VERSION = 130100

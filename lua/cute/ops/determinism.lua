@@ -4,8 +4,8 @@
 -- `batch_invariant`, a row of D has the same bits in every batch: its
 -- accumulation order is that of a large product with the same B, and does not
 -- depend on M, on the number of matrices, or on the layouts of A and D. With
--- like = "cublas" it is cuBLAS's order. Candidates with another order are
--- excluded (p.order, see cute.ops.sum_order).
+-- like = "cublas" the accumulation order is cuBLAS's. Candidates with another
+-- order are excluded (p.order, see cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"

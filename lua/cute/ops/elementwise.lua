@@ -1,10 +1,10 @@
 --- Element-wise functions: ops.elementwise, and the operations without
 -- arithmetic: ops.copy, convert, transpose.
 --
--- One planner serves them all. It sorts the modes by the strides of the first
--- result and merges those that are contiguous for all operands. Operands
--- contiguous along the same mode as that result move in vectors. Operands
--- contiguous along another mode move in tiles through shared memory:
+-- One planner serves all of these operations. It sorts the modes by the strides
+-- of the first result and merges those that are contiguous for all operands.
+-- Operands contiguous along the same mode as that result move in vectors.
+-- Operands contiguous along another mode move in tiles through shared memory:
 -- kernels/elementwise.lua.
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
@@ -67,10 +67,10 @@ local function takes(f)
   return not i.isvararg and i.nparams or nil
 end
 
--- Returns two functions. The first calls f of problem p with its captured
--- values; kernels/elementwise.lua calls it. The second, take(captured), makes
--- the first call the f of another call with the same code. read: the state that
--- a trace of f on its own has read.
+-- Returns two functions. The first, which kernels/elementwise.lua calls, calls
+-- the function f of problem p with its captured values. The second,
+-- take(captured), replaces f by a function with the same code from another call
+-- of the operation. read: the state that a trace of f on its own has read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -170,8 +170,8 @@ local function usual(p, made)
   return like and like.bits < 32 and like or made
 end
 
--- Returns a compact layout whose modes have the same order as those of an
--- operand with the whole shape, or nil for row-major order.
+-- Returns a compact layout with the mode order of an operand that has the whole
+-- shape, or nil for row-major order.
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)
@@ -227,7 +227,7 @@ local function operands_of(p, call)
 end
 
 -- Sets the results with their layouts. Tensors given as outputs must have the
--- shape.
+-- results' shape.
 local function outputs_of(p, call, made)
   for i = 1, math.max(#made, #call.out) do
     local t, name = call.out[i], i == 1 and p.out or "out " .. i
@@ -576,7 +576,7 @@ local function plan_of(p, call)
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  -- A plan is reused with other tensors, so it keeps none of this call's.
+  -- A plan is reused with other tensors, so it keeps no tensor of this call.
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
   for _, x in ipairs(p.outputs) do x.t = nil end
@@ -604,8 +604,8 @@ end
 -- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- Returns steps that set all elements of a result like dst to one number, for
--- plans with `anew`. o has device and arch.
+--- Returns steps that set all elements of a result like dst to one number. The
+-- plan must have `anew` (see tensor_op.run). o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
   local function one()  -- per call: a graph must fill from its own tensor

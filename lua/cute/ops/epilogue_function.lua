@@ -68,10 +68,10 @@ local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
--- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates:
--- in the accumulator type if that is a float, or as i32 or f32. source: the
--- matrix's number, if the kernel loads it. exact: all integers keep their
--- value.
+-- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates.
+-- Their type is the accumulator type if that is a float, else i32 or f32.
+-- source: the matrix's number, if the kernel loads it. exact: all integers keep
+-- their value, if necessary as i64.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
@@ -100,7 +100,8 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  local rank = at.batch.folded and 0 or cute.rank(t) - own  -- a probe has none
+  -- the probe runs before the batch is folded
+  local rank = at.batch.folded and 0 or cute.rank(t) - own
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
     if extent ~= 1 and extent ~= (at.batch[i] or 1) then
@@ -258,8 +259,8 @@ local function results_of(f, original, shape, ...)
         .. "is needed", what,
            core.show(x), i)
     elseif not is_reduction and cute.size(x.shape) ~= cute.size(shape) then
-      fail("%s returns %d values for each %d accumulators as result %d", what,
-           cute.size(x.shape), cute.size(shape), i)
+      fail("result %d of %s has %d values for each %d accumulators", i, what,
+           cute.size(x.shape), cute.size(shape))
     end
   end
   return out
@@ -267,8 +268,8 @@ end
 
 -- Traces the user's function for problem p. Returns its results as a list of
 -- {kind, dtype, op}; the numbers of the captured values that at:tile reads; its
--- fingerprint; and whether its values depend on an element's row or batch. Sets
--- p.read, the state that the trace read.
+-- fingerprint; and whether the results depend on an element's row or batch.
+-- Sets p.read, the state that the trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -314,7 +315,8 @@ end
 
 --- Finds an epilogue's results before a kernel exists. Sets p.results,
 -- p.fingerprint, and p.placed (do values depend on an element's row or batch?).
--- Returns the numbers of the captured values that it reads as matrices like D.
+-- Returns the numbers of the captured values that the epilogue reads as
+-- matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
@@ -335,7 +337,7 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    if x.dtype ~= sums then return x end  -- cast by the user
+    if x.dtype ~= sums then return x end  -- the user has converted x
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
   end
@@ -374,8 +376,9 @@ end
 
 --- Returns the epilogue of problem p for candidate c: {finish = the option
 -- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
--- its arguments, except further outputs, which come last; take(captured):
--- later traces use the function of another call with the same code}.
+-- the epilogue's arguments, except further outputs, which come last;
+-- take(captured): later traces use the function of another call with the same
+-- code}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
@@ -397,7 +400,7 @@ function epilogue.new(p, c, call)
     end
   end
 
-  local brought = {}  -- numbers, in c.sources, of operands to load
+  local brought = {}  -- the index in c.sources of each operand to load
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
   -- Computes alpha sum + beta C, with factors, from the kernel's arguments.

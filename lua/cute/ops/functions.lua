@@ -49,7 +49,7 @@ function lean.gelu(x)
   local t = rcp(cute.fma(u, T, 1))
   local p = P[#P]
   for i = #P - 1, 0, -1 do p = cute.fma(p, t, P[i]) end
-  -- max(x, 0) - |x| Phi(-|x|), NaN where x is
+  -- max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN
   return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
 end
 

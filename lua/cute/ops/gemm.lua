@@ -79,7 +79,7 @@ local function operands(A, B, C, out, gated)
   for i = 1, 4 do
     local name, t = list[i][1], list[i][2]
     if t ~= nil then
-      -- packed weights: a stand-in with their extents
+      -- a stand-in with the packed weights' extents
       if name == "B" and int4.is(t) then
         t = cute.make_tensor(t.packed.iterator, cute.make_layout({t.n, t.k},
           cute.LayoutRight))
@@ -203,7 +203,7 @@ end})
 
 local function arguments(A, B, C, o, alpha, beta)
   local packed = type(B) == "table" or nil
-  if o == NONE and not packed then return A, B, C end  -- the rest is nil
+  if o == NONE and not packed then return A, B, C end  -- all others are nil
   local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
@@ -212,7 +212,7 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- Returns the options of a call that does not read C; D's type is that of C.
+-- Returns the options of a call that does not read C. D then gets C's type.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end

@@ -83,7 +83,7 @@ local function problem(call)
   check_tensor("B", B, 3, "(E,N,K)")
   local ragged = masked and "masked" or "rows"
   check_where(ragged, call.where, B)
-  local m, k = masked and 2 or 1, masked and 3 or 2  -- modes of A
+  local m, k = masked and 2 or 1, masked and 3 or 2  -- A's modes M and K
   if masked then check_same("E", "A", A, 1, "B", B, 1) end
   check_same("K", "A", A, k, "B", B, 3)
   local E = cute.size(B, 0)
@@ -199,7 +199,7 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
-local MOST = 64  -- most problems of a launch, whose maps are arguments
+local MOST = 64  -- most problems of one launch; their maps are arguments
 
 local function check_problem(i, x, gated)
   if type(x) ~= "table" then

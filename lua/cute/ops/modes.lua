@@ -81,8 +81,8 @@ local function cut(loops, list, m, n, rank, fail)
     local loop = {n = step, mode = m}
     for i, c in ipairs(own) do
       if c.left % step ~= 0 then
-        fail("mode %d of %s is %s, which is divided differently from that of "
-          .. "the other operands",
+        fail("mode %d of %s is %s, which is divided differently from the same "
+          .. "mode of the other operands",
              m - 1, list[i].name, tostring(list[i].l))
       end
       loop[i] = c.stride
@@ -230,7 +230,7 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  local x, y = ba // 8, bb // 8  -- bytes of each in one pitch
+  local x, y = ba // 8, bb // 8  -- bytes of either operand in one pitch
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
       x = x + (loop.n - 1) * (loop[i] * ba // 8)

@@ -1,8 +1,8 @@
 --- Operands of a product and their options: matrices with batch modes first,
 -- exchanged modes, types and the device.
 --
--- Users put batch modes first, (...,M,K); the kernels take one of them last,
--- (M,K,L). An extent of 1 broadcasts.
+-- Users put batch modes first, (...,M,K); the kernels take one batch mode,
+-- which is last, (M,K,L). An extent of 1 broadcasts.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -113,13 +113,13 @@ local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- Returns the batch modes of all operands together: each extent is that of an
--- operand, or 1.
+--- Returns the batch modes of all operands together. Each extent comes from an
+-- operand, or is 1.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
     local own = batch_modes(x.t)
-    for i = 1, #own do  -- from the last on
+    for i = 1, #own do  -- the last mode first
       local extent, have = cute.size(own[#own + 1 - i]), out[i] or 1
       if have ~= 1 and extent ~= 1 and extent ~= have then
         fail("%s is %s and %s is %s: their batch modes do not "
@@ -144,8 +144,8 @@ local function strides_of(shape, stride, rank)
 end
 
 -- Returns the rows of all matrices of layout l as rows of one matrix, {extent,
--- stride}, or nil if the matrices are not spaced like its rows. If there is one
--- matrix, these are its rows.
+-- stride}, or nil if the matrices are not spaced like rows of one matrix. If
+-- there is one matrix, these are its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -167,8 +167,8 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Returns the batch as one that is folded into rows, if the matrices of A and
--- of all operands like D form the rows of one product. Otherwise returns nil.
+--- Returns the batch folded into rows, if the matrices of A, and those of all
+-- operands with D's shape, form the rows of one product. Otherwise returns nil.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any

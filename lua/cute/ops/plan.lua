@@ -3,11 +3,11 @@
 --     local plan = plans.new(p, c, call)   -- for a problem and its choice
 --     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands,
--- options, factors (nil where they have no effect), the epilogue with its
--- captured values, tensors for results, and the positions of these numbers in
--- the arguments of known calls (cute.ops.calls). Grouped calls also have
--- `where`, their offsets or counts.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
+-- factors (nil where they have no effect), the epilogue with its captured
+-- values, tensors for results, and the positions of the call's numbers in the
+-- arguments of known calls (cute.ops.calls). Grouped calls also have `where`,
+-- their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -34,9 +34,9 @@ local MATRICES = {"A", "B", "D"}
 -- Functions by family, each of which makes the kernel and the data to call it.
 -- A function returns the kernel, its block, grid and cluster; the MMA and tile
 -- of the epilogue; the amount of memory that its blocks share (sums, counts);
--- whether it supports dependent launches (if c.options.pdl is set); and a
--- function that returns the first arguments of a call. `space` makes the last
--- argument from the shared memory.
+-- whether it supports dependent launches (if c.options.pdl is set); a function
+-- that returns the first arguments of a call; and `space`, a function that
+-- makes the last argument from the shared memory.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -202,8 +202,8 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Returns where the repacked matrices of c.moved are in the work memory, by
--- name, after the first `floats`; and the total size.
+-- Returns the positions of the repacked matrices of c.moved in the work memory,
+-- by name, and the total size. The first `floats` elements are reserved.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -264,8 +264,8 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- Makes a plan for a problem with an empty D. Reductions get the values that
--- belong to no elements.
+--- Makes a plan for a problem with an empty D. The results of reductions are
+-- those of a reduction over no elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
                              results = {{shape = p.shape, dtype = p.d}}}, Empty)
@@ -338,8 +338,8 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns a matrix with all of its modes side by side, without the modes that
--- are broadcast where it is repacked.
+-- Returns a matrix with its leaves as top-level modes. Modes that the repacked
+-- matrix `moved` broadcasts are left out.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -383,8 +383,8 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Returns the steps of a call with their arguments: the kernel's own and those
--- that repack, but not those that reduce partial results.
+-- Returns the steps of a call with their arguments: the kernel's step and the
+-- repacking steps, but not the steps that reduce partial results.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -492,7 +492,7 @@ function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  if not ok then  -- after an error counts may not be 0
+  if not ok then  -- after an error, counts may differ from 0
     calls.failed(self.place)
     error(run, 0)
   end

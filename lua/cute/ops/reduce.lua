@@ -43,7 +43,7 @@ local function gone_of(x, by)
   elseif type(by) == "table" then
     for _, m in ipairs(by) do
       if math.type(m) ~= "integer" or m < 0 or m >= rank or gone[m + 1] then
-        fail("by = %s; modes of x, %s, are needed: 0 to %d, each at most "
+        fail("by = %s; a mode of x, %s, is needed: 0 to %d, each at most "
           .. "once", core.show(m),
              x.layout, rank - 1)
       end
@@ -161,7 +161,7 @@ end
 -- Returns the kernel in which vectors run along the reduced modes.
 local function along(p, o, vectors)
   local rest = o.folded.extents[1] % o.width  -- one element per thread
-  local few = vectors > 2 and up(vectors, 2) or vectors  -- two at once
+  local few = vectors > 2 and up(vectors, 2) or vectors  -- two per thread
   o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do
     o.threads = 2 * o.threads
@@ -202,7 +202,8 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
   local vectors = 1
   for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
   local most = 128 // dtype.bits
-  -- Vector widths, with the loops of the other kind appended.
+  -- Returns the width of vectors along the loops `first`. `rest` holds the
+  -- other loops: reduced modes or kept modes.
   local function width(first, rest)
     local all = table.move(first, 1, #first, 1, {})
     for _, loop in ipairs(rest) do if loop.n > 1 then

@@ -23,7 +23,7 @@ local fail = operand.fail
 local function has_batch(x, batch, own)
   local lead = batch and #batch or 0
   if lead == 0 or cute.rank(x) ~= lead + own then return false end
-  for i, n in ipairs(batch) do  -- the last one first
+  for i, n in ipairs(batch) do  -- the last mode first
     local extent = cute.size(x, lead - i)
     if extent ~= 1 and extent ~= n then return false end
   end
@@ -45,9 +45,9 @@ end
 
 -- Returns the kind of a factor for `rows` rows and k elements ("number", "one",
 -- "rows" or "blocks"), and whether each matrix has factors of its own. groups:
--- the number of matrices that have factors each, as a first mode. ragged:
--- whether matrices begin and end at any row. batch: the batch of a product
--- without groups.
+-- the number of matrices if each has its own factors, in the first mode of x.
+-- ragged: whether matrices begin and end at any row. batch: the batch of a
+-- product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -164,7 +164,7 @@ end
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
-  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- of groups, or a batch
+  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- for groups or a batch
     local rank = cute.rank(x)
     if cute.size(x, rank - 1) ~= rows then
       local shape, stride = x.shape, x.stride
@@ -187,7 +187,7 @@ function scales.rest(p, o)
   for i, side in ipairs {"a", "b"} do
     local name = "scale_" .. side
     local kind, x = p[name], o[name]
-    if i == 2 and p.b == cute.Int4 then kind = nil end  -- the kernel's own
+    if i == 2 and p.b == cute.Int4 then kind = nil end  -- gemm_int4 applies it
     if kind == "number" then out[#out + 1] = {number = x, name = name}
     elseif kind == "one" or kind == "rows" then
       out[#out + 1] = {matrix = like_D(p, x, i == 1)}

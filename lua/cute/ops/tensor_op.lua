@@ -115,8 +115,8 @@ local function results(plan, call)
 end
 
 --- Runs the steps of a plan and returns the results. Passes the launches to
--- `ready`, which records them for later calls of this configuration. It does
--- not for plans whose steps make new tensors in each call (`anew`).
+-- `ready`, which records them for later calls of this configuration. If plan
+-- has `anew`, its steps make new tensors in each call and are not recorded.
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)

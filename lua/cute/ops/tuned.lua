@@ -283,7 +283,7 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    if here and not p.order then  -- otherwise the list lacks candidates
+    if here and not p.order then  -- with p.order, candidates are missing
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
     end

@@ -145,9 +145,9 @@ end
 -- accesses must be complete when it arrives. With cp_async = true, the cp.async
 -- copies arrive by themselves when they are complete.
 --
--- All threads of a group call its functions. If its agent is Warp, one lane
--- arrives for the warp, whose lanes must have synchronized before
--- (arch.sync_warp).
+-- All threads of a group call the pipeline's functions. If the group's agent is
+-- Warp, one lane arrives for the warp, whose lanes must have synchronized
+-- before (arch.sync_warp).
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
@@ -243,15 +243,15 @@ Tma.__index = Tma
 -- from this block's own copies and from copies that other blocks of its cluster
 -- multicast to it.
 --
--- consumer_group are the readers of this block. In a cluster {m, n}, blocks
+-- consumer_group has the readers of this block. In a cluster {m, n}, blocks
 -- copy A to their row and B to their column. The readers of a block therefore
 -- signal all blocks whose copies reach it. If consumer_group counts threads,
 -- each thread arrives once at each of these blocks. If it counts warps, one
 -- lane of each warp does.
 --
--- To release a stage that wgmma has read to another block, a plain arrival is
--- sufficient. If threads read the stage themselves (ldmatrix, loads), releasing
--- it to other blocks needs scope = "cluster", which costs a fence.
+-- If wgmma reads a stage, a plain arrival is sufficient to release the stage to
+-- another block. If threads read the stage themselves (ldmatrix, loads),
+-- releasing it to other blocks needs scope = "cluster", which costs a fence.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- scope: "cta"|"cluster"?, barrier_storage: table?, defer_sync: boolean?,
@@ -275,7 +275,8 @@ function stages.PipelineTmaAsync(opts)
 end
 
 --- Waits until the stage is empty in all blocks that this block fills, and
--- expects its bytes. tx_count is for a stage with another number of bytes.
+-- expects its bytes. tx_count replaces the pipeline's number of bytes for this
+-- stage.
 function Tma:producer_acquire(state, token, tx_count)
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
              self.scope)
@@ -512,7 +513,7 @@ function Producer:try_acquire()
   return self.pipe:producer_try_acquire(self.state)
 end
 
---- Marks a stage as filled: that of a handle, or the current one.
+--- Marks a stage as filled: the stage of handle `h`, or the current stage.
 ---@param h? table
 function Producer:commit(h)
   self.pipe:producer_commit(h and h.state or self.state)
@@ -555,7 +556,7 @@ end
 -- takes the result.
 function Consumer:try_wait() return self.pipe:consumer_try_wait(self.state) end
 
---- Marks a stage as read: that of a handle, or the current one.
+--- Marks a stage as read: the stage of handle `h`, or the current stage.
 ---@param h? table
 function Consumer:release(h)
   self.pipe:consumer_release(h and h.state or self.state)

@@ -62,8 +62,8 @@ local function step(s, by)
   known_range(s)
 end
 
---- Advances to the next stage, or by `count` stages, past stages that others
--- use.
+--- Advances to the next stage, or by `count` stages if other threads use the
+-- stages in between.
 ---@param count? integer|cute.Value 0 or more
 function State:advance(count)
   if count == nil or count == 1 then return step(self, 1) end

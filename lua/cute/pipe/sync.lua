@@ -287,8 +287,8 @@ function Array:get_barrier(index) return self.storage + index end
 -- form.
 local function hints(scope) return scope and {scope = scope} end
 
---- Arrives at the mbarrier of a stage; with a rank, at that of another block of
--- the cluster. scope: see arch.mbarrier_arrive.
+--- Arrives at the mbarrier of a stage or, with a rank, at the same mbarrier in
+-- another block of the cluster. scope: see arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -386,8 +386,8 @@ function Fence:tail()  -- luacheck: ignore self
   arch.cp_async_bulk_wait_group(0, true)
 end
 
---- The base class of synchronization objects. A class of the user inherits its
--- methods if the class's metatable has it as __index.
+--- The base class of synchronization objects. A user's class inherits its
+-- methods if the class's metatable has SyncObject as __index.
 sync.SyncObject = SyncObject
 
 for _, class in ipairs {Barrier, Array, Fence} do inherit(class) end

@@ -8,7 +8,7 @@
 --   cluster    blocks of a cluster
 --   grid       function(m, n), where tiles do not determine it
 --   refuses    function(p) -> why the kernel cannot copy p, in one sentence
---   instead    {name, the case that copies what this one refuses}
+--   instead    {name, the case for problems that the kernel refuses}
 --   transpose  B (N,M) is A (M,N) transposed
 --   compare    {{name =, kernel =}, ...}: run and timed for comparison
 --   cases      {{fields that differ}, ...}: one lesson each, by `dtype`

@@ -22,7 +22,7 @@
 --   dtypes     choices of --dtype; without it runs use the first one, with
 --              every = true all of them
 --   sim, gpu   extents of the runs on either device
---   options    further ones, as in cutelua.program.cli
+--   options    further options, as in cutelua.program.cli
 --   operands   {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
 --              row-major. fill: "normal", "zero", {lo, hi} (integers) or
 --              function(buffer, seed); out: a result, which is only filled
@@ -42,7 +42,8 @@
 --   verify     function(p) -> ok, "all elements", the error: instead of
 --              reference; compared(p) with it, like harness.compared
 --   bytes      least bytes moved (each operand once)
---   flops      function(p): figures are TFLOP/s, without the copy's
+--   flops      function(p) -> operations of p: speeds are then in TFLOP/s, and
+--              the driver's copy is not timed
 --   compare    {{name =, make =}, ...}: run and timed for comparison
 --   rungs      {{name =, make =, gain =}, ...}: instead of make, each a step
 --              from the one before; gain: in words
@@ -553,8 +554,8 @@ function harness.write_out(job, p)
   end
 end
 
--- Returns the sizes of this run: those of the lesson, or of the options and a
--- file.
+-- Returns the sizes of this run: the lesson's sizes, or the size that options
+-- and a file give.
 local function sizes_of(job, default)
   local opt, dims = job.opt, job.spec.dims
   local array = opt.a and lib.read_matrix(job, opt.a)

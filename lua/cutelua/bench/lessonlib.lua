@@ -39,8 +39,8 @@ function lib.say(...)
   io.stdout:write(string.format(...), "\n")
 end
 
---- Returns the sizes of a run: `list`, or odd sizes around its first one if the
--- session asks for them.
+--- Returns the sizes of a run: `list`, or odd sizes around its first size if
+-- the session asks for them.
 ---@param list integer[][]
 ---@param tile? integer[]
 ---@return integer[][]
@@ -214,7 +214,7 @@ function lib.print_traffic(job, report)
   lib.say("%s", tostring(report:find_swizzle()))
 end
 
---- Prints a simulator run and its faults; returns whether there are none.
+--- Prints a simulator run and its faults. Returns whether there are no faults.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)
@@ -228,8 +228,8 @@ function lib.say_simulated(report, traced)
   return report.ok
 end
 
---- Reports whether a compiled kernel is free of performance losses; prints
--- them.
+--- Reports whether a compiled kernel is free of performance losses. Prints the
+-- losses.
 function lib.check_compiled(out)
   for _, text in ipairs(out.losses) do lib.say("SLOW        %s", text) end
   return #out.losses == 0

@@ -168,10 +168,10 @@ end
 --- Times contestants against each other in one process.
 --
 -- Each contestant warms itself up just before it is measured (under its power
--- cap, a GPU otherwise runs at the clock of the previous one). All are
--- interleaved, and the order reverses and rotates over the rounds. hot: back
--- to back; cold: one launch after L2 was overwritten. Only ratios within one
--- call are meaningful.
+-- cap, a GPU otherwise runs at the clock of the previous one). All contestants
+-- are interleaved, and the order reverses and rotates over the rounds. hot:
+-- back to back; cold: one launch after L2 was overwritten. Only ratios within
+-- one call are meaningful.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
 --   settle_ms = 0 (before the first round: an idle GPU is fast until it reaches

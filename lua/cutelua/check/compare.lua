@@ -3,12 +3,15 @@
 --
 -- A comparison is a table:
 --   with     "reference" or "GPU"
---   tensor   name of the result; most: the relative error allowed, 0: none
---   of       number of elements compared; count: number of wrong ones
+--   tensor   name of the result
+--   most     the largest relative error allowed (0: bits must be equal)
+--   of       number of elements compared
+--   count    number of wrong elements
 --   error    the greatest relative error
 --   low, high  corners of the bounding box of all wrong elements
---   first    the first of them: coord, got, want; file, line, block, threads,
---            name and value (of the registers stored) of its writer, if known
+--   first    the first wrong element: coord, got, want; and if its writer is
+--            known: file, line, block, threads, and the name and value of the
+--            registers that were stored
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -67,7 +70,7 @@ local function widen(c, coord)
   end
 end
 
---- Adds one element to a comparison, in order.
+--- Adds the next element to a comparison.
 ---@param c table of compare.begin
 ---@param at integer index in its buffer
 ---@param coord fun(): integer[]
@@ -247,7 +250,8 @@ local function on_gpu(program, launch, device)
   device.dev:sync()
 end
 
--- Adds the comparisons of all results with those of another run to v.compared.
+-- Compares all results with another run's results, and adds the comparisons to
+-- v.compared.
 local function add(v, with, results, got, want, most, writer)
   for i, r in ipairs(results) do
     local type_ = r.buffer.dtype.name
@@ -323,7 +327,7 @@ function compare.launch(v, program, launch, o)
 end
 
 --- Returns a function that applies patches (of core.sim_run) to a launch and
--- reports whether its results are those of the reference.
+-- reports whether its results agree with the reference.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}

@@ -44,8 +44,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait decided about a wait other than the
--- one that it was for. Then the exploration is not valid (core/sim/token.h).
+-- Reports whether the result of a try_wait decided about another wait than its
+-- own. The exploration is then not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -168,10 +168,10 @@ local function with_tries(run)
 end
 
 --- Explores all schedules of a launch. Returns a result with verdict ("ok",
--- "bug", "incomplete"), orders, runs, results (number of different ones of one
--- cluster, or of all where they communicate), turns_run, blocks; for a bug:
--- report, fault, and cluster, turns, tries and all, with which run reproduces
--- it; open: the parts that were not covered.
+-- "bug", "incomplete"), orders, runs, results (the number of different results
+-- of one cluster, or of all clusters if they communicate), turns_run, blocks;
+-- open: the parts that were not covered. For a bug it also has report, fault,
+-- and the options cluster, turns, tries and all with which `run` reproduces it.
 ---@param run fun(o: table): table runs the launch and restores memory
 ---@param opts {orders: integer, seconds: number, limit: number?} limit: of
 -- core.clock
@@ -181,7 +181,8 @@ function explore.all(run, opts)
   return explore_all(with_tries(run), opts, true)
 end
 
---- Runs one schedule of a cluster (nil: of all), with the other clusters.
+--- Runs one schedule of a cluster together with the other clusters. If
+-- `cluster` is nil, runs one schedule of all clusters.
 ---@param run fun(o: table): table
 ---@param turns string
 ---@param cluster? integer
@@ -212,7 +213,8 @@ local function pieces_of(turns)
 end
 
 --- Minimises the number of switches in a bug's schedule, and updates its
--- report. Removes as much as possible at the end, then each piece.
+-- report. First shortens the schedule at its end as far as possible, then tries
+-- to remove each piece.
 ---@param run fun(o: table): table
 ---@param result table of explore.all, a bug
 function explore.shrink(run, result)

@@ -9,16 +9,16 @@
 --   results (number of different ones; not a fault)
 --   differs   two lines whose order changes results
 --   compared  comparisons of results with a GPU's and a reference's, empty
---             if there is neither (cutelua.check.compare); gpu: its name;
---             not_compared: the reason for no comparison. A difference is
---             a bug, too
---   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes
---             ("refused": the kernel's reason is in why)
+--             if there is neither (cutelua.check.compare). A difference is
+--             a bug, too. gpu: the GPU's name; not_compared: the reason for
+--             no comparison
+--   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes;
+--             if the kernel rejects a size: verdict = "refused", why = reason
 --   notes     sentences on behaviour that the runs rely on and PTX does not
 --             guarantee
---   needs     surgeon = true, ok: which synchronisation is needed
---   mend      surgeon = true, a bug: a change or an inserted line that fixes
---             it (cutelua.check.repair)
+--   needs     after an ok with surgeon = true: which synchronisation is needed
+--   mend      after a bug with surgeon = true: a change or an inserted line
+--             that fixes the bug (cutelua.check.repair)
 --   sums      a line whose float sums are added in no fixed order
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
@@ -259,8 +259,8 @@ function check.runner(program, launch)
   end
 end
 
--- Wraps run so that `notes` collects what runs without a fault rely on and PTX
--- does not guarantee, once for each pair of lines.
+-- Wraps run so that `notes` collects behaviour that PTX does not guarantee and
+-- that runs without a fault rely on, once for each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)
@@ -276,7 +276,7 @@ local function watched(run, notes)
   end
 end
 
--- Wraps run so that relying on what PTX does not guarantee is a fault.
+-- Wraps run so that relying on behaviour without a PTX guarantee is a fault.
 local function strictly(run)
   return function(o)
     o.strict = true

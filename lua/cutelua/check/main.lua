@@ -57,8 +57,8 @@ local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--no-gpu"] = "no_gpu", ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = math.tointeger, seconds = tonumber}
 
---- Parses the words after `check`: options, with `script` the index of the
--- script's word; nil and a message.
+--- Parses the words after `check`. Returns the options, in which `script` is
+-- the index of the script's word; nil and a message for invalid words.
 function main.options(words)
   local opt, i = {}, 1
   while words[i] and words[i]:sub(1, 1) == "-" do
@@ -105,8 +105,8 @@ local function read_schedule(name)
   return warp_schedule.parse(text, core.visible(name))
 end
 
---- Starts a session of checks, which watches launches; nil, a message and an
--- exit code.
+--- Starts a session of checks, which watches launches. On failure, returns nil,
+-- a message and an exit code.
 function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},
@@ -166,8 +166,8 @@ local MOST = 16  -- most integer contents with which a launch is checked
 local INTEGER = "^[iu]%d"
 
 -- Returns a key of the properties by which launches are checked separately, and
--- a checksum of the integers they read. Those are indices, counters and flags,
--- which control a kernel; float contents are ignored.
+-- a checksum of the integers they read. These integers are indices, counters
+-- and flags, which control a kernel; float contents are ignored.
 local function key_of(program, launch)
   local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
     table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}

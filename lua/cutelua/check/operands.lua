@@ -32,7 +32,7 @@ function operands.of(site, role)
   end
 end
 
--- Returns a set of numbers as runs of consecutive ones.
+-- Returns a set of numbers as runs of consecutive numbers.
 local function runs_of(set)
   local list, out = {}, {}
   for v in pairs(set) do list[#list + 1] = v end
@@ -81,11 +81,11 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Returns the rings of mbarriers (arrays used in turn): those that a line
--- initialises with one count, or that a line may wait or arrive at, according
--- to the known range of its index. Each is a table {mem = ref, name, lo, n}. A
--- single mbarrier inside a ring is left out, and so is a range that consists of
--- rings.
+--- Returns the rings of mbarriers: arrays whose mbarriers are used in turn.
+-- They are found from lines that initialise several mbarriers with one count,
+-- and from lines that may wait or arrive at several, by the known range of the
+-- index. Each is a table {mem = ref, name, lo, n}. A single mbarrier inside a
+-- ring is left out, and so is a range that consists of rings.
 ---@param here table
 ---@return table[]
 function operands.rings(here)

@@ -174,8 +174,8 @@ local function conflict(others, n, fails)
 end
 
 --- Finds operations in a list of repair.needs that can be removed together, and
--- sets list.together. Each operation that is not needed but cannot join them
--- gets one_of: the entries of which one has to stay.
+-- sets list.together. Operations that can each be removed alone, but not with
+-- that set, get `one_of`: a list of entries, at least one of which must stay.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: then the list is `late`, without sets
@@ -207,9 +207,10 @@ function repair.sets(list, run, limit)
   return together
 end
 
---- Times the launch without the operations that are not needed. Sets gain of
--- each ({with =, without = seconds, how =}, or {why =} where that is unknown),
--- and list.gain for all that can be removed together, list.together.
+--- Times the launch without the operations that are not needed. Sets the field
+-- `gain` of each operation to {with =, without = seconds, how =}, or to {why =}
+-- where times are unknown. list.gain is the gain of removing all of
+-- list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param program table
@@ -395,9 +396,9 @@ local function is_usual(p, o)
   return o.op == "fence" and p.op == "bar.sync"
 end
 
--- Returns the insertion points in the order of trying: usual ones for the
--- operation, then those just before the fault's line, then those after the
--- other line.
+-- Returns the insertion points in the order of trying: first the usual points
+-- for the operation, then points just before the fault's line, then points
+-- after the fault's other line.
 local function in_turn(list, fault, o)
   local function far(p)
     local d = math.huge
@@ -438,8 +439,8 @@ end
 
 --- Reports whether patches remove the fault and give the right results, where
 -- these are known: "ok"; "open" where not all schedules were examined; nil if
--- the fault remains. One run shows most faults; only a run without one leads to
--- a full exploration.
+-- the fault remains. One run shows most faults; only a run without a fault
+-- leads to a full exploration.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -567,11 +568,11 @@ local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
-local OTHERS = 3  -- alternative fixes at other lines
+local OTHERS = 3  -- most alternative fixes at other lines
 
 --- Returns a replacement of an operation or operand that fixes the bug, and
--- others at other lines; nil where there is none. Tries candidates with
--- priority above `after`, up to `last`.
+-- alternative fixes at other lines; nil where there is none. Tries candidates
+-- with priority above `after`, up to `last`.
 function Trial:changes(after, last)
   local first, known, began, till = nil, {}, os.clock(), self.limit
   self.list = self.list or self:candidates()
@@ -617,7 +618,7 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      if open then break end  -- each attempt takes its full time
+      if open then break end  -- such a run uses all of its time
     end
   end
   return found, open
@@ -656,10 +657,11 @@ end
 
 --- Finds the smallest operation whose insertion at one line removes the bug,
 -- and the lines where it does: {words, op, places = {{file, line, ends},
--- ...}}; nil where none is found. A change in place (`stands`), a stronger
--- memory order or a replaced operation, has its own line as place; if several
--- are needed, they are `together`. others: fixes at other lines. open: not all
--- schedules were examined; the examined ones have no fault.
+-- ...}}; nil where none is found. A fix can also be a stronger memory order or
+-- a replaced operation; `stands` is then set, and the place is the operation's
+-- own line. If several changes are needed, they are `together`. others: fixes
+-- at other lines. open: not all schedules were examined; those examined have no
+-- fault.
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table

@@ -6,8 +6,8 @@ local sizes = {}
 
 local TILE = 16
 
--- Returns other values for a mode, around its extent; the last is the ragged
--- one.
+-- Returns other values for a mode, around its extent. The last value is the
+-- ragged extent.
 local function others(extent, tile, i)
   local list = {}
   for _, x in ipairs {1, extent - tile, extent + tile,
@@ -17,7 +17,7 @@ local function others(extent, tile, i)
   return list
 end
 
---- Returns sizes around a base size, that one first, each once.
+--- Returns sizes around a base size, each once. The base size comes first.
 ---@param base integer[]
 ---@param tile? integer[] extents of a tile; 16 when absent
 ---@return integer[][]

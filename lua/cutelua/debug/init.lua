@@ -25,7 +25,7 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Requests a run to a goal, and returns at its stop.
+-- Requests a run to a goal, and returns when that run stops.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
@@ -283,8 +283,8 @@ end
 -- Inspecting
 ---------------------------------------------------------------------------
 
---- Switches to another thread's view: cta (in the order of blocks), its warp,
--- lane.
+--- Switches to another thread's view. cta numbers the blocks in their order;
+-- warp and lane select the thread in the block.
 ---@param cta? integer
 ---@param warp? integer
 ---@param lane? integer

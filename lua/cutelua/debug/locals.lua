@@ -33,7 +33,8 @@ function Locals:at(ref, file, line)
   return seen, names
 end
 
--- Records name = value of a function at n instructions, if it is new.
+-- Records that a function's local has this value after n instructions of the
+-- trace, if the value is new.
 local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value

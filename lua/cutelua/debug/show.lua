@@ -121,7 +121,7 @@ local function grid(rows, left)
   return table.concat(out, "\n")
 end
 
--- Formats a value's 32 lanes: one number where the active ones agree.
+-- Formats a value's 32 lanes: one number if all active lanes agree.
 local function lanes(session, name, at)
   local cells, one, same = {}, nil, true
   local active = session:seat().lanes or session:seat().active or 0xffffffff

@@ -143,7 +143,7 @@ function Entry.__index(entry, key)
   return entry.doc
 end
 
---- Returns the comments of a text in order: {name =, line = that of the code,
+--- Returns the comments of a text in order: {name =, line = the code's line,
 -- topic = the banner above, doc =, class =, same = another name}. Code without
 -- a comment is listed only if it defines an alias.
 ---@param text string

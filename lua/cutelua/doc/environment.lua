@@ -1,7 +1,7 @@
 --- Lists the environment variables that the program, its specs and make read.
 -- spec/program/doc_spec.lua compares the list with the sources.
 
--- {name, text}; `for` is the reader, if that is not the program.
+-- Each entry is {name, text}; `for` names the reader if it is not the program.
 return {
   {"CUTELUA_CACHE", "`0` disables the cache of compiled kernels."},
   {"CUTELUA_CACHE_MB", "Size limit in MiB of the cache of compiled "

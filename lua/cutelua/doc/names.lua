@@ -15,9 +15,9 @@ local names = {}
 -- Topics
 ---------------------------------------------------------------------------
 
--- Topics in the order of the reference: a title, and the prefix of its names,
--- or the modules whose functions are cute's own. Names of lua/cute/meta belong
--- to the banners there.
+-- Topics in the order of the reference. Each has a title, and either the prefix
+-- of its names or the modules whose functions are cute's own. Names defined in
+-- lua/cute/meta belong to the topics that the banner comments there name.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
     .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
@@ -101,7 +101,7 @@ end
 local META = {"layout", "tile", "tuple", "tensor", "atom", "number", "arch",
   "nvgpu", "object", "gpu"}
 
-local meta  -- full name -> entry, classes by their annotation's name
+local meta  -- {names = entries by full name, classes = by annotation's name}
 
 local function load_meta()
   if meta then return meta end
@@ -301,8 +301,8 @@ local function module_item(name, value)
   return item
 end
 
--- Turns the item of a table of constants, a class of lua/cute/meta, into its
--- fields.
+-- Completes the item of a table of constants from its class in lua/cute/meta.
+-- Returns false for any other item.
 local function constants(item)
   local same = load_meta().names[item.name]
   local entry = not MODULES[item.name]
@@ -350,8 +350,8 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- Classes by name: {name =, annotation =, tables =, title =}. Those of C exist
--- before the modules of the others are loaded.
+-- Classes by name: {name =, annotation =, tables =, title =}. C classes exist
+-- before the modules of the other classes are loaded.
 local objects, classes
 
 local function load_objects()
@@ -538,7 +538,7 @@ local function class_member(class, name)
   return nil, list
 end
 
--- Finds "cute.arch.popc", "arch.popc", or "popc" of cute itself.
+-- Finds a name by its path from cute: "cute.arch.popc", "arch.popc", "size".
 local function by_path(name)
   local full = name == "cute" and name or name:find "^cute%." and name
     or "cute." .. name
@@ -592,7 +592,7 @@ function names.find(name)
 end
 
 -- Returns short names that are similar, with the full name of each; `first`:
--- only those with the same first letter, which most typing errors preserve.
+-- only names with the same first letter, which most typing errors preserve.
 local function candidates(last, list, first)
   local shorts, of = {}, {}
   for _, full in ipairs(list) do

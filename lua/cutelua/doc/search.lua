@@ -140,8 +140,8 @@ local PLACES = {
   {"Documents: ask for a place to read it", find_sections},
 }
 
--- Returns the search results of one place, such as the documents: first those
--- whose name has the words, then those whose description has them.
+-- Returns the search results of one place, such as the documents: first results
+-- whose name has the words, then results whose description has them.
 local function rows_of(find, words)
   local named, told, seen = {}, {}, {}
   find(words, function(name, about, own, more)

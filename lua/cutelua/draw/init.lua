@@ -58,7 +58,7 @@ local function form_of(opts)
   return form
 end
 
--- Drawers that use the options `tile` and `dtype`.
+-- Draws a layout or, with the option `tile`, a thread-value layout.
 local function of_layout(x, opts)
   if opts.tile ~= nil then return layouts.tv(x, opts) end
   return layouts.layout(x, opts)
@@ -105,7 +105,7 @@ function draw.picture(x, opts)
   local p = own and own(x, opts) or kind and kind(x, opts)
   if not p then
     core.fail("bad-argument", "draw: a layout, swizzle, tensor, atom, TiledMMA,"
-      .. " TiledCopy, conflict, report of k:profile or timeline, got "
+      .. " TiledCopy, conflict, report of k:profile or timeline is needed, got "
       .. core.show(x))
   end
   if opts.title ~= nil then p.title = tostring(opts.title) end

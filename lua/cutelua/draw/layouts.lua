@@ -17,7 +17,7 @@ local function one_of(what, name, list)
   end
   local near = type(name) == "string"
     and (sign.nearest(name, list) or sign.nearest(name, picture.IDS))
-  core.fail("bad-argument", ("draw: %s = %s: this has %s%s"):format(what,
+  core.fail("bad-argument", ("draw: %s = %s; possible are %s%s"):format(what,
     core.show(name), table.concat(list, " "),
     near and " (did you mean " .. near .. "?)" or ""))
 end
@@ -333,8 +333,8 @@ end
 local HOLDERS = 16
 
 -- Returns the first element of each thread, and the distance of each value from
--- it. If the layout is not composed, their sum is the element, which saves a
--- call per element.
+-- it. If the layout is not composed, an element is the sum of both, which saves
+-- a call per element.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end
@@ -358,8 +358,8 @@ local function alike(begin, step, threads)
   return groups
 end
 
--- Returns the panel of a tile: the first thread and value of each element;
--- `turned` with rows and columns exchanged, `across` where elements are
+-- Returns the panel of a tile: the first thread and value of each element. The
+-- field `turned` exchanges rows and columns; `across` means that elements are
 -- numbered along rows.
 local function holder_panel(x, tv, fields, opts)
   check_static(x, tv)
@@ -381,9 +381,9 @@ local function holder_panel(x, tv, fields, opts)
     for v = 0, values - 1 do
       local i = step and begin[t] + step[v] or tv(t, v)
       if math.type(i) ~= "integer" or i < 0 or i >= cells then
-        core.fail("shape-mismatch", ("draw: thread %d, value %d are element %s "
-          .. "of a tile of %d x %d = %d\n  %s"):format(t, v, tostring(i), M, N,
-          cells, tostring(tv)))
+        core.fail("shape-mismatch", ("draw: thread %d, value %d is element %s, "
+          .. "outside the tile of %d x %d = %d\n  %s"):format(t, v, tostring(i),
+          M, N, cells, tostring(tv)))
       end
       local r, c = i % M, i // M
       if fields.across then r, c = i // N, i % N end

@@ -1,8 +1,9 @@
---- Pictures independent of a form; all forms are made from them.
+--- Pictures that do not depend on a form (text, SVG, LaTeX, HTML). Every form
+-- is made from them.
 --
--- picture: {title =, captions = {line, ...}, palette = name (palette.lua),
---   panels = {panel, ...}, cute = differences of CuTe's own text, meet = rows
---   and columns of adjacent panels align}.
+-- A picture is {title =, captions = {line, ...}, palette = name (palette.lua),
+--   panels = {panel, ...}, cute = differences in CuTe's own text, meet = do
+--   rows and columns of adjacent panels align?}.
 -- A panel is a grid {name =, caption =, note =, rows =, columns =, row_name =,
 --   column_name =, place = {i, j} in a grid of panels, row_labels =,
 --   column_labels = (numbers from 0 on where absent), label = {}, class = {},
@@ -11,8 +12,9 @@
 --   without one. label: the text, in two lines where it contains a blank.
 --   class: the colour. more: by cell, further holders, alternating thread and
 --   value, or lanes. edit = {text =, tile =, turned =}: the layout shown.
--- Or it is a time line {bars = {{row =, from =, to =, label =, class =}, ...},
---   row_labels = {}, last =, unit =, legend = {{name, class}, ...}}.
+-- A panel can also be a timeline: {bars = {{row =, from =, to =, label =,
+--   class =}, ...}, row_labels = {}, last =, unit =, legend = {{name, class},
+--   ...}}.
 local core = require "cute.core"
 
 local picture = {}
@@ -35,7 +37,8 @@ local function product(list, most)
   return cells
 end
 
---- Raises unless that many cells can be drawn: the product of extents.
+--- Raises an error if the number of cells, the product of the extents, is above
+-- the limit.
 ---@param what string name of the drawing function
 ---@param x any the object to draw
 ---@param extents integer[]

@@ -196,8 +196,8 @@ function show.latex_text(x, opts)
     return latex.of(p)
   end
   if kind ~= "tiled" then
-    core.fail("bad-argument", "print_latex: a layout, TiledMMA or TiledCopy, "
-      .. "got " .. core.show(x))
+    core.fail("bad-argument", "print_latex: a layout, TiledMMA or TiledCopy is "
+      .. "needed, got " .. core.show(x))
   end
   return (layouts.is_mma(x) and mma_latex or copy_latex)(x, color)
 end

@@ -32,7 +32,7 @@ var cuteAlgebra = (function () {
       if (!Number.isSafeInteger(v)) fail("a number beyond 2^53");
       at += found[0].length;
       if (text.charAt(at) === "@") {
-        fail("strides of coordinates are not drawn here, a plain integer is"
+        fail("strides of coordinates are not drawn here; a plain integer is"
           + " needed");
       }
       return v;
@@ -415,7 +415,7 @@ var cutePicture = function (root, data) {
     for (var t = 0; t < l.modes[0]; t++) for (var v = 0; v < l.modes[1]; v++) {
       var i = l.at(t + v * l.modes[0]);
       if (i < 0 || i >= cells) throw new Error("thread " + t + ", value " + v
-        + " are element " + i + " of a tile of " + M + " x " + N);
+        + " is element " + i + ", outside the tile of " + M + " x " + N);
       var m = e.across ? Math.floor(i / N) : i % M;
       var n = e.across ? i % N : Math.floor(i / M);
       var at = e.turned ? n * M + m : m * N + n;

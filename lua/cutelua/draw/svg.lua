@@ -40,7 +40,8 @@ local function longest(panel, side, n)
   return most
 end
 
--- Returns a panel with its measures: x, y of the grid's corner inside of it.
+-- Returns a panel with its measures: x, y of the grid's corner inside the
+-- panel.
 local BAR_WIDTH, BAR_HEIGHT = 900, 16
 
 local function measure(p, panel)

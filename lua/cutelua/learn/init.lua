@@ -114,8 +114,8 @@ function learn.values(block, env)
   return got
 end
 
---- Runs a block of Lua and returns text: the block's lines, those with `-->`
--- followed by their values.
+--- Runs a block of Lua and returns text: the block's lines, with the values
+-- after each line that has `-->`.
 ---@param block table
 ---@param env table
 ---@return string
@@ -211,8 +211,8 @@ function learn.check(lesson, name, text, env, chunk)
   local own = setmetatable({}, {__index = env or learn.env()})
   local exit = os.exit  -- exit code 0 would count as right
   rawset(os, "exit", function()
-    core.fail("bad-argument", "os.exit ends the program: an answer runs to "
-      .. "its end")
+    core.fail("bad-argument", "os.exit ends the program, but an answer must "
+      .. "run to its end")
   end)
   local ok, right, message = xpcall(function()
     load_in(text, chunk or ("=%s.lua"):format(name), own)()

@@ -178,7 +178,7 @@ local function add_warnings(self, notes, compiled, program, key)
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    if not file and not self.files[2] then  -- the only file is meant
+    if not file and not self.files[2] then  -- it is the only file
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
     end
@@ -243,7 +243,7 @@ local function drawn(x)
   local data = require "cutelua.draw.html".data(draw.picture(x, {
     limit = MOST_CELLS}))
   data.part = part and ("a part of it: %s"):format(x) or nil
-  for _, panel in ipairs(data.panels) do  -- a broadcast element has all threads
+  for _, panel in ipairs(data.panels) do  -- all threads hold broadcast elements
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then
         panel.more[at] = table.move(list, 1, 2 * MOST_HOLDERS, 1, {})
@@ -468,8 +468,8 @@ function Page:add(program, launch, report)
   return self.kernels[n]
 end
 
---- Returns the n-th kernel of a lazy page with its costs, and replaces the one
--- without.
+--- Returns the n-th kernel of a lazy page with its costs. It replaces the
+-- kernel without costs in the page.
 ---@param n integer
 ---@return table? kernel nil: the launch does not exist
 function Page:costs(n)

@@ -16,9 +16,8 @@ link.PORT = 5454
 
 local SCHEMES = {http = true, https = true, file = true}
 
---- Returns the workshop's address, before the "#": the one given, or the
--- default. Returns nil and a sentence for an address that a link must not
--- have.
+--- Returns the workshop's address, before the "#": the given address, or the
+-- default. Returns nil and a sentence for an address that a link must not have.
 ---@param given? string
 ---@return string? address
 ---@return string? why

@@ -31,9 +31,9 @@ Exit code: 0 success, 1 an error (the page, if written, has it) or no launch,
 2 a wrong command line, 130 interrupted.
 ]==]
 
---- Parses the words after `explain`: options, with `script` the index of the
--- script's word; nil and a message. Removes `-o FILE` after the script's
--- arguments from the words.
+--- Parses the words after `explain`. Returns the options, in which `script` is
+-- the index of the script's word; nil and a message for invalid words. Removes
+-- `-o FILE` after the script's arguments from the words.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
@@ -75,7 +75,8 @@ end
 local Session = {}
 Session.__index = Session
 
---- Starts a session that watches launches; nil, a message and an exit code.
+--- Starts a session that watches launches. On failure, returns nil, a message
+-- and an exit code.
 ---@param opt table
 function main.start(opt)
   local s = setmetatable({opt = opt, page = page.new()}, Session)

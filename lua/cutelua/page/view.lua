@@ -110,14 +110,16 @@ dialog .close { float: right; }
 
 --- cutePage(root, page, opt) draws a page into an element, scrolled to the
 -- first report or to the most expensive line, of page.script if it has one.
--- With opt it is shown next to an editor that has the script: {beside = true,
--- one text at a time; view: its name; kernel: a number; lit(place, stays): the
--- highlighted place = {file, line} or null; go(place): true where the editor
--- went there; shown(kernel, number); picture(n), costs(number): promises of a
--- picture, and of a kernel with its estimate, which the page lacks}. It
--- returns {light(file, line), pick(file, line), lines(), costs(),
--- show(number)}: these highlight or select lines of the editor, return the
--- kernel's own lines, request costs, and show another kernel.
+-- With opt the page is shown next to an editor that has the script. Fields of
+-- opt: beside = true (shows one text at a time); view (the text's name); kernel
+-- (a number). Its functions: lit(place, stays) gets the highlighted place,
+-- {file, line} or null; go(place) returns true if the editor went there;
+-- shown(kernel, number) is called for each kernel shown; picture(n) and
+-- costs(number) return promises of a picture, and of a kernel with its
+-- estimate, which a lazy page lacks. cutePage returns functions for the editor:
+-- light(file, line) and pick(file, line) highlight and select a line, lines()
+-- returns the kernel's own lines, costs() requests costs, and show(number)
+-- shows another kernel.
 view.script = [=[
 var cutePage = (function () {
 "use strict";

@@ -35,8 +35,8 @@ end
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
 -- Returns the layout of a shared object as its accesses see it, and whether
--- there are several swizzles. That is the object's own layout or, if that is
--- flat, the first view of it.
+-- there are several swizzles. The layout is the object's own or, if that is
+-- flat, the layout of the first view.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view
@@ -308,9 +308,9 @@ end
 -- Conflicts of a report
 ---------------------------------------------------------------------------
 
---- Returns the shared objects of a traced function by index, with `tensor`,
--- their name, `text`, their layout, and `several`: accesses use more than one
--- swizzle.
+--- Returns the shared objects of a traced function by index. Each has `tensor`
+-- (its name), `text` (its layout) and `several` (do accesses use more than one
+-- swizzle?).
 ---@param fn userdata
 ---@return table<integer, table>
 function conflict.objects(fn)

@@ -89,7 +89,7 @@ local function machine(card, far, busy, l1)
 end
 
 -- Scales the cost of fences, which all SMs send to L2: the cost per warp
--- applies to a GPU whose SMs all have as many warps as this one.
+-- applies to a GPU whose SMs all have as many warps as the replayed SM.
 local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
 
 local function crowd(m, x)

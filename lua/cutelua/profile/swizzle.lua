@@ -366,7 +366,7 @@ function List.__tostring(list)
 end
 
 --- Returns the results for the shared tensors of a report with recorded
--- accesses: those that have conflicts, or the one with that name.
+-- accesses: all tensors with conflicts, or the tensor with that name.
 ---@param report table
 ---@param name? string
 ---@return table[]

@@ -173,7 +173,7 @@ local COUNTERS = {{"bytes", "bytes of memory"}, {"sectors", "sectors"},
                   {"conflicts", "bank conflicts"},
                   {"instructions", "instructions run"}}
 
--- Adds the numbers that changed; the others go to `same`.
+-- Adds the numbers that changed. Unchanged numbers are added to `same`.
 local function add_numbers(out, same, names, a, b)
   for _, n in ipairs(names) do
     local x, y = a[n[1]], b[n[1]]
@@ -191,8 +191,8 @@ local function add_same(out, same)
   end
 end
 
---- Returns the numbers of two runs (see cute.lang.history) that differ, as
--- lines; the last line holds the unchanged ones.
+--- Returns the numbers in which two runs (see cute.lang.history) differ, as
+-- lines. The last line holds the unchanged numbers.
 ---@param a table?
 ---@param b table?
 ---@return string[] out

@@ -62,8 +62,8 @@ end
 
 local OURS = {["127.0.0.1"] = true, ["localhost"] = true, ["[::1]"] = true}
 
--- Reports whether a request is addressed to a loopback name; nil: it has no
--- Host, or several.
+-- Reports whether a request is addressed to a loopback name. Returns nil if it
+-- has no Host, or several.
 local function is_ours(request)
   local found
   for name, value in request:gmatch "\n([%w-]+):[ \t]*([^\r\n]*)" do

@@ -36,7 +36,7 @@ local function furthest(a, b, from, m, n)
   end
 end
 
--- Adds the edits of a[from + 1 .. from + m] and b's n lines there.
+-- Adds the edits from a[from + 1 .. from + m] to b[from + 1 .. from + n].
 local function middle(out, a, b, from, m, n)
   local all, d = furthest(a, b, from, m, n)
   if not all then

@@ -34,7 +34,7 @@ local function widest(list, from, to)
 end
 
 -- Returns names from `from` on in columns, read downwards, and the index of the
--- last one shown.
+-- last name shown.
 local function in_columns(list, from, columns, rows)
   local width = widest(list, from, #list)
   local across = math.max(1, (columns + 1) // (width + 2))
@@ -104,7 +104,7 @@ local function put_in(self, candidate)
     or "")
 end
 
--- Replaces the last inserted candidate by the next or previous one.
+-- Replaces the last inserted candidate by the next or previous candidate.
 local function turn(self, text, step)
   local old = self.at and put_in(self, self.list[self.at]) or ""
   local n = #self.list

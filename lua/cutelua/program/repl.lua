@@ -2,7 +2,7 @@
 --
 -- A `local` outside of every block would end with its line, so it becomes a
 -- global of the prompt (`repl.globalize`). Inside functions and blocks a local
--- stays one. The text of every input is kept under its chunk name
+-- stays a local. The text of every input is kept under its chunk name
 -- "=(prompt):N", so that the tracer and reports can read it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
@@ -163,7 +163,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  self.last = setmetatable({}, {__index = _G})  -- ans, if env has none
+  self.last = setmetatable({}, {__index = _G})  -- holds ans, unless env does
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)
@@ -311,8 +311,8 @@ function repl:loop(read, remember)
   end
 end
 
---- Reads and runs until the end of input. Returns an exit code: without a
--- terminal 1 if anything failed.
+--- Reads and runs until the end of input. Returns an exit code, which is 1 if
+-- anything failed and there is no terminal.
 ---@return integer
 function repl:run()
   local lines = reader.new(nil, function() return self.begun, self.env end)

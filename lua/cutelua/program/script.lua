@@ -15,9 +15,9 @@ end
 local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
 
---- Returns the function of a text, or nil and the error. Lua's own `load`
--- passes an overflow by deep nesting to the message handler, which makes no
--- message of it.
+--- Returns the function of a text, or nil and the error. If nesting is too
+-- deep, Lua's own `load` passes the overflow to the message handler, which
+-- cannot make a message of it.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table

@@ -89,7 +89,7 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  if gpus[1] then history.watcher = nil end  -- its work would be timed
+  if gpus[1] then history.watcher = nil end  -- a watcher's work takes time
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then
     start = core.clock()

@@ -214,7 +214,7 @@ local function kernel_lines(out, before, now)
   end
 end
 
--- Returns a summary of a run and its differences from the last successful one.
+-- Returns a summary of a run and its differences from the last successful run.
 local function summary(script, n, now, before)
   local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
     show.seconds(now.seconds))
@@ -250,7 +250,7 @@ local function forever(words, script, path)
       n = n + 1
       say(summary(script, n, result, before))
       if result.code == 0 then before = result end
-      for _, file in ipairs(files) do  -- found by this run
+      for _, file in ipairs(files) do  -- files that this run found
         if known[file] == nil then known[file] = sys.stamp(file) or false end
       end
       while not saved(files, known) do

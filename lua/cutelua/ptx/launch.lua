@@ -39,12 +39,12 @@ function launch.read(path)
     if not f then fail("%s", message) end
     local ok, t = pcall(f)
     if not ok then fail("%s: %s", path, tostring(t)) end
-    if type(t) ~= "table" then fail("%s returns no table", path) end
+    if type(t) ~= "table" then fail("%s does not return a table", path) end
     return t
   end
   local ok, t, message = pcall(json.decode, text)
   if not ok or t == nil then
-    fail("%s is no JSON: %s", path, tostring(ok and message or t))
+    fail("%s is not valid JSON: %s", path, tostring(ok and message or t))
   end
   return t
 end
@@ -115,7 +115,7 @@ local function map(spec, memory, what)
   if swizzle ~= 0 then
     local shift = {[32] = 1, [64] = 2, [128] = 3}
     if not shift[swizzle] then
-      fail("%s: swizzle = %s: 0, 32, 64 or 128 bytes", what,
+      fail("%s: swizzle = %s; 0, 32, 64 or 128 is needed", what,
            core.show(swizzle))
     end
     local base = math.tointeger(math.log(128 // bits, 2))
@@ -128,7 +128,7 @@ end
 
 local function bytes_of(text, what)
   if #text % 2 ~= 0 or text:find "[^%x]" then
-    fail("%s: bytes are pairs of hexadecimal digits", what)
+    fail("%s: bytes must be pairs of hexadecimal digits", what)
   end
   return (text:gsub("%x%x", function(b)
     return string.char(tonumber(b, 16))
@@ -143,7 +143,7 @@ local function argument(a, memory, what)
     return memory[a] or fail("%s: no tensor is called '%s'", what, a)
   end
   if type(a) ~= "table" then
-    fail("%s: %s is no argument", what, core.show(a))
+    fail("%s: %s is not an argument", what, core.show(a))
   end
   if a.tensor then return tensor(a.tensor, what) end
   if a.map then return map(a.map, memory, what) end
@@ -152,7 +152,7 @@ local function argument(a, memory, what)
     local fields = {}
     for offset, value in pairs(a.fields) do
       local at = math.tointeger(tonumber(offset))
-      if not at then fail("%s: no byte offset '%s'", what, offset) end
+      if not at then fail("%s: '%s' is not a byte offset", what, offset) end
       fields[at] = argument(value, memory, ("%s, byte %d"):format(what, at))
     end
     return fields

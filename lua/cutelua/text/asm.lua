@@ -1,8 +1,8 @@
 --- Listings of a program's compiled code with the lines of its CUDA C: NVRTC's
 -- PTX, and the SASS of its CUBIN where nvdisasm is found.
 --
--- A listing has text = {line, ...} and at = {line of the CUDA C or false,
--- ...}. That of SASS also has live = {number of live registers, ...}.
+-- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
+-- A listing of SASS also has live = {number of live registers, ...}.
 local core = require "cute.core"
 local jit = require "cute.jit"
 
@@ -37,7 +37,7 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- Locations in the toolkit and in Python's packages.
+-- Finds nvdisasm in the toolkit or in Python's packages.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*

@@ -4,8 +4,8 @@
 -- Specs use lua-dkjson. It writes numbers with 14 digits, names in any order
 -- and invalid UTF-8 unchanged, and it accepts invalid JSON (`{"a":1,}`, 01,
 -- "\q", text after the end). The code to work around this would be longer than
--- this file, and it would be another package for builds, the rock and its
--- users.
+-- this file, and lua-dkjson would be another package for builds, the rock and
+-- its users.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",

@@ -94,9 +94,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a name is a local of a line or, where the line makes a
--- function, of the file. (A local that a function does not use is not among its
--- upvalues.)
+-- Reports whether a name is a local of the line or, if the line makes a
+-- function, a local of the file. (A local that a function does not use is not
+-- among its upvalues.)
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -226,8 +226,8 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the modules that a name may have meant: those that continue it, the
--- nearest one, or those with the same last part.
+-- Returns the modules that a name may have meant: modules whose names continue
+-- it, the nearest module, or modules with the same last part.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}

@@ -1,5 +1,5 @@
 --- `cutelua tune gemm ...`: measures the candidates for products of given
--- sizes, and writes the best ones into a table that ops.gemm reads
+-- sizes, and writes the best candidates into a table that ops.gemm reads
 -- (docs/tuning.md).
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"

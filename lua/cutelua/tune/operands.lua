@@ -115,7 +115,7 @@ local function pool_of(dtype, elements, place)
   local pool = pools[name]
   if pool and pool.count >= elements then return pool end
   pools[name] = nil
-  local least = dtype.name:find "^u" and 0 or -3  -- sums near 0: few saturate
+  local least = dtype.name:find "^u" and 0 or -3  -- few sums near 0 saturate
   local first = dtype.is_integer
     and cute.randint(least, 4, {PERIOD}, dtype, {seed = 1})
     or cute.randn({PERIOD}, dtype, {seed = 1})
@@ -146,7 +146,7 @@ function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
-local CALM = 4e10  -- operations of a launch below any power limit
+local CALM = 4e10  -- fewer operations reach no power limit
 
 --- Returns the fraction of the warm-up that a product needs: a GPU that reaches
 -- its power limit takes long to settle.
@@ -154,8 +154,8 @@ function operands.warmth(m, n, k)
   return 2.0 * m * n * k > CALM and 1 or 0.25
 end
 
--- Returns the position, in the numbers of its type, of element i of an
--- epilogue's nth tensor.
+-- Returns where element i of an epilogue's nth tensor is found: an index into
+-- the random numbers of its type.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
 -- Returns an epilogue's nth tensor on the GPU.
@@ -201,7 +201,7 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  o.ready = {}  -- used by the worker
+  o.ready = {}  -- the worker's prepared candidates, by name
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
   return o
@@ -287,7 +287,7 @@ local function expected(o, x)
   end
   local count, unsigned = 2.0 ^ o.d.bits, o.d.name:find "^u"
   local least = unsigned and 0 or -count / 2
-  if o.a.is_integer and o.b.is_integer then  -- integers, except for an epilogue
+  if o.a.is_integer and o.b.is_integer then  -- sums of integers are exact
     off = o.make and 1 or 0
   else
     off = off + 1

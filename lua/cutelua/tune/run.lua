@@ -1,9 +1,10 @@
---- A tuner's run: child processes compile candidates while another one measures
--- the compiled ones: first each one briefly, then the best of a problem
--- against each other.
+--- A tuner's run. Child processes compile candidates, while another child
+-- measures compiled candidates: first each candidate briefly, then a problem's
+-- best candidates against each other.
 --
--- A failing candidate affects only its child process. If it faults, hangs or
--- gives wrong results, that is recorded, and a new child continues to measure.
+-- A failing candidate affects only its child process. If the candidate faults,
+-- hangs or gives wrong results, this is recorded, and a new child continues to
+-- measure.
 local child = require "cutelua.tune.child"
 local choose = require "cute.ops.choose"
 local cli = require "cutelua.program.cli"
@@ -15,7 +16,7 @@ local sys = require "cute.sys"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
-local DEAD_BAND = 1.01  -- closer hot times tie: cold ones decide
+local DEAD_BAND = 1.01  -- ratio of hot times below which cold times decide
 
 local Run = {}
 Run.__index = Run
@@ -58,7 +59,8 @@ local function start(job)
   return c
 end
 
--- Returns the GPU that a child reports; ends with a message where it has none.
+-- Returns the GPU that a child reports. If it has none, ends the run with a
+-- message.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}
@@ -165,7 +167,7 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(size(x.o), name, what))
   end
   if job.kind == "final" then
-    x.finalists = nil  -- the remaining ones run again
+    x.finalists = nil  -- the remaining finalists run again
   else
     x.open = x.open - 1
     looked(x, name)
@@ -303,7 +305,7 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    if c == self.measuring then  -- its state is unknown
+    if c == self.measuring then  -- the child's state is unknown
       c:kill()
       self.measuring = nil
     end
@@ -347,7 +349,8 @@ end
 
 local AHEAD = 4  -- problems to compile ahead
 
--- Advances to the next problem to measure; later ones are compiled meanwhile.
+-- Advances to the next problem to measure. Later problems are compiled
+-- meanwhile.
 function Run:next_problem()
   while self.now and self.now.finished do
     self:write()
@@ -361,7 +364,8 @@ function Run:next_problem()
   self.now = self.queue[self.at]
 end
 
--- Opens the table and the journal: the GPU's, or those that --out names.
+-- Opens the table and the journal: the files of the GPU, or the files that
+-- --out names.
 function Run:open()
   local card = self.card
   self.table = self.job.out

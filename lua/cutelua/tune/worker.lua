@@ -11,7 +11,8 @@
 --                                       (microseconds), done; or fail NAME WHY
 --
 -- PROBLEM is a class of cute.ops.tuned, M, N and K. If the class has an
--- epilogue, main's argument names it, a word of cutelua.tune.epilogues.
+-- epilogue, main's argument names the epilogue by a word of
+-- cutelua.tune.epilogues.
 local child = require "cutelua.tune.child"
 local cute = require "cute"
 local devices = require "cute.lang.devices"

@@ -1,7 +1,7 @@
 --- Fresh globals for every run in a Lua state that persists. Changes of a
 -- script to Lua's libraries are undone at its end, because this program needs
--- them. Its additions, and the modules that it required from files, stay for
--- the prompt until the next run begins.
+-- them. The script's additions, and the modules that it required from files,
+-- stay for the prompt until the next run begins.
 local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
 local require, type = require, type
 local find, getmetatable, setmetatable = string.find, debug.getmetatable,

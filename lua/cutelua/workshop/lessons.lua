@@ -9,8 +9,8 @@
 --            `-->`
 --   exercise {lesson =, name =, text =} -> as `run` of the attempt, and
 --            right =, message = the error, line = where it names one
--- A block has the globals of the blocks before it, an exercise those of the
--- lesson's own blocks. The prompt continues after the last block.
+-- A block has the globals of the blocks before it. An exercise has the globals
+-- of the lesson's own blocks. The prompt continues after the last block.
 local core = require "cute.core"
 local cute = require "cute"
 local learn = require "cutelua.learn"

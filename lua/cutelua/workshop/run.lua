@@ -28,7 +28,7 @@ run.page = nil
 -- Arrays taken from files: {name =, global =}, in order.
 local arrays = {}
 
-local prompt  -- of the last run
+local prompt  -- the prompt of the last run, or nil
 
 -- ---- runs ----
 
@@ -54,7 +54,7 @@ local function said(message)
 end
 
 --- Calls f as a script: launches run on the simulator and are watched, os.exit
--- ends the script, pictures are kept, failures reported.
+-- ends the script, pictures are kept, and failures are reported.
 ---@param f fun(): table? may return a failure (of report.capture) not yet
 -- reported
 ---@param seed? integer seed of the schedules of launches that have none
@@ -79,7 +79,7 @@ function run.call(f, seed)
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    if type(failure) ~= "table" then  -- out of memory: not inspected
+    if type(failure) ~= "table" then  -- out of memory: only its text is known
       failure = {message = said(tostring(failure)), frames = {}}
     end
     answer.error = report.told(failure)

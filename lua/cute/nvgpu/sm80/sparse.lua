@@ -5,7 +5,7 @@
 --
 --     local values, metadata = sparse.compress(A)
 --
--- This makes both for the whole matrix A. In a kernel,
+-- This call compresses the whole matrix A. In a kernel,
 --
 --     local tCrA = mma:make_fragment_A(thr:partition_A(sA))  -- the values
 --     local tCgE = thr:partition_E(gE)                       -- the metadata
@@ -13,15 +13,15 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- copies the metadata and multiplies. If B has extent K, A has extent K/2 along
--- its second mode, and the metadata have W.
+-- copies the metadata and multiplies. If B's second mode has extent K, that of
+-- A has extent K/2 and that of the metadata extent W.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local sparse = {}
 
--- Returns the elements of a group that are stored: the nonzero ones, filled up
--- with the first zeros.
+-- Returns the elements of a group that are stored: its nonzero elements and, if
+-- these are too few, its first zeros.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do

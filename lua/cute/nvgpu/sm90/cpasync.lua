@@ -331,7 +331,7 @@ local function check_options(opts)
 end
 
 --- Makes an atom for tiles of a tensor, and the tensor of its coordinates. Pass
--- both to the kernel. The swizzle is that of the layout. A box is the largest
+-- both to the kernel. The layout determines the swizzle. A box is the largest
 -- part of a tile whose elements have the same order in global and shared
 -- memory; a tile may take several boxes. With num_multicast, CTAs of a cluster
 -- share a tile, and each loads its part for all. opts: l2_promotion; oob_fill =
@@ -477,12 +477,12 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     filter[i + 1] = (padding[i] - upper[i]) // apart[i] + 1
     places[i + 1] = core.E(i + 1)
     if out[i] < 1 or filter[i + 1] < 1 then
-      fail("shape-mismatch", "spatial mode %d: a filter of %d by the corners, "
+      fail("shape-mismatch", "spatial mode %d: the corners give a filter of %d "
         .. "and %d output pixels; both must be positive", i - 1, filter[i + 1],
         out[i])
     elseif op.store and filter[i + 1] > 1 then
-      fail("shape-mismatch", "spatial mode %d: a filter of %d by the corners; "
-        .. "a store needs 1", i - 1, filter[i + 1])
+      fail("shape-mismatch", "spatial mode %d: the corners give a filter of "
+        .. "%d; a store needs 1", i - 1, filter[i + 1])
     elseif op.store and (lower[i] < 0 or upper[i] > 0) then
       fail("inadmissible", "spatial mode %d: corners %d and %d; a store needs "
         .. "a lower corner of at least 0 and an upper corner of at most 0",
@@ -545,8 +545,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   local size = core.size(smem_tensor, 0)
   if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
     core.fail("shape-mismatch", ("tma_partition: the tile has %s elements in "
-      .. "shared memory, %s of coordinates\n  %s\n  %s\n  group_modes makes "
-      .. "one mode of a tile's"):format(core.show(size),
+      .. "shared memory, but %s of coordinates\n  %s\n  %s\n  group_modes "
+      .. "merges the modes of a tile"):format(core.show(size),
       core.show(core.size(gmem_tensor, 0)), smem_tensor, gmem_tensor))
   end
   local order = core.logical_divide(inverse, atom.values)
@@ -554,7 +554,7 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   if atom.num_multicast == 1 then return s, g end
   local ctas = core.make_layout(cta_layout)
   if core.cosize(ctas) ~= atom.num_multicast then
-    core.fail("shape-mismatch", ("tma_partition: %s are not the %d CTAs that "
+    core.fail("shape-mismatch", ("tma_partition: cta_layout = %s, but %d CTAs "
       .. "share tiles of %s"):format(ctas, atom.num_multicast, atom))
   end
   local part = ctas(cta_coord) * (atom.values // atom.num_multicast)
@@ -566,8 +566,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   return shifted(s), shifted(g)
 end
 
---- Returns a mask of CTAs of the cluster: those at all positions along mode
--- `mcast_mode` whose other coordinates are those of cta_coord_vmnk.
+--- Returns a mask of the cluster's CTAs whose coordinates equal cta_coord_vmnk
+-- in all modes except `mcast_mode`, where any coordinate is included.
 ---@param cta_layout_vmnk table
 ---@param cta_coord_vmnk any
 ---@param mcast_mode integer
@@ -576,12 +576,12 @@ function cpasync.create_tma_multicast_mask(cta_layout_vmnk, cta_coord_vmnk,
                                            mcast_mode)
   local n, at, mask = core.rank(cta_layout_vmnk), {}, 0
   if mcast_mode < 0 or mcast_mode >= n then
-    core.fail("bad-argument", ("create_tma_multicast_mask: mode %d of %s")
-      :format(mcast_mode, cta_layout_vmnk))
+    core.fail("bad-argument", ("create_tma_multicast_mask: %s has no mode %d")
+      :format(cta_layout_vmnk, mcast_mode))
   end
   if core.size(cta_layout_vmnk) > 16 then
     core.fail("bad-argument", ("create_tma_multicast_mask: a cluster has at "
-      .. "most 16 blocks, not those of %s"):format(cta_layout_vmnk))
+      .. "most 16 blocks, but %s has more"):format(cta_layout_vmnk))
   end
   for i = 1, n do at[i] = i == mcast_mode + 1 and 0 or cta_coord_vmnk[i] end
   local along = core.get(cta_layout_vmnk, mcast_mode)

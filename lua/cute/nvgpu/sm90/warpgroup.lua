@@ -43,8 +43,8 @@ warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   K_INTER K_SW32 K_SW64 K_SW128]]
 
 --- Returns the smallest tile of a canonical layout of shared memory, for
--- cute.tile_to_shape. Its memory is aligned to 8 rows: 1024 bytes for SW128,
--- 512 for SW64, 256 for SW32.
+-- cute.tile_to_shape. Its memory must be aligned to 8 rows, as make_smem_tensor
+-- does: 1024 bytes for SW128, 512 for SW64, 256 for SW32.
 ---@param kind string from SmemLayoutAtomKind
 ---@param element_type cute.DType
 ---@return cute.Layout (rows,k)
@@ -217,15 +217,15 @@ warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
 ---@return cute.MmaAtom its gemm takes {A, metadata} for A
 warpgroup.MmaF16BF16SparseOp = f16_bf16("MmaF16BF16SparseOp", true)
 
---- Makes an MMA of e4m3 and e5m2 with a sparse A: K 64.
+--- Makes an MMA of e4m3 and e5m2 with a sparse A and K = 64.
 ---@return cute.MmaAtom
 warpgroup.MmaF8SparseOp = f8("MmaF8SparseOp", true)
 
---- Makes an MMA of i8 and u8 with a sparse A: K 64.
+--- Makes an MMA of i8 and u8 with a sparse A and K = 64.
 ---@return cute.MmaAtom
 warpgroup.MmaI8SparseOp = i8("MmaI8SparseOp", true)
 
---- Makes an MMA of tf32 with a sparse A: K 16; A stores one of each two
+--- Makes an MMA of tf32 with a sparse A and K = 16. A stores one of each two
 -- elements.
 ---@return cute.MmaAtom
 warpgroup.MmaTF32SparseOp = tf32("MmaTF32SparseOp", true)

@@ -80,7 +80,7 @@ local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.B then
-    q.b, q.constant = to.B.element_type, false  -- the previous launch writes it
+    q.b, q.constant = to.B.element_type, false  -- a launch before it writes B
   end
   return q
 end
@@ -89,7 +89,7 @@ function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
-  if why == sm90.takes(p) then return false end  -- gemm_sm90 reports it itself
+  if why == sm90.takes(p) then return false end  -- gemm_sm90 gives this reason
   return why
 end
 

@@ -11,8 +11,8 @@ local TILES = {
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
    single = 0.94},
 }
--- Nanoseconds until a tile arrives that passes through registers while no other
--- is being loaded: from L2, and from memory.
+-- Nanoseconds until a tile arrives, from L2 and from memory, if it passes
+-- through registers and no other tile is being loaded.
 local WAITS = {380, 640}
 
 local TILES64 = {TILES[2]}  -- f64: larger tiles need too many registers

@@ -71,8 +71,8 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Tiles for f64. good: the fraction of the tensor cores' rate with small atoms
--- that is reached. Hopper's larger atoms reach nearly twice that rate.
+-- Tiles for f64. good: reached fraction of the tensor cores' rate with small
+-- atoms. Hopper's larger atoms reach nearly twice that rate.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -101,8 +101,8 @@ local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 -- converted operand.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
--- Returns the tiles, each with those of its warps for which fit(tile, warps) is
--- true.
+-- Returns the tiles, each with only those entries of `warps` for which
+-- fit(tile, warps) is true.
 local function fitting(list, fit)
   local out = {}
   for _, t in ipairs(list) do
@@ -176,8 +176,8 @@ local function min_blocks(p, t, warps)
 end
 
 -- Returns the number of columns of D that one iteration of the epilogue's loop
--- processes, for wide tiles. Reductions need whole tiles, and matrices read
--- like D load faster without a loop.
+-- processes, for wide tiles. Reductions need whole tiles, and matrices of D's
+-- shape load faster without a loop.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end
@@ -206,7 +206,7 @@ function sm80.list(p)
   if p.group then whole = core.gcd(whole, p.group) end
   local a_piece, b_piece = piece(p.A), piece(p.B)
   local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
-  -- half the code, and as fast
+  -- halving K halves the code and is as fast
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90

@@ -105,8 +105,8 @@ function sm90.takes(p)
   return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")
 end
 
--- Tiles along K after which sums of 8-bit floats continue in f32, as in
--- cublasLt: tensor cores keep fewer bits. More would hold more stages.
+-- Number of tiles along K after which sums of 8-bit floats continue in f32, as
+-- in cublasLt: tensor cores keep fewer bits. More tiles would hold more stages.
 local PROMOTE = 1
 
 -- Returns the number of tiles along K after which the sums continue in f32, or
@@ -119,7 +119,7 @@ end
 -- Reports whether a candidate can apply factors for each p.group elements of K,
 -- which may belong to each row or to each 128 rows of B.
 local function has_factors(p, o)
-  if p.a.bits == 16 and o.epi then return false end  -- their registers spill
+  if p.a.bits == 16 and o.epi then return false end  -- such kernels spill
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
                           or o.tile[2] % 128 == 0)
@@ -140,8 +140,8 @@ local function exposed(p, c)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
 end
 
--- Extra time of factors for 16-bit types by the columns of a tile, on an H200;
--- less where warpgroups have several rows of them.
+-- Fraction of extra time that factors take for 16-bit types on an H200, if a
+-- tile has 128 columns or more. Narrow tiles, and tiles of 256 rows, take less.
 local FACTORS = 0.3
 
 local function by_factors(p, o)

@@ -45,7 +45,7 @@ end
 ]]
 
 -- Returns the kernel that loads two tiles one after the other. It waits for the
--- second with a parity.
+-- second tile with this parity.
 local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
   return one .. ([[

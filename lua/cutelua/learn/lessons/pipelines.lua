@@ -20,9 +20,9 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns the largest number of tiles in flight at an MMA of a warp, without
--- the MMAs of the one tile at which most are. A debugger steps through k(A, B,
--- C).
+-- Returns the largest number of tiles in flight while a warp executes an MMA.
+-- It ignores the MMAs with the highest counts, as many as one tile has. A
+-- debugger steps through k(A, B, C).
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

@@ -1,7 +1,6 @@
 --- Softmax and cross entropy along rows, forward and backward, by
 -- kernels/softmax.lua: ops.softmax, ops.softmax_backward, ops.cross_entropy,
 -- ops.cross_entropy_backward.
-local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.softmax"
@@ -136,8 +135,6 @@ local function gradient(g, x, t, lse, ignore, at)
   local one = cute.where(c:eq(t:to(cute.i64)), 1.0, 0.0)
   return cute.where(t:to(cute.i64):eq(ignore), 0.0, (y - one) * g)
 end
-core.name(gradient, "gradient(g: any, x: any, t: any, lse: any, ignore: any, "
-  .. "at: any)")
 
 --- Returns the gradient dX = (softmax(X) - onehot(T)) dLoss of
 -- ops.cross_entropy. dLoss, T and Lse have the extents of X without the last

@@ -204,6 +204,7 @@ static void scan_reg(Scan *s, int64_t reg) {
   while (r != d->region && r != 0) r = s->fr->parent[r];
   bool behind = d->pos < x->pos || (d->pos == x->pos && d->at < s->at);
   PtxSlot *slot = &s->fr->b->slot[reg];
+  slot->read = true;
   if (r != d->region || !behind || !slot->defs) slot->variable = true;
 }
 
@@ -414,7 +415,8 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
-  Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes};
+  Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes,
+             .bytes = true};
   mem.name = ir_text(b->cx, b->fn, "shared memory", 13);
   b->smem = ir_mem(b->cx, b->fn, mem);
   b->fn->smem_bytes = bytes;
@@ -429,6 +431,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
+    mem.bytes = true;
     mem.layout = 0;  // coordinates count elements of another size
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }

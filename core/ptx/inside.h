@@ -23,6 +23,7 @@ typedef struct PtxSlot {
                   // it without a conversion; or -1
   bool variable;
   bool read;      // whether an instruction reads it
+  bool early;     // whether that may be before any instruction writes it
 } PtxSlot;
 
 // A group of registers of one width, stored as the elements that MMAs see in

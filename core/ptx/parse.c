@@ -494,7 +494,7 @@ static void registers(Parse *p, PtxVar *v) {
   }
   v->reg = (uint32_t)p->m->regs.n - first;
   for (int64_t i = 0; i < v->count; i++) {
-    PtxReg r = {v->type, v->name};
+    PtxReg r = {v->type, v->name, v->range ? (int32_t)i : -1};
     vec_push(p->cx, p->m->regs, r);
   }
 }

@@ -316,6 +316,12 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_UNINIT:
+      if (p->fn->mem.p[f->r.mem].bytes &&
+          p->fn->mem.p[f->r.mem].space == SP_RMEM) {
+        simreport_printf(t, "register %s is used, but nothing wrote it",
+                         ir_str(p->fn, p->fn->mem.p[f->r.mem].name));
+        break;
+      }
       simreport_printf(t, "read of uninitialised memory");
       if (f->r.lack == LACK_PARITY) {
         simreport_printf(t, " (");

@@ -571,5 +571,25 @@ add {name = "dependent_launch", text = [[
     end
   end}
 
+--- Returns the CUDA C of a kernel.
+---@param k table
+---@return string
+function list.source(k)
+  return ("%s\nextern \"C\" __global__ void %s(%s) {\n%s\n}\n"):format(
+    k.structure or "", k.name, k.params, k.text)
+end
+
+--- Returns the options of a kernel's launch for n elements.
+---@param k table
+---@param n integer
+---@return table
+function list.launch(k, n)
+  local block = k.block or 64
+  local threads = type(block) == "table" and block[1] or block
+  local grid = k.grid and k.grid(n) or k.most and 1
+    or (n + threads - 1) // threads
+  return {grid = grid, block = block, cluster = k.cluster}
+end
+
 return list
 -- SPDX-License-Identifier: MIT

@@ -75,6 +75,52 @@ describe("reports on PTX", function()
       .. "the end of phase 0", 1, true), m[1])
   end)
 
+  it("name a register that nothing wrote", function()
+    local m, lines = run("add.u32 %r4, %r5, 1;\nst.global.u32 [%rd5], %r4;",
+                         {lines = "ptx"})
+    local _, from = HEAD:gsub("\n", "")
+    assert.are.equal("register %r5 is used, but nothing wrote it", m[1])
+    assert.are.equal(from + 2, lines[1])
+    m = run [[setp.gt.u32 %p1, %r0, 40;
+      @%p1 mov.u32 %r4, 1;
+      st.global.u32 [%rd5], %r4;]]
+    assert.are.equal("register %r4 is used, but nothing wrote it", m[1])
+    m = run "@%p2 st.global.u32 [%rd5], 1;"
+    assert.are.equal("register %p2 is used, but nothing wrote it", m[1])
+    m = run [[setp.gt.u32 %p1, %r0, 40;
+      @%p1 bra L;
+      mov.u32 %r4, 1;
+      L: add.u32 %r5, %r4, 1;
+      @!%p1 bra E;
+      st.global.u32 [%rd5], %r5;
+      E: st.global.u32 [%rd5], 1;]]
+    assert.are.equal("register %r4 is used, but nothing wrote it", m[1])
+  end)
+
+  it("do not name registers that have a value where they matter", function()
+    for _, text in ipairs {
+      [[setp.gt.u32 %p1, %r0, 40;
+        @%p1 mov.u32 %r4, 1;
+        @!%p1 mov.u32 %r4, 2;
+        st.global.u32 [%rd5], %r4;]],
+      [[setp.gt.u32 %p1, %r0, 40;
+        @%p1 ld.global.u32 %r4, [%rd2];
+        add.u32 %r5, %r4, 1;
+        st.global.u32 [%rd5], 0;
+        @%p1 st.global.u32 [%rd5], %r5;]],
+      [[mov.u32 %r5, 0;
+        L: setp.eq.u32 %p1, %r5, 0;
+        @%p1 bra F;
+        add.u32 %r6, %r4, 1;
+        F: mov.u32 %r4, %r5;
+        add.u32 %r5, %r5, 1;
+        setp.lt.u32 %p2, %r5, 4;
+        @%p2 bra L;
+        st.global.u32 [%rd5], %r6;]]} do
+      assert.are.same({}, (run(text)))
+    end
+  end)
+
   it("have the line that writes a part of an output", function()
     local m, lines = run("st.global.u32 [%rd3], 0;", {lines = "ptx"})
     local left = table.concat(m, "\n"):match "63 of 64 elements of global.*"

@@ -216,7 +216,7 @@ static void store_local(PtxOp *o, const Access *x, Ref off, const Ref v[8]) {
 Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
   if (w == IN_SHARED) return (Place){o->b->smem, s->in_shared};
   if (w == IN_CLUSTER) return op_cluster(o, as(o, DT_U32, s->in_shared));
-  Mem m = {.type = DT_U8, .align = 1, .count = -1, .bytes = true};
+  Mem m = {.type = DT_U8, .align = 1, .count = -1, .ptx = true};
   return (Place){ir_at_address(o->b->cx, o->b->fn, m, s->at),
                  number(o, DT_I64, 0)};
 }

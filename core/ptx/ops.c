@@ -426,7 +426,7 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
                                         number(o, DT_I64, a->value))};
   }
   Ref at = op_value(o, base, DT_I64);
-  Mem m = {.type = DT_U8, .align = 1, .count = -1, .bytes = true};
+  Mem m = {.type = DT_U8, .align = 1, .count = -1, .ptx = true};
   at = op2(o, OP_ADD, at, number(o, DT_I64, a->value));
   return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }

@@ -495,7 +495,7 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
   Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes,
-             .bytes = true};
+             .ptx = true};
   mem.name = ir_text(b->cx, b->fn, "shared memory", 13);
   b->smem = ir_mem(b->cx, b->fn, mem);
   b->fn->smem_bytes = bytes;
@@ -510,7 +510,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
-    mem.bytes = true;
+    mem.ptx = true;
     mem.layout = 0;  // coordinates count elements of another size
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
@@ -528,7 +528,7 @@ static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
   uint32_t at = b->fn->at;
   b->fn->at = 0;  // it comes from no line
-  Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .bytes = true};
+  Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
   m.name = ir_text(b->cx, b->fn, name, strlen(name));
   Ref mem = ir_mem(b->cx, b->fn, m);
   Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)t,
@@ -541,7 +541,7 @@ static void variables(PtxBuild *b) {
   for (int k = 0; k < b->pools; k++) {
     PtxPool *p = &b->pool[k];
     if (!p->n) continue;
-    Mem m = {.space = SP_RMEM, .type = p->type, .align = 16,
+    Mem m = {.space = SP_RMEM, .type = p->type, .align = 16, .ptx = true,
              .count = p->n * (p->bits / dtype_bits(p->type))};
     p->mem = ir_mem(b->cx, b->fn, m);
   }

@@ -134,7 +134,7 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
 
 // Returns the word for an element of a memory object.
 static const char *unit(const SimProg *p, int32_t mem) {
-  return mem >= 0 && p->fn->mem.p[mem].bytes ? "byte" : "element";
+  return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
 }
 
 // Appends "shared tensor 'sA'"; for shared memory as PTX sees it, "shared
@@ -149,7 +149,7 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   }
   if (!*name && m->space == SP_GMEM)
     name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
-  if (m->bytes && m->space != SP_GMEM) {
+  if (m->ptx && m->space != SP_GMEM) {
     simreport_printf(t, "%s memory", ir_space_word(m->space));
     return;
   }
@@ -176,7 +176,7 @@ static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
 
 // Appends "mbarrier 'full'[2]", or "mbarrier at byte 16 of shared memory".
 static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
-  if (p->fn->mem.p[mem].bytes) {
+  if (p->fn->mem.p[mem].ptx) {
     simreport_printf(t, "mbarrier at byte %lld of ", (long long)k);
     say_mem(t, p, mem);
     return;
@@ -316,10 +316,12 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_UNINIT:
-      if (p->fn->mem.p[f->r.mem].bytes &&
+      if (p->fn->mem.p[f->r.mem].ptx &&
           p->fn->mem.p[f->r.mem].space == SP_RMEM) {
-        simreport_printf(t, "register %s is used, but nothing wrote it",
-                         ir_str(p->fn, p->fn->mem.p[f->r.mem].name));
+        const char *name = ir_str(p->fn, p->fn->mem.p[f->r.mem].name);
+        simreport_printf(t, "%s%s is used, but nothing wrote it", *name
+                         ? "register " : "a register of a matrix instruction",
+                         name);
         break;
       }
       simreport_printf(t, "read of uninitialised memory");

@@ -18,7 +18,8 @@ for kind in ([[
   foreign-value in-flight in-graph inadmissible inside-kernel limit loop-exit
   loop-table-changed loop-type-changed lua needs-static not-tracing
   out-of-region overflow register-index runaway-trace shape-mismatch
-  smem-budget traced-in-lua type-mismatch unknown-name unused-boolean]]):gmatch "%S+" do
+  smem-budget traced-in-lua type-mismatch unknown-name unused-boolean
+]]):gmatch "%S+" do
   HOST[kind] = true
 end
 
@@ -38,8 +39,6 @@ local OTHER = {
   ["tensor-map/map_acquired_once"] = {"ld.param.v2.u64", MAP},
   ["tensor-map/report"] = {"ld.param.v2.u64", MAP},
   ["uninitialised/report"] = {"ok", "NVRTC replaces undefined registers"},
-  ["warpgroup-mismatch/report"] = {"in-flight:37",
-    "NVRTC moves the zeros of the sums behind wgmma.fence"},
   ["wrong-layout/report"] = {"ok", "CUDA C has no layouts"},
 }
 

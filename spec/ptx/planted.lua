@@ -1,6 +1,7 @@
 --- Faults planted in PTX, one at a time. An entry: {kernel, what is wrong,
 -- change, kinds of the first report, its lines as patterns of plant.right}.
--- Kinds and lines were written before the first run.
+-- They were written before the first run. After it, one line and six kinds were
+-- added, where another true effect of the fault comes first.
 --
 -- Not planted, because the change is no fault: a producer's wait for the end of
 -- a ring without a cluster (all blocks may exit), one of two adjacent
@@ -59,6 +60,9 @@ add("no arrive after the last stage is read",
 add("one arrive counts 2", sub("mbarrier%.arrive%.shared", 1, "%];", "], 2;"),
     "mbarrier", "here mbarrier%.arrive%.shared")
 add("no wgmma.fence", drop "wgmma%.fence", "in-flight", MMA)
+add("a sum is written behind the fence", sub(MMA, 1,
+    "^(wgmma%S+ {)(%%f%d+)", "cvt.rn.f32.u32 %2, %%r1; %1%2"), "in-flight",
+    "here")
 add("no wgmma.commit_group", drop "wgmma%.commit", "in-flight race",
     MMA .. " " .. LOAD)
 add("no wait_group before a stage is released", drop "wgmma%.wait_group",

@@ -86,17 +86,17 @@ function faults.list(kind)
   return list
 end
 
-local STOP = {}  -- thrown to stop a script at its first fault
+faults.STOP = {}  -- thrown to stop a script at its first fault
 
 -- Runs a text as if it were the script. Returns nil, or the program's message
--- for its error.
-local function execute(path, text)
+-- for its error. (An error of faults.STOP is none.)
+function faults.execute(path, text)
   local chunk, env = "@" .. path, {arg = {[0] = path}}
   source.add(chunk, text)
   local script = assert(load(text, chunk, "t",
                              setmetatable(env, {__index = _G})))
   local ok, failure = xpcall(script, report.capture)
-  local said = not ok and failure.value ~= STOP
+  local said = not ok and failure.value ~= faults.STOP
     and report.format(failure, {prefix = "cutelua: "}) or nil
   source.add(chunk, nil)
   return said
@@ -125,7 +125,7 @@ local function plain(path, text, seed)
     end
     return found
   end}
-  local why = execute(path, text)
+  local why = faults.execute(path, text)
   said[#said + 1] = why
   kernel.runner = before
   return table.concat(said, "\n"), launched
@@ -137,10 +137,10 @@ local function checked(path, text, opt)
   kernel.runner = {run = function(program, launch)
     local v = check.launch(program, launch, opt)
     said[#said + 1] = tostring(v)
-    if v.verdict == "bug" then error(STOP, 0) end
+    if v.verdict == "bug" then error(faults.STOP, 0) end
     return quiet(program, launch)
   end}
-  local why = execute(path, text)
+  local why = faults.execute(path, text)
   said[#said + 1] = why
   kernel.runner = before
   return table.concat(said, "\n")

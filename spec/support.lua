@@ -51,6 +51,17 @@ function support.write(path, ...)
   return path
 end
 
+--- Calls f without the output of lessons. Errors go on.
+---@param f function
+function support.quietly(f)
+  local stdout <const> = io.stdout
+  local sink <close> = assert(io.open("/dev/null", "w"))
+  rawset(io, "stdout", sink)
+  local ok, why = pcall(f)
+  rawset(io, "stdout", stdout)
+  if not ok then error(why, 0) end
+end
+
 --- Returns the simulator's report from the results of a launch with faults =
 -- "return", whether it has faults or not: support.report(k(x):launch {...}).
 function support.report(ok, message, report)

@@ -14,6 +14,7 @@ typedef struct Cell {
   Ref used;        // last use since the last fence
   uint8_t writes, reads;  // ages
   bool stale;      // whether it was used since the last fence, or never fenced
+  bool constant;   // of PTX: whether it holds a constant
 } Cell;
 
 enum { OLDEST = 255 };
@@ -65,6 +66,10 @@ static bool join(Walk *w, Cell *to, const Cell *from) {
       to[k].stale = news = true;
       to[k].used = from[k].used;
     }
+    if (to[k].constant && !from[k].constant) {
+      to[k].constant = false;
+      news = true;
+    }
     news |= age;
   }
   return news;
@@ -99,12 +104,36 @@ static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
   *hi += w->first[ir_get(w->fn, mem)->imm];
 }
 
+// Reports whether an instruction writes a constant to registers of PTX: a
+// number, or the copy of a register that holds one.
+static bool writes_constant(Walk *w, Ref r, Ref mem) {
+  const Ins *i = ir_get(w->fn, r);
+  int64_t n, lo, hi;
+  if (i->op != OP_ST || !ir_memof(w->fn, mem)->ptx) return false;
+  Ref v = i->a[2];
+  while (ir_get(w->fn, v)->op == OP_BITCAST) v = ir_get(w->fn, v)->a[0];
+  const Ins *from = ir_get(w->fn, v);
+  if (from->op == OP_CONST) return true;
+  if (from->op != OP_LD || ir_get(w->fn, from->a[0])->op != OP_RMEM ||
+      !ir_const(w->fn, from->a[1], &n)) {
+    return false;
+  }
+  cells(w, from->a[0], n, dtype_bits(from->type), &lo, &hi);
+  while (lo < hi && w->cell[lo].constant) lo++;
+  return lo == hi;
+}
+
 static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
                 bool written) {
   int64_t lo, hi;
+  bool constant = written && writes_constant(w, r, mem);
   cells(w, mem, e, bits, &lo, &hi);
   for (; lo < hi; lo++) {
     Cell *c = &w->cell[lo];
+    bool idle = !c->writes && !c->reads;
+    if (written) c->constant = constant;
+    // Compilers move constants behind a fence, and ptxas orders them.
+    if (idle && c->constant) continue;
     if (c->writes) found(w, FLIGHT_READ, r, c->by, mem, lo);
     else if (written && c->reads) found(w, FLIGHT_WRITE, r, c->by, mem, lo);
     c->stale = true;
@@ -145,6 +174,7 @@ static void issue_run(Walk *w, Ref r, const Operand *o) {
       if (o->written && c->writes && other_shape(w, r, c->by))
         found(w, FLIGHT_SHAPE, r, c->by, o->ref, lo);
       *(o->written ? &c->writes : &c->reads) = 1;
+      if (o->written) c->constant = false;
       c->by = r;
     }
   }

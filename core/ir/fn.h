@@ -63,6 +63,7 @@ typedef struct Mem {
   int8_t swizzle[3]; // swizzle of the layout; 0 0 0: none
   bool views;        // another view of the memory has a different swizzle
   bool undefined_ok; // simulator: reading unwritten elements is allowed
+  bool ptx;          // bytes, or registers, that PTX uses
 } Mem;
 
 enum { NO_ARG = -1 };  // memory given by an address

@@ -58,6 +58,7 @@ typedef struct Atomic {
   int n;              // number of registers
   uint32_t first;     // index of the address operand: red has no result
   uint16_t flags;
+  bool read;          // whether the previous values are needed
 } Atomic;
 
 // Emits the atomic operation at a known place and stores the previous values in
@@ -85,31 +86,41 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
   }
 }
 
+// Emits the atomic operation and sets variables to the previous values, in a
+// branch for each space, from k on, that a generic address may be in.
+static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
+                        const Ref *var, int k) {
+  static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};
+  PtxBuild *b = o->b;
+  Ref was[8], test = k == 0 ? s->cluster : s->shared;
+  int64_t known = 1;
+  bool certain = k == 2 || ir_const(b->fn, test, &known);
+  if (certain && !known) {
+    atomic_each(o, x, s, var, k + 1);
+    return;
+  }
+  if (!certain) ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {test}});
+  atomic_at(o, x, op_in_space(o, s, space[k]), was);
+  if (x->read) set_all(o, x, var, was);
+  if (certain) return;
+  ir_else(b->cx, b->fn);
+  atomic_each(o, x, s, var, k + 1);
+  ir_close(b->cx, b->fn);
+}
+
 // Emits the atomic operation at a generic address, which is in shared or global
 // memory.
 static void atomic_anywhere(PtxOp *o, const Atomic *x, const Spaces *s,
                             Ref was[8]) {
   PtxBuild *b = o->b;
-  Place own = {b->smem, s->in_shared}, other = op_at_address(o, s->at);
-  int64_t known;
-  if (ir_const(b->fn, s->shared, &known)) {
-    atomic_at(o, x, known ? own : other, was);
-    return;
-  }
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref var[8];
-  for (int q = 0; q < x->n; q++) {
+  for (int q = 0; q < x->n && x->read; q++) {
     var[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VAR, .type = (uint8_t)t,
                                          .a = {number(o, t, 0)}});
   }
-  ir_open(b->cx, b->fn, (Ins){.op = OP_IF, .a = {s->shared}});
-  atomic_at(o, x, own, was);
-  set_all(o, x, var, was);
-  ir_else(b->cx, b->fn);
-  atomic_at(o, x, other, was);
-  set_all(o, x, var, was);
-  ir_close(b->cx, b->fn);
-  for (int q = 0; q < x->n; q++) {
+  atomic_each(o, x, s, var, 0);
+  for (int q = 0; q < x->n && x->read; q++) {
     was[q] = ir_emit(b->cx, b->fn, (Ins){.op = OP_VGET, .type = (uint8_t)t,
                                          .a = {var[q]}});
   }
@@ -121,12 +132,14 @@ void row_atomic(PtxOp *o, int k) {
   Where w = op_where(o);
   const PtxArg *a = op_arg(o, x.first), *d = op_arg(o, 0);
   x.flags = op_hints(o);
+  x.read = !k && d->kind != PTX_A_SINK &&
+           (d->kind != PTX_A_REG || o->b->slot[d->value].read);
   Spaces s;
   Ref was[8];
   if (w == IN_LOCAL) op_reject(o, "local memory");
   if (w == ANYWHERE && op_spaces(o, a, &s)) atomic_anywhere(o, &x, &s, was);
   else atomic_at(o, &x, op_place(o, a, w), was);
-  for (int q = 0; q < x.n && !k; q++) {
+  for (int q = 0; q < x.n && x.read; q++) {
     op_set(o, x.n > 1 ? op_part(o, d, (uint32_t)q) : d, was[q]);
   }
 }

@@ -56,15 +56,13 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  if (!op_has(o, "shared::cluster") || op_type(o, 0).bits != 32) {
-    ptx_fail(o->b, "'%s' is not modelled: mapa.shared::cluster.u32 is",
-             o->i->op);
-  }
-  Ref at = op2(o, OP_AND, op_operand(o, 1, DT_U32),
-               number(o, DT_U32, (1 << RANK_BIT) - 1));
+  op_has(o, "shared::cluster");  // else the address is generic
+  DType t = unsigned_of(op_type(o, 0).bits);
+  Ref at = op2(o, OP_AND, op_operand(o, 1, t),
+               number(o, t, ~((int64_t)255 << RANK_BIT)));
   Ref rank = op2(o, OP_ADD, op_operand(o, 2, DT_U32), number(o, DT_U32, 1));
-  op_result(o, op2(o, OP_OR, at, op2(o, OP_SHL, rank,
-                                     number(o, DT_U32, RANK_BIT))));
+  rank = op2(o, OP_SHL, to(o, t, rank), number(o, DT_U32, RANK_BIT));
+  op_result(o, op2(o, OP_OR, at, rank));
 }
 
 // Returns the rank of the CTA whose barrier a cluster address names.
@@ -229,6 +227,67 @@ static void tensor_store(PtxOp *o, bool reduce) {
   emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
 }
 
+// Returns the place in this CTA's memory whose offset a cluster address has,
+// and in *rank the CTA that it names. Emits a report for threads where it is
+// not the CTA of an earlier operand, which *rank then holds.
+static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
+  PtxBuild *b = o->b;
+  Place p = op_place(o, a, IN_CLUSTER);
+  const Ins *i = ir_get(b->fn, p.mem);
+  Ref was = *rank;
+  *rank = i->a[1];
+  p.mem = i->a[0];
+  if (!was || was == *rank) return p;
+  static const char text[] = "the mbarrier is in the shared memory of another "
+                             "block than the data";
+  uint32_t at = ir_text(b->cx, b->fn, text, sizeof text - 1);
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at,
+                              .a = {op2(o, OP_EQ, was, *rank)}});
+  return p;
+}
+
+// Returns the mbarrier of a store or a copy to another CTA.
+static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
+  Place p = peer_place(o, a, rank);
+  p.mem = op_view(o, p.mem, DT_U64);
+  p.off = op2(o, OP_SHR, p.off, number(o, DT_I32, 3));
+  return p;
+}
+
+// Translates st.async.
+void row_send(PtxOp *o, int k) {
+  (void)k;
+  op_has(o, "weak");
+  op_has(o, "mbarrier::complete_tx::bytes");
+  op_has(o, "shared::cluster");
+  PtxType t = op_type(o, 0);
+  int n = op_vector(o);
+  Ref rank = 0;
+  Place d = peer_place(o, op_arg(o, 0), &rank);
+  Place bar = peer_barrier(o, op_arg(o, 2), &rank);
+  d.mem = op_view(o, d.mem, op_dtype(t));
+  d.off = op2(o, OP_SHR, d.off, number(o, DT_I32, t.bits == 64 ? 3 : 2));
+  Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
+  for (int q = 0; q < n; q++) {
+    const PtxArg *v = op_arg(o, 1);
+    if (v->kind == PTX_A_VECTOR) v = op_part(o, v, (uint32_t)q);
+    x[5 + q] = op_value(o, v, op_dtype(t));
+  }
+  emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
+}
+
+// Translates bulk copies from this CTA's shared memory to another CTA's.
+static void bulk_send(PtxOp *o) {
+  op_has(o, "mbarrier::complete_tx::bytes");
+  dimension(o);
+  Ref rank = 0;
+  Place d = peer_place(o, op_arg(o, 0), &rank);
+  Place s = op_place(o, op_arg(o, 1), IN_SHARED);
+  Place bar = peer_barrier(o, op_arg(o, 3), &rank);
+  Ref x[7] = {d.mem, d.off, s.mem, s.off, bar.mem, bar.off, rank};
+  emit(o, (Ins){.op = OP_BULKSEND, .imm = op_constant(o, 2) * 8}, x, 7);
+}
+
 // Translates bulk copies of bytes from global to shared memory and back.
 static void bulk_bytes(PtxOp *o) {
   bool hint = op_has(o, "L2::cache_hint");
@@ -267,6 +326,8 @@ void row_bulk(PtxOp *o, int k) {
                  op_arg(o, 0)->parts == 2;
     if (store) tensor_store(o, strncmp(o->i->op, "cp.reduce", 9) == 0);
     else tensor_load(o);
+  } else if (strstr(o->i->op, ".shared::cluster.shared::cta")) {
+    bulk_send(o);
   } else {
     bulk_bytes(o);
   }
@@ -311,6 +372,7 @@ static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
 }
 
 static void multiply(PtxOp *o) {
+  if (op_has(o, "sp")) op_reject(o, "sparse matrices");
   const PtxArg *a = op_arg(o, 1);
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;

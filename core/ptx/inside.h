@@ -22,6 +22,8 @@ typedef struct PtxSlot {
   int32_t home;   // its register number in that pool, if mma or ldmatrix takes
                   // it without a conversion; or -1
   bool variable;
+  bool read;      // whether an instruction reads it
+  bool early;     // whether that may be before any instruction writes it
 } PtxSlot;
 
 // A group of registers of one width, stored as the elements that MMAs see in
@@ -65,6 +67,7 @@ typedef struct PtxBuild {
   int64_t local_bytes;
   bool generic_shared, generic_local;  // whether there are generic addresses of
                                        // these spaces
+  bool generic_cluster;                // whether mapa makes addresses
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
 
@@ -190,6 +193,8 @@ typedef enum Where {
 // its rank, or 0 for the CTA itself.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
+// Returns the shared memory of the CTA that a cluster address names.
+Place op_cluster(PtxOp *o, Ref at);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
@@ -205,18 +210,18 @@ void local_memory(PtxBuild *b);  // lays out the memory
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// Returns the place in global memory at a numeric address.
-Place op_at_address(PtxOp *o, Ref at);
-
 // A generic address. in_shared, in_local: whether it is in shared or local
 // memory, with the offset `shared` or `local` there. Otherwise it is the global
-// address `at`.
+// address `at`. cluster: an address in shared memory that mapa returned;
+// in_shared is then its cluster address.
 typedef struct Spaces {
-  Ref at, shared, local, in_shared, in_local;
+  Ref at, cluster, shared, local, in_shared, in_local;
 } Spaces;
 // Splits the generic address a. Returns false if the function makes no generic
 // addresses, or if a comes from a parameter.
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
+// Returns the place of a generic address in a space other than IN_LOCAL.
+Place op_in_space(PtxOp *o, const Spaces *s, Where w);
 
 // The sequences of registers that an instruction reads or writes, as memory
 // objects and elements.
@@ -323,6 +328,7 @@ void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
+void row_send(PtxOp *o, int k);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -25,12 +25,13 @@ static DType narrowest(const PtxBuild *b) {
 }
 
 // Finds out whether the function makes generic addresses of shared or local
-// memory.
+// memory, and addresses of a cluster.
 static void find_generic(PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;
     if (strncmp(op, "cvta.shared", 11) == 0) b->generic_shared = true;
     if (strncmp(op, "cvta.local", 10) == 0) b->generic_local = true;
+    if (strncmp(op, "mapa", 4) == 0) b->generic_cluster = true;
   }
 }
 
@@ -132,6 +133,13 @@ bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s) {
   Ref base_local = number(o, DT_I64, windows[IN_LOCAL]);
   s->in_shared = to(o, DT_I32, op2(o, OP_SUB, s->at, base_shared));
   s->in_local = to(o, DT_I32, op2(o, OP_SUB, s->at, base_local));
+  s->cluster = no;
+  if (b->generic_cluster) {
+    Ref rank = op2(o, OP_SHR, as(o, DT_U32, s->in_shared),
+                   number(o, DT_U32, RANK_BIT));
+    s->cluster = op2(o, OP_AND, s->shared,
+                     op2(o, OP_NE, rank, number(o, DT_U32, 0)));
+  }
   return true;
 }
 

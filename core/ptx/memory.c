@@ -213,9 +213,11 @@ static void store_local(PtxOp *o, const Access *x, Ref off, const Ref v[8]) {
   }
 }
 
-Place op_at_address(PtxOp *o, Ref at) {
-  Mem m = {.type = DT_U8, .align = 1, .count = -1};
-  return (Place){ir_at_address(o->b->cx, o->b->fn, m, at),
+Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
+  if (w == IN_SHARED) return (Place){o->b->smem, s->in_shared};
+  if (w == IN_CLUSTER) return op_cluster(o, as(o, DT_U32, s->in_shared));
+  Mem m = {.type = DT_U8, .align = 1, .count = -1, .ptx = true};
+  return (Place){ir_at_address(o->b->cx, o->b->fn, m, s->at),
                  number(o, DT_I64, 0)};
 }
 
@@ -226,11 +228,11 @@ typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
 // each() emits the access there. If the space is known, no branch is emitted.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
-  static const Where space[] = {IN_SHARED, IN_LOCAL, IN_GLOBAL};
+  static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_LOCAL};
   PtxBuild *b = o->b;
-  Ref test = k == 0 ? s->shared : s->local;
+  Ref test = k == 0 ? s->cluster : k == 1 ? s->shared : s->local;
   int64_t known;
-  if (k == 2) {
+  if (k == 3) {
     each(o, x, s, IN_GLOBAL, v);
   } else if (ir_const(b->fn, test, &known)) {
     if (known) each(o, x, s, space[k], v);
@@ -248,11 +250,7 @@ static void load_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
                        Ref *var) {
   Ref v[8];
   if (w == IN_LOCAL) load_local(o, x, s->in_local, v);
-  else if (w == IN_SHARED) {
-    load_from(o, x, (Place){o->b->smem, s->in_shared}, v);
-  } else {
-    load_from(o, x, op_at_address(o, s->at), v);
-  }
+  else load_from(o, x, op_in_space(o, s, w), v);
   for (int q = 0; q < x->n; q++) {
     ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_VSET, .a = {var[q], v[q]}});
   }
@@ -261,11 +259,7 @@ static void load_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
 static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
                         Ref *v) {
   if (w == IN_LOCAL) store_local(o, x, s->in_local, v);
-  else if (w == IN_SHARED) {
-    store_to(o, x, (Place){o->b->smem, s->in_shared}, v);
-  } else {
-    store_to(o, x, op_at_address(o, s->at), v);
-  }
+  else store_to(o, x, op_in_space(o, s, w), v);
 }
 
 // Loads into variables, which the branch of each space sets.

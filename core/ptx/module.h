@@ -112,6 +112,7 @@ typedef struct PtxFile {
 typedef struct PtxReg {
   PtxType type;
   const char *name;
+  int32_t number;  // behind the name, of .reg %r<9>; or -1
 } PtxReg;
 
 typedef struct PtxFunc {

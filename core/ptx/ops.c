@@ -378,8 +378,7 @@ Where op_where(PtxOp *o) {
   return op_has(o, "global") ? IN_GLOBAL : ANYWHERE;
 }
 
-// Returns the shared memory of the CTA that a cluster address names.
-static Place of_cluster(PtxOp *o, Ref at) {
+Place op_cluster(PtxOp *o, Ref at) {
   PtxBuild *b = o->b;
   Ref top = op2(o, OP_SHR, at, number(o, DT_U32, RANK_BIT));
   Ref off = op2(o, OP_AND, at, number(o, DT_U32, (1 << RANK_BIT) - 1));
@@ -403,7 +402,7 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   int32_t root = op_root(o, base);
   if (space == IN_CLUSTER && b->smem) {
     Ref at = op_value(o, base, DT_U32);
-    return of_cluster(o, op2(o, OP_ADD, at, number(o, DT_U32, a->value)));
+    return op_cluster(o, op2(o, OP_ADD, at, number(o, DT_U32, a->value)));
   }
   if (space == IN_SHARED || space == IN_CLUSTER) {
     if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
@@ -428,7 +427,7 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
                                         number(o, DT_I64, a->value))};
   }
   Ref at = op_value(o, base, DT_I64);
-  Mem m = {.type = DT_U8, .align = 1, .count = -1};
+  Mem m = {.type = DT_U8, .align = 1, .count = -1, .ptx = true};
   at = op2(o, OP_ADD, at, number(o, DT_I64, a->value));
   return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }

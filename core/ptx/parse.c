@@ -494,7 +494,7 @@ static void registers(Parse *p, PtxVar *v) {
   }
   v->reg = (uint32_t)p->m->regs.n - first;
   for (int64_t i = 0; i < v->count; i++) {
-    PtxReg r = {v->type, v->name};
+    PtxReg r = {v->type, v->name, v->range ? (int32_t)i : -1};
     vec_push(p->cx, p->m->regs, r);
   }
 }
@@ -579,6 +579,7 @@ static PtxLoc position(Parse *p) {
 
 // Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5.
 static void loc_directive(Parse *p) {
+  bool in_asm = p->x.in_asm;  // the next token may already be in a block
   PtxLoc l = position(p);
   while (take(p, ",")) {
     if (take(p, "function_name")) {
@@ -603,7 +604,7 @@ static void loc_directive(Parse *p) {
   }
   // line 0 means "as before"; inside an inline asm block, producers count lines
   // of the asm's text
-  if (l.line == 0 || p->x.in_asm) return;
+  if (l.line == 0 || in_asm) return;
   vec_push(p->cx, p->m->locs, l);
   p->loc = (uint32_t)p->m->locs.n;
 }

@@ -205,6 +205,7 @@ static void scan_reg(Scan *s, int64_t reg) {
   while (r != d->region && r != 0) r = s->fr->parent[r];
   bool behind = d->pos < x->pos || (d->pos == x->pos && d->at < s->at);
   PtxSlot *slot = &s->fr->b->slot[reg];
+  slot->read = true;
   if (r != d->region || !behind || !slot->defs) slot->variable = true;
 }
 
@@ -299,6 +300,85 @@ static void scan(Frame *fr) {
       s.at = x->first + x->n;
       if (pass && x->cond >= 0) scan_reg(&s, x->cond);
     }
+  }
+}
+
+// ---- registers that may have no value ----
+
+// A set of registers, 64 in a word.
+typedef struct RegSet {
+  uint64_t *word;
+  uint32_t n;  // words
+} RegSet;
+
+static bool in_set(const RegSet *s, int64_t reg) {
+  return s->word[reg / 64] >> (reg & 63) & 1;
+}
+
+static void set_defs(const PtxBuild *b, RegSet *s, const PtxArg *a) {
+  for (uint32_t k = 0; k < a->parts; k++) {
+    set_defs(b, s, &b->m->args.p[a->part + k]);
+  }
+  if (a->kind == PTX_A_REG) s->word[a->value / 64] |= UINT64_C(1)
+                                                      << (a->value & 63);
+}
+
+static void mark_early(const PtxBuild *b, const RegSet *s, const PtxArg *a) {
+  for (uint32_t k = 0; k < a->parts; k++) {
+    mark_early(b, s, &b->m->args.p[a->part + k]);
+  }
+  if (a->kind != PTX_A_REG || in_set(s, a->value)) return;
+  b->slot[a->value].early = true;
+}
+
+// Adds the registers that a block defines to s. With `mark`, marks registers
+// that are read before.
+static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
+  const PtxBuild *b = fr->b;
+  for (uint32_t i = x->first; i < x->first + x->n; i++) {
+    const PtxIns *ins = &b->m->ins.p[i];
+    const PtxArg *arg = &b->m->args.p[ins->arg];
+    PtxArg guard = {.kind = PTX_A_REG, .value = ins->guard};
+    if (mark && ins->guard >= 0) mark_early(b, s, &guard);
+    for (int dst = 0; dst < 2; dst++) {
+      for (uint32_t k = 0; k < ins->args; k++) {
+        bool writes = is_dst(b, ins, k) && arg[k].kind != PTX_A_ADDRESS;
+        if (dst && writes && ins->guard < 0) set_defs(b, s, &arg[k]);
+        if (!dst && !writes && mark) mark_early(b, s, &arg[k]);
+      }
+    }
+  }
+  PtxArg cond = {.kind = PTX_A_REG, .value = x->cond};
+  if (mark && x->cond >= 0) mark_early(b, s, &cond);
+}
+
+// Marks the registers that an instruction may read before any writes them: a
+// register has a value at a block if it has one at the end of all blocks before
+// it.
+static void find_early(Frame *fr) {
+  const PtxBuild *b = fr->b;
+  uint32_t n = b->f->regs / 64 + 1;
+  uint64_t *all = NEW(b->cx, uint64_t, (size_t)n * (fr->n + 1));
+  memset(all, 0xff, sizeof *all * n * (fr->n + 1));
+  memset(all, 0, sizeof *all * n);
+  RegSet s = {all + (size_t)n * fr->n, n};
+  for (int pass = 0, changed = 1; pass < 2; pass += !changed) {
+    bool mark = !changed;
+    changed = 0;
+    for (uint32_t k = 0; k < fr->n; k++) {
+      if (fr->block[k].region == SHAPE_NONE) continue;
+      memcpy(s.word, all + (size_t)n * k, sizeof *all * n);
+      pass_block(fr, &fr->block[k], &s, mark);
+      for (int q = 0; q < 2; q++) {
+        uint32_t to = fr->graph[k].to[q];
+        for (uint32_t w = 0; to != SHAPE_NONE && w < n; w++) {
+          uint64_t *at = all + (size_t)n * to + w, now = *at & s.word[w];
+          changed |= now != *at;
+          *at = now;
+        }
+      }
+    }
+    if (mark) break;
   }
 }
 
@@ -415,7 +495,8 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
-  Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes};
+  Mem mem = {.space = SP_SMEM, .type = DT_U8, .align = 1024, .count = bytes,
+             .ptx = true};
   mem.name = ir_text(b->cx, b->fn, "shared memory", 13);
   b->smem = ir_mem(b->cx, b->fn, mem);
   b->fn->smem_bytes = bytes;
@@ -430,6 +511,7 @@ static void objects(PtxBuild *b) {
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
     mem.type = DT_U8;
+    mem.ptx = true;
     mem.layout = 0;  // the layout counts elements of another size
     b->object[k] = ir_mem(b->cx, b->fn, mem);
   }
@@ -441,11 +523,26 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
   return op_dtype(t);
 }
 
+// Returns a value that is undefined: that of a register which nothing wrote.
+static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
+  const char *name = r->number < 0 ? r->name
+    : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
+  uint32_t at = b->fn->at;
+  b->fn->at = 0;  // it comes from no line
+  Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
+  m.name = ir_text(b->cx, b->fn, name, strlen(name));
+  Ref mem = ir_mem(b->cx, b->fn, m);
+  Ref v = ir_emit(b->cx, b->fn, (Ins){.op = OP_LD, .type = (uint8_t)t,
+    .a = {mem, ir_int(b->cx, b->fn, DT_I32, 0)}});
+  b->fn->at = at;
+  return v;
+}
+
 static void variables(PtxBuild *b) {
   for (int k = 0; k < b->pools; k++) {
     PtxPool *p = &b->pool[k];
     if (!p->n) continue;
-    Mem m = {.space = SP_RMEM, .type = p->type, .align = 16,
+    Mem m = {.space = SP_RMEM, .type = p->type, .align = 16, .ptx = true,
              .count = p->n * (p->bits / dtype_bits(p->type))};
     p->mem = ir_mem(b->cx, b->fn, m);
   }
@@ -457,12 +554,13 @@ static void variables(PtxBuild *b) {
     PtxSlot *s = &b->slot[r];
     if (!s->variable || s->home >= 0) continue;
     DType t = slot_type(b, r);
-    Ref zero = dtype_is_float(t) ? ir_float(b->cx, b->fn, t, 0)
-                                 : ir_int(b->cx, b->fn, t, 0);
+    const PtxReg *reg = &b->m->regs.p[b->f->reg + r];
+    Ref first = s->early ? no_value(b, t, reg)
+              : dtype_is_float(t) ? ir_float(b->cx, b->fn, t, 0)
+                                  : ir_int(b->cx, b->fn, t, 0);
     s->var = ir_emit(b->cx, b->fn, (Ins){.op = OP_VAR, .type = (uint8_t)t,
-                                         .a = {zero}});
-    const char *name = b->m->regs.p[b->f->reg + r].name;
-    ir_name(b->cx, b->fn, s->var, name);
+                                         .a = {first}});
+    ir_name(b->cx, b->fn, s->var, reg->name);
   }
 }
 
@@ -681,6 +779,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   find_rows(&b);
   homes(&b);
   scan(&fr);
+  find_early(&fr);
   roots(&b);
   shared_memory(&b, smem);
   local_memory(&b);

@@ -272,6 +272,23 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
+enum { BOX_ALIGN = 128 };  // bytes, of a box in shared memory
+
+// Reports an access to a box in shared memory that is not aligned as TMA needs
+// it.
+static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
+  const SimBulk *b = i->x;
+  const SimMem *m = b->shared.mem;
+  int64_t off[LANES];
+  simmem_offsets(w, &b->shared, off);
+  if (!b->map || (m->base + off[l] * m->bits / 8) % BOX_ALIGN == 0) return true;
+  SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index, off[l]);
+  if (!f) return false;
+  f->access.write = write;
+  f->access.size = BOX_ALIGN;
+  return false;
+}
+
 // Reports boxes whose first byte is not aligned to 16. TMA raises an illegal
 // instruction for such stores (tried on an H200); loads are reported, too.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
@@ -352,6 +369,7 @@ static void tell_rank(SimWarp *w, const SimIns *i, int l, int rank) {
 
 static void start_load(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
+  if (!box_aligned(w, i, l, true)) return;
   int64_t to = byte_at(w, i, &b->shared, l, b->bytes, true);
   int64_t bar = simmem_byte(w, i, &b->bar, l);
   if (to < 0) return;
@@ -372,6 +390,7 @@ static void start_load(SimWarp *w, const SimIns *i, int l) {
 
 static void start_store(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
+  if (!box_aligned(w, i, l, false)) return;
   int64_t from = byte_at(w, i, &b->shared, l, b->bytes, false);
   if (from < 0) return;
   Copy k = copy_of(w, i, l, from);

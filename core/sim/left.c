@@ -98,8 +98,10 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes an object.
+// Returns the first line that writes an object of an argument, as this object
+// or as another one, such as the bytes of PTX.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
+  int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
     const SimMem *m = NULL;
@@ -107,7 +109,10 @@ static uint32_t line_of(const SimProg *p, int32_t mem) {
     if (i->op == OP_COPY) m = ((const SimCopy *)i->x)->dst.mem;
     if (i->op == OP_TMASTORE || i->op == OP_BULKSTORE)
       m = ((const SimBulk *)i->x)->global;
-    if (m && m->index == mem) return i->src;
+    if (!m || m->index < 0) continue;
+    const Mem *own = &p->fn->mem.p[m->index];
+    bool same = own->space == SP_GMEM && own->arg == arg && arg != NO_ARG;
+    if (m->index == mem || same) return i->src;
   }
   return 0;
 }

@@ -132,7 +132,13 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// Appends "shared tensor 'sA' (bf16, 24576 elements)".
+// Returns the word for an element of a memory object.
+static const char *unit(const SimProg *p, int32_t mem) {
+  return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
+}
+
+// Appends "shared tensor 'sA'"; for shared memory as PTX sees it, "shared
+// memory".
 static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
   const Mem *m = &p->fn->mem.p[mem];
@@ -143,6 +149,10 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   }
   if (!*name && m->space == SP_GMEM)
     name = ir_str(p->fn, p->fn->arg.p[m->arg].name);
+  if (m->ptx && m->space != SP_GMEM) {
+    simreport_printf(t, "%s memory", ir_space_word(m->space));
+    return;
+  }
   simreport_printf(t, "%s tensor", ir_space_word(m->space));
   if (*name) simreport_printf(t, " '%s'", name);
 }
@@ -160,12 +170,17 @@ static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
 }
 
 static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
-  simreport_printf(t, "element %lld of ", (long long)f->r.offset);
+  simreport_printf(t, "%s %lld of ", unit(p, f->r.mem), (long long)f->r.offset);
   say_mem(t, p, f->r.mem);
 }
 
-// Appends "mbarrier 'full'[2]".
+// Appends "mbarrier 'full'[2]", or "mbarrier at byte 16 of shared memory".
 static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
+  if (p->fn->mem.p[mem].ptx) {
+    simreport_printf(t, "mbarrier at byte %lld of ", (long long)k);
+    say_mem(t, p, mem);
+    return;
+  }
   const char *name = ir_str(p->fn, p->fn->mem.p[mem].name);
   simreport_printf(t, "mbarrier ");
   if (*name) simreport_printf(t, "'%s'", name);
@@ -281,7 +296,8 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
                          (long long)f->access.most);
         break;
       }
-      simreport_printf(t, ": element %lld", (long long)f->r.offset);
+      simreport_printf(t, ": %s %lld", unit(p, f->r.mem),
+                       (long long)f->r.offset);
       if (f->access.size > 1)
         simreport_printf(t, " to %lld",
                          (long long)(f->r.offset + f->access.size - 1));
@@ -300,6 +316,14 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_UNINIT:
+      if (p->fn->mem.p[f->r.mem].ptx &&
+          p->fn->mem.p[f->r.mem].space == SP_RMEM) {
+        const char *name = ir_str(p->fn, p->fn->mem.p[f->r.mem].name);
+        simreport_printf(t, "%s%s is used, but nothing wrote it", *name
+                         ? "register " : "a register of a matrix instruction",
+                         name);
+        break;
+      }
       simreport_printf(t, "read of uninitialised memory");
       if (f->r.lack == LACK_PARITY) {
         simreport_printf(t, " (");
@@ -310,11 +334,11 @@ static void say_memory(SimText *t, const SimProg *p, const SimFault *f) {
       say_element(t, p, f);
       break;
     case SIM_UNWRITTEN:
-      simreport_printf(t, "%lld of %lld elements of ", (long long)f->left.none,
-                       (long long)f->left.all);
+      simreport_printf(t, "%lld of %lld %ss of ", (long long)f->left.none,
+                       (long long)f->left.all, unit(p, f->r.mem));
       say_mem(t, p, f->r.mem);
-      simreport_printf(t, ", an output, were not written: element %lld",
-                       (long long)f->r.offset);
+      simreport_printf(t, ", an output, were not written: %s %lld",
+                       unit(p, f->r.mem), (long long)f->r.offset);
       break;
     case SIM_DEPENDENT:
       simreport_printf(t, "%s of memory that ", verb(f));
@@ -368,10 +392,11 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   const char *agent = agent_names[f->race.agent];  // NULL if no agent is
                                                    // involved
   bool warps = f->r.kind == SIM_RACE;
+  const char *one = *unit(p, f->r.mem) == 'b' ? "a byte" : "an element";
   if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
       !f->race.far)
-    simreport_printf(t, "two %s write one element with no %s in between: ",
-                     warps ? "warps" : "lanes of a warp",
+    simreport_printf(t, "two %s write one %s with no %s in between: ",
+                     warps ? "warps" : "lanes of a warp", unit(p, f->r.mem),
                      warps ? "barrier" : "__syncwarp");
   else if (f->race.flying && f->race.agent == AGENT_CPASYNC)
     simreport_printf(t, "%s by a cp.async that is in flight: ",
@@ -391,11 +416,11 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
     simreport_printf(t, "%s by %s whose completion was not waited for: ",
                      how[f->race.how], agent);
   else if (f->race.how == CLASH_RAW && f->r.way && f->race.far)
-    simreport_printf(t, "read of an element that a thread of another block "
+    simreport_printf(t, "read of %s that a thread of another block "
                      "writes, with nothing that orders them at cluster "
-                     "scope: ");
+                     "scope: ", one);
   else if (f->race.how == CLASH_RAW && f->r.way)
-    simreport_printf(t, "read of an element that another %s %s: ",
+    simreport_printf(t, "read of %s that another %s %s: ", one,
                      warps ? "warp writes, with no barrier"
                            : "lane of the warp writes, with no __syncwarp",
                      f->r.way == WAY_LOOP || f->r.src == f->r.src2

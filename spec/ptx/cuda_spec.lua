@@ -6,20 +6,11 @@ local kernels = require "spec.ptx.kernels"
 
 local SIZES = {1, 63, 65, 125, 200}
 
-local function source(k)
-  return ("%s\nextern \"C\" __global__ void %s(%s) {\n%s\n}\n"):format(
-    k.structure or "", k.name, k.params, k.text)
-end
-
 local function launch(k, kernel, n, seed)
   local args, out, reference = k.args(n)
-  local block = k.block or 64
-  local threads = type(block) == "table" and block[1] or block
-  local grid = k.grid and k.grid(n) or k.most and 1
-    or (n + threads - 1) // threads
-  kernel(table.unpack(args)):launch {grid = grid, block = block,
-                                     cluster = k.cluster, device = "sim",
-                                     seed = seed}
+  local opts = kernels.launch(k, n)
+  opts.device, opts.seed = "sim", seed
+  kernel(table.unpack(args)):launch(opts)
   local y = type(out) == "number" and args[out] or out
   for i = 0, cute.size(y) - 1 do
     if y[i] ~= reference(i) then
@@ -31,7 +22,7 @@ end
 
 describe("CUDA C through PTX", function()
   local texts = {}
-  for i, k in ipairs(kernels) do texts[i] = source(k) end
+  for i, k in ipairs(kernels) do texts[i] = kernels.source(k) end
   local module, why = core.jit_compile("", "compute_80")
   if not module and tostring(why):find "no%-nvrtc" then
     pending "needs NVRTC"

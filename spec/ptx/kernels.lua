@@ -448,6 +448,81 @@ add {name = "arrival_at_another_block", cluster = 2, text = [[
     end
   end}
 
+add {name = "generic_address_in_a_cluster", cluster = 2, text = [[
+  __shared__ int s[64];
+  __shared__ int sum;
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));]] .. INDEX .. [[
+  s[threadIdx.x] = i < n ? x[i] : 0;
+  if (threadIdx.x == 0) sum = 0;]] .. SYNC .. [[
+  int *there, *total;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(s), "r"(rank ^ 1));
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(total) : "l"(&sum), "r"(0));
+  int v = there[threadIdx.x];
+  atomicAdd(total, v);]] .. SYNC .. [[
+  if (i < n) y[i] = v;
+  if (rank == 0 && threadIdx.x == 0) y[n] = sum;]],
+  params = "const int *x, int *y, int n", most = 128,
+  grid = function() return 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n + 1, function() return 0 end), n}, 2, function(i)
+      if i < n then return i ~ 64 < n and x[i ~ 64] or 0 end
+      local sum = 0
+      for k = 0, n - 1 do sum = sum + x[k] end
+      return sum
+    end
+  end}
+
+local BARRIER = [[
+  __shared__ alignas(16) int s[64];
+  __shared__ alignas(16) int d[64];
+  __shared__ alignas(8) unsigned long long bar;
+  unsigned rank, there, count;
+  unsigned at = (unsigned)__cvta_generic_to_shared(d);
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;"
+                 :: "r"(b) : "memory");
+  }]] .. INDEX .. [[
+  s[threadIdx.x] = i < n ? x[i] : 0;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(at), "r"(rank ^ 1));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(count) : "r"(b), "r"(rank ^ 1));]]
+local LANDED = [[
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.acquire.cluster"
+    ".shared::cta.b64 p, [%0], 0; @p bra D; bra W; D: }" :: "r"(b) : "memory");
+  if (i < n) y[i] = d[threadIdx.x];]] .. SYNC
+local function from_neighbour(n)
+  local x = ints(n, noise)
+  return {x, ints(n, function() return 0 end), n}, 2, function(i)
+    local j = i ~ 64
+    return j < n and x[j] or 0
+  end
+end
+
+add {name = "st_async_to_another_block", cluster = 2, text = BARRIER .. [[
+  if (threadIdx.x % 4 == 0)
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
+      ".v4.b32 [%0], {%2, %3, %4, %5}, [%1];" :: "r"(there + 4 * threadIdx.x),
+      "r"(count), "r"(s[threadIdx.x]), "r"(s[threadIdx.x + 1]),
+      "r"(s[threadIdx.x + 2]), "r"(s[threadIdx.x + 3]) : "memory");]] .. LANDED,
+  params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end, args = from_neighbour}
+
+add {name = "bulk_copy_to_another_block", cluster = 2, text = BARRIER .. [[
+  if (threadIdx.x == 0)
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta"
+      ".mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" :: "r"(there),
+      "r"((unsigned)__cvta_generic_to_shared(s)), "r"(count) : "memory");]] ..
+  LANDED, params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end, args = from_neighbour}
+
 add {name = "bulk_copy_of_bytes", text = [[
   __shared__ alignas(128) int s[64];
   __shared__ alignas(8) unsigned long long bar;
@@ -495,6 +570,26 @@ add {name = "dependent_launch", text = [[
       return x[i] + 1
     end
   end}
+
+--- Returns the CUDA C of a kernel.
+---@param k table
+---@return string
+function list.source(k)
+  return ("%s\nextern \"C\" __global__ void %s(%s) {\n%s\n}\n"):format(
+    k.structure or "", k.name, k.params, k.text)
+end
+
+--- Returns the options of a kernel's launch for n elements.
+---@param k table
+---@param n integer
+---@return table
+function list.launch(k, n)
+  local block = k.block or 64
+  local threads = type(block) == "table" and block[1] or block
+  local grid = k.grid and k.grid(n) or k.most and 1
+    or (n + threads - 1) // threads
+  return {grid = grid, block = block, cluster = k.cluster}
+end
 
 return list
 -- SPDX-License-Identifier: MIT

@@ -1,24 +1,12 @@
 --- Runs each launch of a script twice on the simulator: directly, and through
 -- the PTX that NVRTC makes of its CUDA C. Results are compared bit for bit.
 local core = require "cute.core"
-local cute = require "cute"
 local kernel = require "cute.lang.kernel"
+local through = require "spec.ptx.through"
 
 local roundtrip = {}
 
 local Call = kernel.Call
-
--- Returns a call's PTX for an architecture and its traced program; or nil and
--- the reason.
-local function ptx_of(call, opts, arch)
-  local program = call:trace {block = opts.block, cluster = opts.cluster,
-                              arch = arch}
-  local text, _, _, options = program:cuda(arch)
-  local made, why = core.jit_compile(text, (arch:gsub("^sm", "compute")),
-                                     options)
-  if not made then return nil, why end
-  return made.ptx or made.cubin, program
-end
 
 local function copy_of(buffer)
   return core.buffer(buffer.dtype, #buffer):copy(buffer, 0, 0, #buffer)
@@ -56,28 +44,12 @@ local function differ(list, from)
   return n
 end
 
--- Returns the arguments of the PTX entry: one for each argument of the launch.
-local function arguments(values)
-  local given = {}
-  for i, v in ipairs(values) do
-    if v.tma then
-      given[i] = v.tma
-    elseif core.typename(v[1]) == "buffer" then
-      given[i] = cute.make_tensor(v[1], cute.make_layout(#v[1]))
-    else
-      given[i] = v[2]
-    end
-  end
-  return table.unpack(given, 1, #values)
-end
-
--- Returns the call through PTX, and its program.
-local function through(call, opts, arch, values)
-  local text, program = ptx_of(call, opts, arch)
-  if not text then error(program, 0) end
-  local module = cute.ptx(text)
-  local k = module:kernel(module:entries()[1], {smem = program.info.smem})
-  return k(arguments(values))
+-- Returns the call through PTX.
+local function translated(call, opts, arch, values)
+  local program = call:trace {block = opts.block, cluster = opts.cluster,
+                              arch = arch}
+  local text = assert(through.ptx(program, arch))
+  return through.kernel(text, program.info.smem)(through.arguments(values))
 end
 
 --- Runs a script with every launch doubled; calls found(name, differences).
@@ -100,7 +72,7 @@ function roundtrip.run(script, arch, words, found)
     all.device, all.arch = "sim:" .. arch, nil
     busy = true
     local ok, why = pcall(function()
-      assert(launch(through(call, opts, arch, values), all))
+      assert(launch(translated(call, opts, arch, values), all))
     end)
     busy = false
     if not ok then error(why, 0) end

@@ -1,6 +1,7 @@
 -- Every script's kernels, directly and through their own PTX: equal results.
 local core = require "cute.core"
 local roundtrip = require "spec.ptx.roundtrip"
+local support = require "spec.support"
 
 local LADDERS = {ladder = true, copy_ladder = true, start = true}
 local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
@@ -16,17 +17,6 @@ local function scripts()
   return list
 end
 
--- Runs f without the output of lessons.
-local function quietly(f)
-  local stdout <const> = io.stdout
-  local sink = assert(io.open("/dev/null", "w"))
-  rawset(io, "stdout", sink)
-  local ok, why = pcall(f)
-  rawset(io, "stdout", stdout)
-  sink:close()
-  if not ok then error(why, 0) end
-end
-
 describe("our kernels through their own PTX", function()
   if not core.jit_compile("extern \"C\" __global__ void k() {}",
                           "compute_80") then
@@ -37,7 +27,7 @@ describe("our kernels through their own PTX", function()
     for _, arch in ipairs(SM90[name] and {"sm_90a"} or {"sm_80", "sm_90a"}) do
       it(("%s for %s"):format(name, arch), function()
         local launches = 0
-        quietly(function()
+        support.quietly(function()
           roundtrip.run(("scripts/%s.lua"):format(name), arch,
             {"--device", "sim", "--arch", arch}, function(kernel, n)
               launches = launches + 1

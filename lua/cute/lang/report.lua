@@ -99,7 +99,7 @@ local noted = {}
 ---@param text string
 ---@return string? line
 function report.new_note(text)
-  local key = text:gsub(": element %d+ of ", ": element of ")
+  local key = text:gsub(": (%l+) %d+ of ", ": %1 of ")
   if noted[key] then return nil end
   noted[key] = true
   return "cutelua: note: " .. text

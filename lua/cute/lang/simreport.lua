@@ -221,7 +221,7 @@ local function on_the_way(r)
   local barrier, loop = BARRIERS[r.kind], r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
-  if r.message:find "write one element" then
+  if r.message:find "write one %l+ with" then
     return ("let one %s write it, or use an atomic; if one write must follow "
       .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",
       barrier, r.way == "straight" and "in between" or where)

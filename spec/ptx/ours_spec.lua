@@ -1,0 +1,109 @@
+-- The planted faults of spec/faults/ through the PTX of their kernels: the
+-- first fault has the kind and the script's line of the direct path, and the
+-- repaired kernels have none.
+local check = require "cutelua.check"
+local core = require "cute.core"
+local faults = require "spec.faults"
+local kernel = require "cute.lang.kernel"
+local report = require "cute.lang.report"
+local simreport = require "cute.lang.simreport"
+local through = require "spec.ptx.through"
+
+local BOUNDS = {gpu = false, orders = 300, seconds = 10}
+
+-- Kinds whose scripts fail before a kernel runs.
+local HOST = {}
+for kind in ([[
+  bad-argument bad-launch bad-notation bad-ptx closed compile-failed
+  foreign-value in-flight in-graph inadmissible inside-kernel limit loop-exit
+  loop-table-changed loop-type-changed lua needs-static not-tracing
+  out-of-region overflow register-index runaway-trace shape-mismatch
+  smem-budget traced-in-lua type-mismatch unknown-name unused-boolean
+]]):gmatch "%S+" do
+  HOST[kind] = true
+end
+
+-- Scripts whose finding differs: what the PTX path finds, and why.
+local WRAPS = "integers of PTX wrap"
+local MAP = "tensor maps that a kernel builds in memory are rejected"
+local OTHER = {
+  ["bad-metadata/report"] = {"sparse matrices", "a limit of the reader"},
+  ["index-overflow/report"] = {"ok", WRAPS},
+  ["misaligned/report"] = {"ok", "CUDA C has no such assumption"},
+  ["race/box_no_sync_filled"] = {"uninitialised:53",
+    "the copy's thread runs before the other warps write"},
+  ["repair/griddepcontrol_wait"] = {"ok", "NVRTC removes the early read"},
+  ["repair/tensormap_acquire"] = {"ld.param.v2.u64", MAP},
+  ["repair/tensormap_release"] = {"ld.param.v2.u64", MAP},
+  ["signed-overflow/report"] = {"ok", WRAPS},
+  ["tensor-map/map_acquired_once"] = {"ld.param.v2.u64", MAP},
+  ["tensor-map/report"] = {"ld.param.v2.u64", MAP},
+  ["uninitialised/report"] = {"ok", "NVRTC replaces undefined registers"},
+  ["wrong-layout/report"] = {"ok", "CUDA C has no layouts"},
+}
+
+-- Returns what a check finds: "race:52", "note:52" for what PTX does not
+-- guarantee, the verdict, or an error's text.
+local function finding(v)
+  if type(v) == "string" then
+    local line, kind = v:match "^[^\n]-:(%d+): [^\n]*%[(in%-flight)%]"
+    return kind and kind .. ":" .. line or v
+  end
+  if v.fault then return ("%s:%s"):format(v.fault.kind, v.fault.line) end
+  local noted = v.notes[1] and v.notes[1]:match "^[^\n]-:(%d+): "
+  return noted and "note:" .. noted or v.verdict
+end
+
+-- Checks a launch through PTX.
+local function checked(program, launch)
+  local ok, v = pcall(function()
+    local ptx = assert(through.ptx(program, program.arch))
+    local p, own = through.launch(program, launch, ptx)
+    return check.launch(p, own, BOUNDS)
+  end)
+  return ok and v or type(v) == "string" and v or report.outcome(v)
+    or tostring(v)
+end
+
+-- Runs a script and checks each launch on both paths, up to the first fault.
+-- Returns the findings of the last launch on each path.
+local function compare(path, text)
+  local direct, other
+  local before <const> = kernel.runner
+  kernel.runner = {run = function(program, launch)
+    direct = finding(check.launch(program, launch, BOUNDS))
+    other = finding(checked(program, launch))
+    if direct:find ":" or other ~= "ok" then error(faults.STOP, 0) end
+    return simreport.attach(core.sim_run(program.fn, launch), program)
+  end}
+  faults.execute(path, text)
+  kernel.runner = before
+  return direct, other
+end
+
+describe("our planted faults through PTX", function()
+  if not faults.NEEDS.NVRTC then return pending "needs NVRTC" end
+  for i, f in ipairs(faults.list()) do
+    local name = f.path:match "spec/faults/(.*)%.lua$"
+    local known = OTHER[name]
+    local long = i % 8 == 0 and "" or " #long"
+    if not HOST[name:match "^[^/]*"] and name ~= "misaligned/example" then
+      it(name .. " is found" .. long, function()
+        local direct, other = compare(f.path, f.text)
+        assert.is_truthy(direct:find ":", direct)
+        if not known then
+          assert.are.equal(direct, other)
+        else
+          assert.is_truthy(other:find(known[1], 1, true), other)
+        end
+      end)
+    end
+    if f.mended and not HOST[name:match "^[^/]*"] and not known then
+      it(name .. " is silent once mended" .. long, function()
+        local _, other = compare(f.path, f.mended)
+        assert.is_truthy(other == "ok" or other == "incomplete", other)
+      end)
+    end
+  end
+end)
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,151 @@
+-- Texts and lines of reports on PTX: memory that is bytes, and lines of inline
+-- asm.
+local cute = require "cute"
+
+local HEAD = [[
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 y) {
+.reg .pred %p<4>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<9>;
+.shared .align 16 .b8 s[1024];
+ld.param.u64 %rd0, [x];
+ld.param.u64 %rd1, [y];
+cvta.to.global.u64 %rd2, %rd0;
+cvta.to.global.u64 %rd3, %rd1;
+mov.u32 %r0, %tid.x;
+shl.b32 %r1, %r0, 2;
+mul.wide.u32 %rd4, %r0, 4;
+mov.u32 %r2, s;
+add.u32 %r3, %r2, %r1;
+add.u64 %rd5, %rd3, %rd4;
+]]
+
+-- Returns the reports of a kernel that runs these instructions with 64 threads:
+-- a list of messages, and one of lines.
+local function run(text, opts)
+  local x, y = cute.zeros({64}, cute.f32), cute.empty({64}, cute.f32)
+  local launch = {grid = 1, block = 64, device = "sim:sm_90a",
+                  faults = "return"}
+  local k = cute.ptx(HEAD .. text .. "\nret;\n}\n"
+    .. '.file 1 "user.cu"\n'):kernel("k", opts)
+  local _, _, report = k(x, y):launch(launch)
+  local messages, lines = {}, {}
+  for i, r in ipairs(report and report.reports or {}) do
+    messages[i], lines[i] = r.message, r.line
+  end
+  return messages, lines
+end
+
+describe("reports on PTX", function()
+  it("count the bytes of a global argument", function()
+    assert.is_truthy(run("st.global.u32 [%rd3+260], %r0;")[1]:find(
+      "byte 260 to 263 of 256", 1, true))
+  end)
+
+  it("count the bytes of shared memory", function()
+    local m = run("ld.shared.u32 %r4, [%r3+8];\nst.global.u32 [%rd5], %r4;")
+    assert.is_truthy(m[1]:find "^read of uninitialised memory: byte %d+ of "
+      and m[1]:find "of shared memory$", m[1])
+    m = run "st.shared.u32 [%r2+4], %r0;\nst.global.u32 [%rd5], 0;"
+    assert.is_truthy(m[1]:find "^two %l+.* write one byte with no "
+      and m[1]:find ": byte 4 of shared memory$", m[1])
+    m = run [[st.shared.u32 [%r3], %r0;
+      sub.u32 %r5, %r2, %r1;
+      ld.shared.u32 %r4, [%r5+252];
+      st.global.u32 [%rd5], %r4;]]
+    assert.is_truthy(m[1]:find("read of a byte that another warp writes, with "
+      .. "no barrier between the two lines: byte", 1, true), m[1])
+    m = run "ld.shared.v2.u32 {%r4, %r5}, [%r2+4];\nst.global.u32 [%rd5], %r4;"
+    assert.are.equal("read of 8 bytes not aligned to its width: byte 4 of "
+      .. "shared memory", m[1])
+  end)
+
+  it("name an mbarrier by its byte", function()
+    local m = run [[setp.ne.u32 %p1, %r0, 0;
+      @%p1 bra L;
+      mbarrier.init.shared::cta.b64 [%r2+16], 2;
+      L: bar.sync 0;
+      W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+16], 0;
+      @!%p2 bra W;
+      st.global.u32 [%rd5], 0;]]
+    assert.is_truthy(m[1]:find("at mbarrier at byte 16 of shared memory for "
+      .. "the end of phase 0", 1, true), m[1])
+  end)
+
+  it("name a register that nothing wrote", function()
+    local m, lines = run("add.u32 %r4, %r5, 1;\nst.global.u32 [%rd5], %r4;",
+                         {lines = "ptx"})
+    local _, from = HEAD:gsub("\n", "")
+    assert.are.equal("register %r5 is used, but nothing wrote it", m[1])
+    assert.are.equal(from + 2, lines[1])
+    m = run [[setp.gt.u32 %p1, %r0, 40;
+      @%p1 mov.u32 %r4, 1;
+      st.global.u32 [%rd5], %r4;]]
+    assert.are.equal("register %r4 is used, but nothing wrote it", m[1])
+    m = run "@%p2 st.global.u32 [%rd5], 1;"
+    assert.are.equal("register %p2 is used, but nothing wrote it", m[1])
+    m = run [[setp.gt.u32 %p1, %r0, 40;
+      @%p1 bra L;
+      mov.u32 %r4, 1;
+      L: add.u32 %r5, %r4, 1;
+      @!%p1 bra E;
+      st.global.u32 [%rd5], %r5;
+      E: st.global.u32 [%rd5], 1;]]
+    assert.are.equal("register %r4 is used, but nothing wrote it", m[1])
+  end)
+
+  it("do not name registers that have a value where they matter", function()
+    for _, text in ipairs {
+      [[setp.gt.u32 %p1, %r0, 40;
+        @%p1 mov.u32 %r4, 1;
+        @!%p1 mov.u32 %r4, 2;
+        st.global.u32 [%rd5], %r4;]],
+      [[setp.gt.u32 %p1, %r0, 40;
+        @%p1 ld.global.u32 %r4, [%rd2];
+        add.u32 %r5, %r4, 1;
+        st.global.u32 [%rd5], 0;
+        @%p1 st.global.u32 [%rd5], %r5;]],
+      [[mov.u32 %r5, 0;
+        L: setp.eq.u32 %p1, %r5, 0;
+        @%p1 bra F;
+        add.u32 %r6, %r4, 1;
+        F: mov.u32 %r4, %r5;
+        add.u32 %r5, %r5, 1;
+        setp.lt.u32 %p2, %r5, 4;
+        @%p2 bra L;
+        st.global.u32 [%rd5], %r6;]]} do
+      assert.are.same({}, (run(text)))
+    end
+  end)
+
+  it("have the line that writes a part of an output", function()
+    local m, lines = run("st.global.u32 [%rd3], 0;", {lines = "ptx"})
+    local left = table.concat(m, "\n"):match "63 of 64 elements of global.*"
+    assert.is_truthy(left, m[1])
+    local _, from = HEAD:gsub("\n", "")
+    assert.are.equal(from + 1, lines[#lines])
+  end)
+
+  it("have the line of a .loc directly before inline asm", function()
+    local _, lines = run [[.loc 1 10 0
+      add.u32 %r3, %r3, 0;
+      .loc 1 11 0
+      // begin inline asm
+      bar.sync 1, 128;
+      // end inline asm
+      st.global.u32 [%rd5], 0;]]
+    assert.are.equal(11, lines[1])
+  end)
+
+  it("reject a sparse wgmma by name", function()
+    local ok, why = pcall(run, "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32"
+      .. ".bf16.bf16 {%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 0, %p1, 1, 1, 0, "
+      .. "0;")
+    assert.is_false(ok)
+    assert.is_truthy(tostring(why):find("sparse matrices", 1, true))
+  end)
+end)
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,103 @@
+--- A launch of a kernel of the language through the PTX that NVRTC makes of its
+-- CUDA C. The PTX's line information names the script's lines.
+local core = require "cute.core"
+local cute = require "cute"
+local kernel = require "cute.lang.kernel"
+
+local through = {}
+
+-- Returns CUDA C with a #line directive before each line of the function that
+-- comes from a script.
+local function marked(text, lines)
+  local out, i = {}, 0
+  for line in text:gmatch "([^\n]*)\n" do
+    i = i + 1
+    local file, n = (lines[i] or ""):match "^(.*):(%d+)$"
+    if file and not line:find "\\$" then
+      out[#out + 1] = ("#line %d \"%s\""):format(n, file)
+    end
+    out[#out + 1] = line
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- Names the line of the script for instructions of helper functions, which
+-- stand in no script: NVRTC names the call in `inlined_at`.
+local function of_calls(ptx, lines)
+  local script, own = {}, {}
+  for _, at in ipairs(lines) do own[at:match "^(.*):%d+$" or 0] = true end
+  for n, name in ptx:gmatch '%.file%s+(%d+)%s+"([^"]*)"' do
+    if own[name:match "[^/]*$"] then script[n] = true end
+  end
+  return (ptx:gsub("(%.loc%s+)(%d+)( [^\n]*)", function(loc, file, rest)
+    while not script[file] do
+      local call, more = rest:match "inlined_at (%d+)( [^\n]*)"
+      if not call then break end
+      file, rest = call, more
+    end
+    return loc .. file .. rest
+  end))
+end
+
+--- Returns the PTX of a traced program.
+---@param program table
+---@param arch string
+---@return string? ptx
+---@return string? message
+function through.ptx(program, arch)
+  local text, lines, _, options = program:cuda(arch)
+  local made, why = core.jit_compile(marked(text, lines),
+    (arch:gsub("^sm", "compute")), {"-lineinfo", table.unpack(options)})
+  if not made then return nil, why end
+  return of_calls(made.ptx or made.cubin, lines)
+end
+
+--- Returns the arguments of the PTX entry: one for each value of the launch.
+---@param values table[] as core.launch_values returns them
+function through.arguments(values)
+  local given = {}
+  for i, v in ipairs(values) do
+    if v.tma then
+      given[i] = v.tma
+    elseif core.typename(v[1]) == "buffer" then
+      local at = v[2] * 8 // v[1].dtype.bits
+      given[i] = cute.domain_offset(at, cute.make_tensor(v[1],
+                                      cute.make_layout(#v[1])))
+    else
+      given[i] = v[2]
+    end
+  end
+  return table.unpack(given, 1, #values)
+end
+
+--- Returns PTX's only entry as a kernel.
+---@param ptx string
+---@param smem integer bytes of dynamic shared memory
+---@param opts? table further options of module:kernel
+function through.kernel(ptx, smem, opts)
+  local module, all = cute.ptx(ptx), {smem = smem}
+  for k, v in pairs(opts or {}) do all[k] = v end
+  return module:kernel(module:entries()[1], all)
+end
+
+--- Returns the program and the launch, in the form of core.sim_run, that run a
+-- program's launch through PTX.
+---@param program table
+---@param launch table in the form of core.sim_run
+---@param ptx string
+---@param opts? table further options of module:kernel
+---@return table program
+---@return table launch
+function through.launch(program, launch, ptx, opts)
+  local k = through.kernel(ptx, program.info.smem, opts)
+  local p = assert(k(through.arguments(launch.args)):compile {
+    block = launch.block, cluster = program.cluster, grid = launch.grid,
+    cooperative = launch.cooperative, pdl = launch.pdl,
+    device = "sim:" .. program.arch})
+  local own = kernel.sim_launch(p, {seed = launch.seed}, p.values, launch.grid)
+  own.strict = launch.strict
+  return p.program, own
+end
+
+return through
+-- SPDX-License-Identifier: MIT

@@ -147,9 +147,8 @@ typedef struct SimProg {
                        // launch; of these, turn actors (mbar.h)
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of a CTA
-  int gran, shift;     // bytes of a granule, which is the narrowest access;
-                       // their log2
-  uint32_t ngran;      // number of granules of a CTA
+  int shift;           // log2 of the bytes of the narrowest access to shared
+                       // memory
   SimArea *area;
   int narea;
   SimRelay *relay;     // set if clusters communicate (relay.h)

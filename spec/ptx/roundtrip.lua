@@ -8,15 +8,19 @@ local roundtrip = {}
 
 local Call = kernel.Call
 
--- Returns a call's PTX for an architecture and its traced program; or nil, why.
-local function ptx_of(call, opts, arch)
+--- Returns the PTX that NVRTC makes of a call, and its bytes of dynamic shared
+-- memory.
+---@param call cute.Call
+---@param opts table options of the launch
+---@param arch string
+function roundtrip.ptx(call, opts, arch)
   local program = call:trace {block = opts.block, cluster = opts.cluster,
                               arch = arch}
   local text, _, _, options = program:cuda(arch)
   local made, why = core.jit_compile(text, (arch:gsub("^sm", "compute")),
                                      options)
-  if not made then return nil, why end
-  return made.ptx or made.cubin, program
+  if not made then error(why, 0) end
+  return made.ptx or made.cubin, program.info.smem
 end
 
 local function copy_of(buffer)
@@ -70,16 +74,27 @@ local function arguments(values)
   return table.unpack(given, 1, #values)
 end
 
--- Returns the call through PTX, and its program.
-local function through(call, opts, arch, values)
-  local text, program = ptx_of(call, opts, arch)
-  if not text then error(program, 0) end
+--- Returns the call of a PTX text's first entry with the arguments of a call.
+---@param text string
+---@param smem integer bytes of dynamic shared memory
+---@param call cute.Call
+function roundtrip.through(text, smem, call)
   local module = cute.ptx(text)
-  local k = module:kernel(module:entries()[1], {smem = program.info.smem})
-  return k(arguments(values))
+  local k = module:kernel(module:entries()[1], {smem = smem})
+  return k(arguments(core.launch_values(call)))
+end
+
+-- Returns the number of shared tensors that a run reports as never read.
+local function unread(report)
+  local n = 0
+  for _, note in ipairs(report:notes()) do
+    if note:find "never read" then n = n + 1 end
+  end
+  return n
 end
 
 --- Runs a script with every launch doubled; calls found(name, differences).
+-- Raises if only the run through PTX has shared tensors that are never read.
 ---@param script string
 ---@param arch string
 ---@param words string[] arguments of the script
@@ -99,7 +114,11 @@ function roundtrip.run(script, arch, words, found)
     all.device, all.arch = "sim:" .. arch, nil
     busy = true
     local ok, why = pcall(function()
-      assert(launch(through(call, opts, arch, values), all))
+      local text, smem = roundtrip.ptx(call, opts, arch)
+      local r = assert(launch(roundtrip.through(text, smem, call), all))
+      if unread(r) > unread(result[1]) then
+        error("through PTX: shared memory that is never read", 0)
+      end
     end)
     busy = false
     if not ok then error(why, 0) end

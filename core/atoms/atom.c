@@ -337,6 +337,15 @@ static int layout_size(const char *s) {
   return n;
 }
 
+// Reads the types of D, A, B and C.
+static void read_types(const char *text, const struct TypeName *t[4]) {
+  static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
+  const char *s = text;
+  for (int i = 0; i < 4; i++)
+    t[(text[0] == '~' ? abd : plain)[i]] = type_read(&s);
+  if (!t[3]) t[3] = t[0];
+}
+
 static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
                     const char *name) {
   AtomMma *r = &b->row.mma;
@@ -346,11 +355,7 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   fill(f->shape, k, text, sizeof text);
   sscanf(text, "%d,%d,%d", &r->m, &r->n, &r->k);
   fill(f->types, k, text, sizeof text);
-  const char *s = text;
-  static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
-  for (int i = 0; i < 4; i++)
-    t[(text[0] == '~' ? abd : plain)[i]] = type_read(&s);
-  if (!t[3]) t[3] = t[0];
+  read_types(text, t);
   r->d_type = t[0]->t, r->a_type = t[1]->t;
   r->b_type = t[2]->t, r->c_type = t[3]->t;
   r->flags = f->flags;
@@ -480,6 +485,57 @@ const AtomMma *atom_mma(int id) {
 const AtomCopy *atom_copy(int id) {
   Block *b = row_of(false, id);
   return b ? &b->row.copy : NULL;
+}
+
+// Reports whether some combination of a family may have the PTX text `text`,
+// from what the family fixes: the first words and the types.
+static bool may_have(const AtomMmaFam *f, const char *text) {
+  static const char *const in[4] = {"$D", "$A", "$B", "$C"};
+  const char *p = f->ptx;
+  if (!p || strncmp(p, text, strcspn(p, "$")) != 0) return false;
+  const struct TypeName *t[4] = {0};
+  if (strpbrk(f->types, "$[")) return true;
+  read_types(f->types, t);
+  for (int i = 0; i < 4; i++) {
+    char word[16];
+    snprintf(word, sizeof word, ".%s", t[i]->ptx);
+    if (strstr(p, in[i]) && !strstr(text, word)) return false;
+  }
+  return true;
+}
+
+// Reports whether the PTX text of combination i of a family is `text`.
+static bool has_ptx(const Walk *w, int i, const char *text) {
+  char name[NAME], shape[64], size[64];
+  Pick k;
+  int m, n, d;
+  expand(w->name, i, name, &k);
+  fill(w->m->shape, &k, shape, sizeof shape);
+  if (sscanf(shape, "%d,%d,%d", &m, &n, &d) != 3) return false;
+  snprintf(size, sizeof size, ".m%dn%dk%d", m, n, d);
+  if (strstr(w->m->ptx, ".$S") && !strstr(text, size)) return false;
+  Block b = {.used = 0};
+  mma_row(&b, w->m, &k, name);
+  return strcmp(b.row.mma.ptx, text) == 0;
+}
+
+int atom_mma_ptx(const char *text, int *id, int max) {
+  Walk w = {.mma = true};
+  int n = 0;
+  while (walk(&w)) {
+    if (!may_have(w.m, text)) continue;
+    for (int i = 0; i < w.count && n < max; i++)
+      if (has_ptx(&w, i, text)) id[n++] = w.first + i;
+  }
+  return n;
+}
+
+int atom_copy_ptx(const char *text) {
+  Walk w = {.mma = false};
+  while (walk(&w)) {
+    if (w.c->ptx && strcmp(w.c->ptx, text) == 0) return w.first;
+  }
+  return -1;
 }
 
 int atom_mma_count(void) { return count_all(true); }

@@ -132,6 +132,10 @@ const AtomMma *atom_mma(int id);
 const AtomCopy *atom_copy(int id);
 int atom_mma_find(const char *name);    // -1 when unknown
 int atom_copy_find(const char *name);
+// Stores the ids of the MMAs whose PTX text is `text`, at most `max`. Returns
+// their number. Expands no other rows.
+int atom_mma_ptx(const char *text, int *id, int max);
+int atom_copy_ptx(const char *text);    // the first id; -1: there is none
 int atom_mma_count(void);
 int atom_copy_count(void);
 // Calls `each` for every name that begins with prefix. The name is cut after

@@ -359,14 +359,13 @@ void row_proxy(PtxOp *o, int k) {
 // Returns the atom of a wgmma whose immediates give the layouts of its
 // matrices.
 static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
-  for (int id = 0, n = atom_mma_count(); id < n; id++) {
-    const AtomMma *a = atom_mma(id);
-    if (!a || a->kind != MK_WGMMA || !a->ptx || strcmp(a->ptx, o->i->op)) {
-      continue;
-    }
+  const PtxMma *m = ptx_mma(o->b, o->i->op);
+  for (int q = 0; q < m->n; q++) {
+    const AtomMma *a = atom_mma(m->id[q]);
+    if (!a || a->kind != MK_WGMMA) continue;
     if (!(a->flags & AMF_SMEM_A) == smem_a || !atom_mma_runs(a)) continue;
     if (a->mn_major[1] != tb || (smem_a && a->mn_major[0] != ta)) continue;
-    return id;
+    return m->id[q];
   }
   ptx_fail(o->b, "'%s' is not modelled", o->i->op);
 }

@@ -36,6 +36,13 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
+// An MMA instruction, and the atoms of that text.
+enum { MMAS = 16, MMA_ATOMS = 16 };
+typedef struct PtxMma {
+  const char *text;
+  int n, id[MMA_ATOMS];
+} PtxMma;
+
 typedef struct PtxRow PtxRow;
 typedef struct PtxBuild {
   Ctx *cx;
@@ -51,9 +58,7 @@ typedef struct PtxBuild {
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
   bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
                           // in a loop that ends when it succeeds
-  const char *mma_text;   // the text of the last MMA instruction that was
-                          // looked up
-  int mma;                // the atom of that instruction
+  PtxMma mma[MMAS];       // MMAs that were looked up
   Ref viewed[8];          // latest results of op_view, the newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
@@ -117,6 +122,8 @@ bool ptxrow_homes(const char *op);
 // Returns the element type that operand k of an MMA has in its registers, or
 // DT_NONE if it is no MMA or operand k is a plain register.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
+// Returns the atoms of an MMA instruction.
+const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 // Returns the pool of register a, and in `at` its element there.
 const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 

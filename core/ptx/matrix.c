@@ -4,16 +4,19 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
+// Equal texts have one address.
+const PtxMma *ptx_mma(PtxBuild *b, const char *op) {
+  PtxMma *m = &b->mma[((uintptr_t)op >> 4) % MMAS];
+  if (m->text == op) return m;
+  m->text = op;
+  m->n = atom_mma_ptx(op, m->id, MMA_ATOMS);
+  return m;
+}
+
 // Returns the atom that an instruction's text names, or -1.
 static int find_mma(PtxBuild *b, const char *op) {
-  if (b->mma_text == op) return b->mma;
-  b->mma_text = op;
-  b->mma = -1;
-  for (int id = 0, n = atom_mma_count(); id < n && b->mma < 0; id++) {
-    const AtomMma *a = atom_mma(id);
-    if (a && a->ptx && strcmp(a->ptx, op) == 0) b->mma = id;
-  }
-  return b->mma;
+  const PtxMma *m = ptx_mma(b, op);
+  return m->n ? m->id[0] : -1;
 }
 
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k) {
@@ -47,11 +50,7 @@ void row_mma(PtxOp *o, int k) {
 
 void row_matrix(PtxOp *o, int k) {
   PtxBuild *b = o->b;
-  int id = -1;
-  for (int q = 0, n = atom_copy_count(); q < n && id < 0; q++) {
-    const AtomCopy *a = atom_copy(q);
-    if (a && a->ptx && strcmp(a->ptx, o->i->op) == 0) id = q;
-  }
+  int id = atom_copy_ptx(o->i->op);
   if (id < 0) ptx_fail(b, "'%s' is not modelled", o->i->op);
   bool load = k == 0;
   Runs r = {.n = 0};

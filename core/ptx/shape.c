@@ -317,77 +317,106 @@ typedef struct Region {
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
+// What becomes of items: KEPT, REMOVED, or, for a ONCE, MADE_IF.
+enum { KEPT, REMOVED, MADE_IF };
+typedef struct Fates {
+  Region *open;      // stack of open regions
+  uint8_t *fate;     // by item
+  uint32_t *end;     // for each ONCE, the index of its END
+} Fates;
+
+static bool opens(const ShapeItem *it) {
+  return it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
+         it->kind == SHAPE_IF || it->kind == SHAPE_CASE;
+}
+
+static Region region_at(const ShapeItem *it, size_t i) {
+  return (Region){.at = (uint32_t)i,
+    .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
+}
+
+// Records that item i, a BREAK, leaves one of the open regions.
+static void count_break(const ShapeItem *it, size_t i, Region *open,
+                        size_t depth) {
+  uint32_t left = it->levels;
+  for (size_t k = depth; k-- > 0; ) {
+    if (!open[k].counted || --left) continue;
+    open[k].breaks++;
+    open[k].leads = open[k].leads || (open[k].at + 1 == i &&
+                                      it->when != SHAPE_ALWAYS);
+    return;
+  }
+}
+
+// Finds the ONCEs that no BREAK leaves, or only their first item.
+static void find_superfluous(const Shape *s, Fates *t) {
+  size_t depth = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const ShapeItem *it = &s->item[i];
+    if (opens(it)) {
+      t->open[depth++] = region_at(it, i);
+    } else if (it->kind == SHAPE_BREAK) {
+      count_break(it, i, t->open, depth);
+    } else if (it->kind == SHAPE_END) {
+      Region r = t->open[--depth];
+      t->end[r.at] = (uint32_t)i;
+      if (s->item[r.at].kind != SHAPE_ONCE) continue;
+      if (r.breaks == 0) t->fate[r.at] = REMOVED;
+      else if (r.breaks == 1 && r.leads) t->fate[r.at] = MADE_IF;
+    }
+  }
+}
+
+// Counts the levels of BREAKs without the regions that do not stay.
+static void recount_levels(Shape *s, const Fates *t) {
+  size_t depth = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    ShapeItem *it = &s->item[i];
+    if (opens(it)) t->open[depth++] = region_at(it, i);
+    else if (it->kind == SHAPE_END) depth--;
+    if (it->kind != SHAPE_BREAK) continue;
+    uint32_t left = it->levels;
+    for (size_t k = depth; k-- > 0 && left; ) {
+      if (!t->open[k].counted) continue;
+      left--;
+      if (t->fate[t->open[k].at] != KEPT) it->levels--;
+    }
+  }
+}
+
+// Makes the IFs, whose condition is that of the BREAK, and removes items.
+static void replace_items(Shape *s, Fates *t) {
+  for (size_t i = 0; i < s->n; i++) {
+    ShapeItem *it = &s->item[i];
+    if (it->kind != SHAPE_ONCE || t->fate[i] == KEPT) continue;
+    if (t->fate[i] == REMOVED) {
+      t->fate[t->end[i]] = REMOVED;
+      continue;
+    }
+    const ShapeItem *first = &s->item[i + 1];
+    *it = (ShapeItem){.kind = SHAPE_IF, .b = first->b, .to = SHAPE_NONE,
+      .when = first->when == SHAPE_TRUE ? SHAPE_FALSE : SHAPE_TRUE};
+    t->fate[i + 1] = REMOVED;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    if (t->fate[i] != REMOVED) s->item[kept++] = s->item[i];
+  }
+  s->n = kept;
+}
+
 // Removes each ONCE that no BREAK leaves. If only the first item of a ONCE is a
 // BREAK out of it, turns the ONCE into an IF. BREAKs across such a ONCE then
 // leave fewer levels.
 static void simplify(Build *b) {
-  Shape *s = b->out;
-  size_t n = s->n;
-  Region *open = NEW(b->cx, Region, n + 1);
-  uint8_t *gone = NEW(b->cx, uint8_t, n + 1);  // 1: removed, 2: became an IF
-  memset(gone, 0, n + 1);
-  uint32_t *end = NEW(b->cx, uint32_t, n + 1);
-  size_t depth = 0;
-  for (size_t i = 0; i < n; i++) {
-    const ShapeItem *it = &s->item[i];
-    if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
-        it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
-      open[depth++] = (Region){.at = (uint32_t)i,
-        .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
-    } else if (it->kind == SHAPE_BREAK) {
-      uint32_t left = it->levels;
-      for (size_t k = depth; k-- > 0; ) {
-        if (!open[k].counted || --left) continue;
-        open[k].breaks++;
-        open[k].leads = open[k].leads || (open[k].at + 1 == i &&
-                                          it->when != SHAPE_ALWAYS);
-        break;
-      }
-    } else if (it->kind == SHAPE_END) {
-      Region r = open[--depth];
-      end[r.at] = (uint32_t)i;
-      if (s->item[r.at].kind != SHAPE_ONCE) continue;
-      if (r.breaks == 0) gone[r.at] = 1;
-      else if (r.breaks == 1 && r.leads) gone[r.at] = 2;
-    }
-  }
-  depth = 0;
-  for (size_t i = 0; i < n; i++) {  // count only the levels of regions that
-                                    // stay
-    ShapeItem *it = &s->item[i];
-    if (it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP ||
-        it->kind == SHAPE_IF || it->kind == SHAPE_CASE) {
-      open[depth++] = (Region){.at = (uint32_t)i,
-        .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
-    } else if (it->kind == SHAPE_BREAK) {
-      uint32_t left = it->levels;
-      for (size_t k = depth; k-- > 0 && left; ) {
-        if (!open[k].counted) continue;
-        left--;
-        if (gone[open[k].at]) it->levels--;
-      }
-    } else if (it->kind == SHAPE_END) {
-      depth--;
-    }
-  }
-  for (size_t i = 0; i < n; i++) {
-    ShapeItem *it = &s->item[i];
-    if (it->kind != SHAPE_ONCE || !gone[i]) continue;
-    if (gone[i] == 1) {
-      gone[end[i]] = 1;
-    } else {
-      const ShapeItem *first = &s->item[i + 1];
-      *it = (ShapeItem){.kind = SHAPE_IF, .b = first->b, .to = SHAPE_NONE,
-        .when = first->when == SHAPE_TRUE ? SHAPE_FALSE : SHAPE_TRUE};
-      gone[i] = 0;
-      gone[i + 1] = 1;
-    }
-  }
-  size_t kept = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (gone[i] != 1) s->item[kept++] = s->item[i];
-  }
-  s->n = kept;
+  size_t n = b->out->n;
+  Fates t = {.open = NEW(b->cx, Region, n + 1),
+             .fate = NEW(b->cx, uint8_t, n + 1),
+             .end = NEW(b->cx, uint32_t, n + 1)};
+  memset(t.fate, KEPT, n + 1);
+  find_superfluous(b->out, &t);
+  recount_levels(b->out, &t);
+  replace_items(b->out, &t);
 }
 
 // ---- irreducible graphs ----

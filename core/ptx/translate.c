@@ -216,8 +216,8 @@ static void scan_use(Scan *s, const PtxArg *a) {
   if (a->kind == PTX_A_REG) scan_reg(s, a->value);
 }
 
-// Finds the registers that can be values. Such a register has one unguarded
-// definition, which is emitted before all uses, in a region around them.
+// Returns the pool of registers of `bits` bits with elements of type t; -1:
+// there are too many pools.
 static int pool_of(PtxBuild *b, DType t, int bits) {
   for (int k = 0; k < b->pools; k++) {
     if (b->pool[k].type == t && b->pool[k].bits == bits) return k;
@@ -274,6 +274,8 @@ static void homes(PtxBuild *b) {
   }
 }
 
+// Finds the registers that can be values. Such a register has one unguarded
+// definition, which is emitted before all uses, in a region around them.
 static void scan(Frame *fr) {
   const PtxModule *m = fr->b->m;
   Scan s = {.fr = fr, .def = NEW(fr->b->cx, Def, fr->b->f->regs + 1)};
@@ -681,10 +683,56 @@ static Ref condition(Frame *fr, const ShapeItem *it) {
   return op_pred(&o, &a);
 }
 
+// Opens the region of an item. next: the variable of a dispatch loop.
+static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
+  Ctx *cx = fr->b->cx;
+  Fn *fn = fr->b->fn;
+  Ins i = {.op = it->kind == SHAPE_ONCE ? OP_ONCE
+               : it->kind == SHAPE_LOOP ? OP_LOOP : OP_IF};
+  if (it->kind == SHAPE_IF) {
+    i.a[0] = condition(fr, it);
+  } else if (it->kind == SHAPE_CASE) {
+    Ref now = ir_emit(cx, fn, (Ins){.op = OP_VGET, .type = DT_I32,
+                                    .a = {next}});
+    i.a[0] = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
+  }
+  ir_open(cx, fn, i);
+}
+
+// Emits a BREAK. The IR counts branches among the regions, too.
+static void break_out(Frame *fr, const ShapeItem *it) {
+  Fn *fn = fr->b->fn;
+  uint32_t left = it->levels;
+  int64_t all = 0;
+  for (size_t q = fn->region.n; q-- > 0 && left; all++) {
+    if (ir_get(fn, fn->region.p[q])->op != OP_IF) left--;
+  }
+  Ref p = condition(fr, it);
+  ir_emit(fr->b->cx, fn, (Ins){.op = OP_BREAKIF, .a = {p}, .imm = all});
+}
+
+// Sets the variable of a dispatch loop.
+static void set_next(Frame *fr, const ShapeItem *it, Ref next) {
+  Ctx *cx = fr->b->cx;
+  Fn *fn = fr->b->fn;
+  Ref to = ir_int(cx, fn, DT_I32, it->to);
+  if (it->when != SHAPE_ALWAYS) {
+    Ref was = ir_emit(cx, fn, (Ins){.op = OP_VGET, .type = DT_I32,
+                                    .a = {next}});
+    to = ir_op3(cx, fn, OP_SEL, condition(fr, it), to, was);
+  }
+  ir_emit(cx, fn, (Ins){.op = OP_VSET, .a = {next, to}});
+}
+
+static void emit_block(Frame *fr, const Block *x, const char *file) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    instruction(fr->b, &fr->b->m->ins.p[x->first + i], file);
+  }
+}
+
 static void emit(Frame *fr, const char *file) {
-  PtxBuild *b = fr->b;
-  Ctx *cx = b->cx;
-  Fn *fn = b->fn;
+  Ctx *cx = fr->b->cx;
+  Fn *fn = fr->b->fn;
   Ref next = 0;
   size_t depth = 0;
   bool *has_else = NEW(cx, bool, fr->shape.n + 1);
@@ -695,71 +743,27 @@ static void emit(Frame *fr, const char *file) {
   }
   for (size_t k = 0; k < fr->shape.n; k++) {
     const ShapeItem *it = &fr->shape.item[k];
-    Ref p = 0;
     switch ((ShapeKind)it->kind) {
-    case SHAPE_BLOCK: {
-      const Block *x = &fr->block[it->b];
-      for (uint32_t i = 0; i < x->n; i++) {
-        instruction(b, &b->m->ins.p[x->first + i], file);
-      }
-      break;
-    }
-    case SHAPE_ONCE:
-      ir_open(cx, fn, (Ins){.op = OP_ONCE});
+    case SHAPE_BLOCK: emit_block(fr, &fr->block[it->b], file); break;
+    case SHAPE_ONCE: case SHAPE_LOOP: case SHAPE_IF: case SHAPE_CASE:
+      open_region(fr, it, next);
       depth++;
       break;
-    case SHAPE_LOOP:
-      ir_open(cx, fn, (Ins){.op = OP_LOOP});
-      depth++;
-      break;
-    case SHAPE_IF:
-      p = condition(fr, it);
-      ir_open(cx, fn, (Ins){.op = OP_IF, .a = {p}});
-      depth++;
-      break;
-    case SHAPE_CASE: {
-      Ref now = ir_emit(cx, fn, (Ins){.op = OP_VGET, .type = DT_I32,
-                                      .a = {next}});
-      p = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
-      ir_open(cx, fn, (Ins){.op = OP_IF, .a = {p}});
-      depth++;
-      break;
-    }
     case SHAPE_ELSE:
       ir_else(cx, fn);
       has_else[depth - 1] = true;
       break;
     case SHAPE_END:
-      depth--;
-      close_region(b, has_else[depth]);
+      close_region(fr->b, has_else[--depth]);
       has_else[depth] = false;
       break;
-    case SHAPE_BREAK: {
-      // counts IFs too, since the IR's break counts all regions
-      uint32_t left = it->levels;
-      int64_t all = 0;
-      for (size_t q = fn->region.n; q-- > 0 && left; all++) {
-        if (ir_get(fn, fn->region.p[q])->op != OP_IF) left--;
-      }
-      p = condition(fr, it);
-      ir_emit(cx, fn, (Ins){.op = OP_BREAKIF, .a = {p}, .imm = all});
-      break;
-    }
+    case SHAPE_BREAK: break_out(fr, it); break;
     case SHAPE_EXIT:
       if (depth == 0) break;
       ir_emit(cx, fn, (Ins){.op = OP_EXITIF,
                             .a = {ir_int(cx, fn, DT_BOOL, 1)}});
       break;
-    case SHAPE_NEXT: {
-      Ref to = ir_int(cx, fn, DT_I32, it->to);
-      if (it->when != SHAPE_ALWAYS) {
-        Ref was = ir_emit(cx, fn, (Ins){.op = OP_VGET, .type = DT_I32,
-                                        .a = {next}});
-        to = ir_op3(cx, fn, OP_SEL, condition(fr, it), to, was);
-      }
-      ir_emit(cx, fn, (Ins){.op = OP_VSET, .a = {next, to}});
-      break;
-    }
+    case SHAPE_NEXT: set_next(fr, it, next); break;
     }
   }
 }

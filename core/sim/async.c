@@ -131,7 +131,7 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
 }
 
 const SimAsync *simasync_to(const SimCluster *c, uint32_t g) {
-  uint32_t addr = g << c->prog->shift;
+  uint32_t addr = shadow_byte(c, g);
   for (size_t k = 0; k < c->nasync; k++) {
     const SimAsync *a = c->async[k];
     for (size_t s = 0; s < a->nspan; s++)
@@ -151,12 +151,9 @@ static void fetch(SimAsync *a) {
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
-  int shift = c->prog->shift;
-  for (size_t k = 0; k < a->nspan; k++) {
-    uint32_t g = a->span[k].addr >> shift, n = a->span[k].bytes >> shift;
-    for (uint32_t at = 0; at < n; at++)
-      shadow_set(c, g + at, actor, 1, epoch, a->i->src, flags);
-  }
+  for (size_t k = 0; k < a->nspan; k++)
+    shadow_set_all(c, a->span[k].addr, a->span[k].bytes, actor, 1, epoch,
+                   a->i->src, flags);
 }
 
 void simasync_land(SimCluster *c, size_t k) {

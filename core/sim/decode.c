@@ -903,10 +903,8 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   simwrap_find(cx, p);
   p->value_bytes = (g.top + 63) & ~63u;
   p->ntaint = (p->value_bytes - p->value_base) / SLOT + 1;
-  p->gran = g.gran;
-  p->shift = __builtin_ctz((unsigned)p->gran);
+  p->shift = __builtin_ctz((unsigned)g.gran);
   p->smem_bytes = (fn->smem_bytes + 15) & ~(int64_t)15;
-  p->ngran = (uint32_t)(p->smem_bytes / p->gran);
   if (take_turns(&g)) simrelay_start(cx, p);
   simblocks_start(cx, p);
   return p;

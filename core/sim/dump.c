@@ -23,8 +23,8 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out) {
   Dump *d = dump_new(cx, fn, out);
   uint32_t src = 0;
   buf_printf(cx, out, "sim %s: %d warps, %u bytes of values each, %" PRId64
-             " of shared memory in granules of %d\n", ir_str(fn, fn->name),
-             p->nwarp, p->value_bytes, p->smem_bytes, p->gran);
+             " of shared memory, narrowest access %d\n", ir_str(fn, fn->name),
+             p->nwarp, p->value_bytes, p->smem_bytes, 1 << p->shift);
   for (uint32_t pc = 0; pc <= p->nins; pc++) {
     const SimIns *i = &p->ins[pc];
     if (i->src != src && i->ref)

@@ -347,8 +347,9 @@ static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->relay; }
 
+// Returns the first granule of an access to shared memory.
 static int64_t granule(const Access *x, uint32_t addr) {
-  return addr >> x->w->cluster->prog->shift;
+  return shadow_run(x->w->cluster, addr, (uint32_t)x->bytes).g;
 }
 
 // Returns the granule of lane l's bytes in global memory; NO_GRANULE if the
@@ -902,12 +903,12 @@ void simmem_commit(SimWarp *w) {
 // group (open: of one that has not yet); NULL: there is none.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
-  int shift = w->cluster->prog->shift;
+  uint32_t at = shadow_byte(w->cluster, g);
   for (size_t k = w->first; k < w->end; k++) {
     const SimBatch *b = &w->batch[k];
     for (uint32_t m = b->mask & (open ? b->open : ~b->open); m; m &= m - 1) {
       *lane = __builtin_ctz(m);
-      if (g - (b->dst[*lane] >> shift) < b->bytes >> shift) return b;
+      if (at - b->dst[*lane] < b->bytes) return b;
     }
   }
   return NULL;
@@ -935,14 +936,11 @@ static void landed_source(SimWarp *w, const SimBatch *b, int l, int actor,
 static void land(SimWarp *w, SimBatch *b, int l, int actor, uint32_t lanes,
                  uint32_t clk) {
   SimCluster *c = w->cluster;
-  uint32_t g = b->dst[l] >> c->prog->shift;
-  uint32_t n = b->bytes >> c->prog->shift;
   copy_bytes(c->smem + b->dst[l], b->data[l], (int)b->bytes);
   c->changed++;
   if (b->i && b->read >> l & 1) landed_source(w, b, l, actor, clk);
-  for (uint32_t k = 0; k < n; k++, g++) {
-    shadow_set(c, g, actor, lanes, clk, b->src, GF_DEFINED);
-  }
+  shadow_set_all(c, b->dst[l], b->bytes, actor, lanes, clk, b->src,
+                 GF_DEFINED);
 }
 
 static void forget_landed(SimWarp *w) {

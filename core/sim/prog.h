@@ -152,9 +152,8 @@ typedef struct SimProg {
                        // (mbar.h)
   uint64_t nunit;      // clusters of the grid
   int64_t smem_bytes;  // bytes of shared memory of a CTA
-  int gran, shift;     // gran: bytes of a granule, which is the narrowest
-                       // access; shift: log2 of gran
-  uint32_t ngran;      // number of granules of a CTA
+  int shift;           // log2 of the bytes of the narrowest access to shared
+                       // memory
   SimArea *area;
   int narea;
   SimRelay *relay;     // set if clusters communicate (relay.h)

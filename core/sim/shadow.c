@@ -16,19 +16,9 @@ static bool no_memory(SimCluster *c) {
   return false;
 }
 
-// ---- tracked lines of global memory ----
+// ---- room for granules ----
 
-// A hash table of 2^k lines, key 0 if unused, and the line found last.
-typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
-struct SimLines {
-  ShadowLine *at, last;
-  uint32_t n, max;
-  uint32_t free;           // list of released lines, linked by clk of their
-                           // first granules; 0: end
-};
-
-static bool grow(SimCluster *c) {
-  uint32_t n = c->maxgran ? c->maxgran * 2 : 64 * LINE;
+static bool grow(SimCluster *c, uint32_t n) {
   SimGran *p = base_realloc(c->gran, n * sizeof *p);
   if (!p) return no_memory(c);
   c->gran = p;
@@ -45,6 +35,21 @@ static bool grow(SimCluster *c) {
   }
   c->maxgran = n;
   return true;
+}
+
+// ---- tracked lines of global memory ----
+
+// A hash table of 2^k lines, key 0 if unused, and the line found last.
+typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
+struct SimLines {
+  ShadowLine *at, last;
+  uint32_t n, max;
+  uint32_t free;           // list of released lines, linked by clk of their
+                           // first granules; 0: end
+};
+
+static bool more_room(SimCluster *c) {
+  return grow(c, c->maxgran ? c->maxgran * 2 : 64 * LINE);
 }
 
 static ShadowLine *find_line(ShadowLine *line, uint32_t n, uint64_t key) {
@@ -134,7 +139,7 @@ static uint32_t line_room(SimCluster *c) {
     uint32_t lines = t->n;
     if (c->maxgran >= MANY && !collect(c)) return 0;
     // few lines are old, so collect less often
-    if (t->n > lines / 2 && !grow(c)) return 0;
+    if (t->n > lines / 2 && !more_room(c)) return 0;
   }
   uint32_t first = t->free;
   if (first) {
@@ -142,7 +147,7 @@ static uint32_t line_room(SimCluster *c) {
     return first;
   }
   while (c->ngran + LINE > c->maxgran)
-    if (!grow(c)) return 0;
+    if (!more_room(c)) return 0;
   first = c->ngran;
   c->ngran += LINE;
   return first;
@@ -177,7 +182,7 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
 // too.
 static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
-// ---- readers ----
+// ---- lists of reads ----
 
 // Reads by warps of other CTAs and by agents are rare. They are recorded in a
 // list, for granules that have such reads (GF_FAR). All reads of global memory
@@ -196,6 +201,131 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
+// Returns an unused list entry, for which make_far made room.
+static uint32_t take_far(SimCluster *c) {
+  uint32_t k = c->farfree;
+  if (!k) return ++c->nfar;
+  c->farfree = c->far[k].next;
+  return k;
+}
+
+void shadow_drop(SimCluster *c, uint32_t g) {
+  uint32_t last = c->farat[g];
+  while (c->far[last].next) last = c->far[last].next;
+  c->far[last].next = c->farfree;
+  c->farfree = c->farat[g];
+}
+
+// ---- pages of shared memory ----
+
+// Returns the level of a granule of shared memory; NULL: it is one of global
+// memory.
+static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
+  for (int s = WIDEST; s >= c->prog->shift; s--) {
+    const SimLevel *v = &c->pages->level[s];
+    if (g - v->first < v->n) return v;
+  }
+  return NULL;
+}
+
+// Returns the records of granule g's reads by the warps of its CTA.
+static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
+                              uint32_t g) {
+  return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
+}
+
+static inline uint32_t byte_of(const SimLevel *v, uint32_t g) {
+  return (g - v->first) << v->shift;
+}
+
+uint32_t shadow_byte(const SimCluster *c, uint32_t g) {
+  const SimLevel *v = level_of(c, g);
+  return v ? byte_of(v, g) : UINT32_MAX;
+}
+
+// Returns the first warp of the CTA whose memory contains granule g.
+static int first_warp(const SimProg *p, const SimLevel *v, uint32_t g) {
+  return (int)(byte_of(v, g) / (uint32_t)p->smem_bytes) * p->nwarp;
+}
+
+static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
+  return v->first + (addr >> v->shift);
+}
+
+// Returns the level of the access's granule of shared memory, if it is one;
+// NULL: it has more, or its page must be split.
+static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
+  const SimPages *t = x->w->cluster->pages;
+  unsigned shift = t->shift[addr / SHADOW_PAGE];
+  uint32_t bytes = (uint32_t)x->bytes;
+  if (bytes != 1u << shift || addr & (bytes - 1)) return NULL;
+  return &t->level[shift];
+}
+
+// Makes room for a level's granules. Their records are set when a page begins
+// to use them.
+static bool make_level(SimCluster *c, int shift) {
+  SimLevel *v = &c->pages->level[shift];
+  if (v->n) return true;
+  uint32_t n = c->pages->bytes >> shift;
+  size_t rows = n * (size_t)c->prog->nwarp;
+  v->read = base_realloc(NULL, (rows + 1) * sizeof *v->read);
+  if (!v->read) return no_memory(c);
+  if (c->ngran + n > c->maxgran && !grow(c, c->ngran + n)) return false;
+  *v = (SimLevel){c->ngran, n, shift, v->read};
+  c->ngran += n;
+  return true;
+}
+
+// Copies the records of granule g to `to`, of the same CTA, which had none.
+static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
+                         const SimLevel *v, uint32_t to) {
+  SimGran *q = &c->gran[to];
+  *q = c->gran[g];
+  for (uint32_t m = q->readers; m; m &= m - 1)
+    row_of(c, v, to)[__builtin_ctz(m)] = row_of(c, from, g)[__builtin_ctz(m)];
+  if (!(q->flags & GF_FAR)) return;
+  uint32_t last = c->farat[to] = 0;
+  for (uint32_t k = c->farat[g]; k; k = c->far[k].next) {
+    uint32_t new = make_far(c) ? take_far(c) : 0;
+    if (!new) return;
+    c->far[new] = c->far[k];
+    c->far[new].next = 0;
+    if (last) c->far[last].next = new;
+    else c->farat[to] = new;
+    last = new;
+  }
+}
+
+// Only the first granule of a strong access has a location record.
+static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
+                          const SimLevel *v) {
+  uint32_t first = v->first + (byte_of(from, g) >> v->shift);
+  uint32_t n = 1u << (from->shift - v->shift);
+  for (uint32_t k = 0; k < n; k++) {
+    copy_granule(c, from, g, v, first + k);
+    if (k) c->gran[first + k].flags &= (uint8_t)~GF_RELEASED;
+    if (c->place) c->place[first + k] = k ? 0 : c->place[g];
+  }
+  if (c->gran[g].flags & GF_FAR) shadow_drop(c, g);
+}
+
+void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
+  SimPages *t = c->pages;
+  uint8_t *shift = &t->shift[addr / SHADOW_PAGE];
+  int to = __builtin_ctz(addr | bytes | 1u << WIDEST);
+  if (to < c->prog->shift) to = c->prog->shift;
+  if (to >= *shift || !make_level(c, to)) return;
+  const SimLevel *from = &t->level[*shift];
+  uint32_t first = addr - addr % SHADOW_PAGE, end = first + SHADOW_PAGE;
+  if (end > t->bytes) end = t->bytes;
+  for (uint32_t at = first; at < end; at += 1u << *shift)
+    split_granule(c, from, from->first + (at >> *shift), &t->level[to]);
+  *shift = (uint8_t)to;
+}
+
+// ---- readers ----
+
 // Returns the list entry of an actor's reads, or writes, of granule g; NULL:
 // out of memory.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
@@ -207,9 +337,7 @@ static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
     if (c->far[k].actor == actor &&
         wrote == (c->far[k].read.kind == READ_WROTE))
       return &c->far[k].read;
-  uint32_t k = c->farfree;
-  if (k) c->farfree = c->far[k].next;
-  else k = ++c->nfar;
+  uint32_t k = take_far(c);
   c->far[k] = (SimFar){.next = c->farat[g], .actor = actor};
   c->farat[g] = k;
   return &c->far[k].read;
@@ -217,13 +345,6 @@ static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
 
 static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
   return far_entry(c, g, actor, false);
-}
-
-void shadow_drop(SimCluster *c, uint32_t g) {
-  uint32_t last = c->farat[g];
-  while (c->far[last].next) last = c->far[last].next;
-  c->far[last].next = c->farfree;
-  c->farfree = c->farat[g];
 }
 
 // Iterates over all reads of granule g since its last write.
@@ -238,12 +359,12 @@ typedef struct Readers {
 static Readers readers_of(const SimCluster *c, uint32_t g) {
   const SimProg *p = c->prog;
   const SimGran *q = &c->gran[g];
-  bool shared = g < p->ngran * (uint32_t)p->ncta;
-  Readers r = {.c = c, .left = shared ? q->readers : 0,
+  const SimLevel *v = level_of(c, g);
+  Readers r = {.c = c, .left = v ? q->readers : 0,
                .far = q->flags & GF_FAR ? c->farat[g] : 0};
   if (!r.left) return r;
-  r.row = &c->read[g * (uint32_t)p->nwarp];
-  r.first = (int)(g / p->ngran) * p->nwarp;
+  r.row = row_of(c, v, g);
+  r.first = first_warp(p, v, g);
   return r;
 }
 
@@ -267,9 +388,9 @@ static bool next_reader(Readers *r) {
 
 // Returns the index of the element of the object that x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
-  const SimProg *p = x->w->cluster->prog;
+  const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
-  int64_t byte = (int64_t)(g % p->ngran) * p->gran;
+  int64_t byte = shadow_byte(c, g) % c->prog->smem_bytes;
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
@@ -529,10 +650,8 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
 // GF_DEFINED of these, only the last write is checked.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns the record for reads of granule g by a warp of its CTA.
-static inline SimRead *near_read(const SimWarp *w, SimGran *q, uint32_t g) {
-  const SimCluster *c = w->cluster;
-  SimRead *r = &c->read[g * (uint32_t)c->prog->nwarp + (uint32_t)w->in];
+// Returns r, the record for reads of granule q by w, a warp of its CTA.
+static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
   return r;
@@ -552,7 +671,8 @@ static unsigned kind_of(const SimIns *i) {
   return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
 }
 
-static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
+// near: the warp's record, if g is in the memory of its CTA; else NULL.
+static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
   unsigned kind = kind_of(x->i);
@@ -561,7 +681,7 @@ static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
       q->clk > w->vc[q->warp])
     read_slow(x, l, g, q);
   SimRead *r = x->flying ? far_read(c, g, flyer(w))
-             : far ? far_read(c, g, w->id) : near_read(w, q, g);
+             : near ? near_read(w, q, near) : far_read(c, g, w->id);
   if (!r) return;
   if (kind != READ_WEAK) r->strong = 1;
   if (kind < r->kind) return;
@@ -572,11 +692,28 @@ static inline void read_granule(Access *x, int l, uint32_t g, bool far) {
   r->lanes |= 1u << l;
 }
 
-void shadow_read(Access *x, int l, uint32_t addr) {
-  const SimProg *p = x->w->cluster->prog;
-  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
+static void read_many(Access *x, int l, uint32_t addr) {
   bool far = is_far(x, l);
-  for (uint32_t k = 0; k < n; k++) read_granule(x, l, g + k, far);
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++) {
+      SimRead *row = row_of(x->w->cluster, r.level, r.g + k);
+      read_granule(x, l, r.g + k, far ? NULL : row + x->w->in);
+    }
+    addr += r.bytes;
+  }
+}
+
+void shadow_read(Access *x, int l, uint32_t addr) {
+  const SimLevel *v = one_granule(x, addr);
+  if (!v) {
+    read_many(x, l, addr);
+    return;
+  }
+  uint32_t g = granule_at(v, addr);
+  SimRead *row = row_of(x->w->cluster, v, g);
+  read_granule(x, l, g, is_far(x, l) ? NULL : row + x->w->in);
 }
 
 // Returns number k of the granules that a lane accesses in global memory, and
@@ -594,7 +731,7 @@ static int64_t piece(Access *x, int l, size_t k) {
 void shadow_read_global(Access *x, int l) {
   int64_t at;
   for (size_t k = 0; (at = piece(x, l, k)) != NO_GRANULE; k++)
-    read_granule(x, l, (uint32_t)at, true);
+    read_granule(x, l, (uint32_t)at, NULL);
 }
 
 static void lend_granule(Access *x, int l, uint32_t g, int actor,
@@ -614,9 +751,18 @@ static void lend_granule(Access *x, int l, uint32_t g, int actor,
 }
 
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch) {
-  const SimProg *p = x->w->cluster->prog;
-  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
-  for (uint32_t k = 0; k < n; k++) lend_granule(x, l, g + k, actor, epoch);
+  const SimLevel *v = one_granule(x, addr);
+  if (v) {
+    lend_granule(x, l, granule_at(v, addr), actor, epoch);
+    return;
+  }
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      lend_granule(x, l, r.g + k, actor, epoch);
+    addr += r.bytes;
+  }
 }
 
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch) {
@@ -783,11 +929,10 @@ static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimCluster *c = w->cluster;
   SimGran *q = &c->gran[g];
   uint32_t near = is_global(x) ? 0 : q->readers;
-  uint32_t nwarp = (uint32_t)c->prog->nwarp;
+  const SimLevel *v = near ? level_of(c, g) : NULL;
   for (uint32_t m = near; m; m &= m - 1) {
-    uint32_t u = (uint32_t)__builtin_ctz(m);
-    if (!stays(c, (int)(g / c->prog->ngran * nwarp + u),
-               &c->read[g * nwarp + u]))
+    int u = __builtin_ctz(m);
+    if (!stays(c, first_warp(c->prog, v, g) + u, &row_of(c, v, g)[u]))
       near &= ~(1u << u);
   }
   keep_far(c, g);
@@ -821,10 +966,33 @@ static inline void write_granule(Access *x, int l, uint32_t g, bool same,
   q->also = also;
 }
 
+static void write_many(Access *x, int l, uint32_t addr, bool same,
+                       uint8_t flags) {
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(x->w->cluster, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      write_granule(x, l, r.g + k, same, flags);
+    addr += r.bytes;
+  }
+}
+
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags) {
-  const SimProg *p = x->w->cluster->prog;
-  uint32_t g = addr >> p->shift, n = (uint32_t)x->bytes >> p->shift;
-  for (uint32_t k = 0; k < n; k++) write_granule(x, l, g + k, same, flags);
+  const SimLevel *v = one_granule(x, addr);
+  if (v) write_granule(x, l, granule_at(v, addr), same, flags);
+  else write_many(x, l, addr, same, flags);
+}
+
+void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                    uint32_t lanes, uint32_t clk, uint32_t src,
+                    uint8_t flags) {
+  uint32_t end = addr + bytes;
+  while (addr < end) {
+    Granules r = shadow_run(c, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++)
+      shadow_set(c, r.g + k, actor, lanes, clk, src, flags);
+    addr += r.bytes;
+  }
 }
 
 // Returns a hash of a granule's bytes; 0: they are unknown.
@@ -865,21 +1033,39 @@ void shadow_settle_global(Access *x, int l) {
 }
 
 bool shadow_init(SimCluster *c) {
-  const SimProg *p = c->prog;
-  size_t n = (size_t)p->ncta * p->ngran;
-  c->maxgran = (uint32_t)n;
-  c->gran = base_realloc(NULL, n * sizeof *c->gran);
-  c->read = base_realloc(NULL, p->ngran * (size_t)p->nall * sizeof *c->read);
+  uint32_t bytes = (uint32_t)(c->prog->ncta * c->prog->smem_bytes);
+  size_t pages = bytes / SHADOW_PAGE + 1;
+  SimPages *t = c->pages = base_realloc(NULL, sizeof *t + pages);
   c->lines = base_realloc(NULL, sizeof *c->lines);
-  if (c->lines) memset(c->lines, 0, sizeof *c->lines);
-  return c->gran && c->read && c->lines;
+  if (!t || !c->lines) return false;
+  memset(c->lines, 0, sizeof *c->lines);
+  *t = (SimPages){.bytes = bytes};
+  memset(t->shift, WIDEST, pages);
+  return make_level(c, WIDEST);
+}
+
+// Clears the records that pages use.
+static void reset_pages(SimCluster *c) {
+  SimPages *t = c->pages;
+  c->ngran = 0;
+  for (int s = WIDEST; s >= 0; s--) {
+    t->level[s].first = c->ngran;
+    c->ngran += t->level[s].n;
+  }
+  for (uint32_t at = 0, end; at < t->bytes; at = end) {
+    const SimLevel *v = &t->level[t->shift[at / SHADOW_PAGE]];
+    end = at;
+    while (end < t->bytes && t->shift[end / SHADOW_PAGE] == v->shift)
+      end += SHADOW_PAGE;
+    if (end > t->bytes) end = t->bytes;
+    memset(c->gran + v->first + (at >> v->shift), 0,
+           ((end - at) >> v->shift) * sizeof *c->gran);
+  }
 }
 
 void shadow_reset(SimCluster *c) {
-  size_t n = (size_t)c->prog->ncta * c->prog->ngran;
-  memset(c->gran, 0, n * sizeof *c->gran);
+  reset_pages(c);
   c->nfar = c->farfree = 0;
-  c->ngran = (uint32_t)n;
   SimLines *t = c->lines;
   if (t->n) memset(t->at, 0, t->max * sizeof *t->at);
   t->n = t->free = 0;
@@ -889,8 +1075,10 @@ void shadow_reset(SimCluster *c) {
 void shadow_free(SimCluster *c) {
   if (c->lines) base_free(c->lines->at);
   base_free(c->lines);
+  for (int s = 0; c->pages && s <= WIDEST; s++)
+    base_free(c->pages->level[s].read);
+  base_free(c->pages);
   base_free(c->gran);
-  base_free(c->read);
   base_free(c->far);
   base_free(c->farat);
 }

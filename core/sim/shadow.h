@@ -1,14 +1,18 @@
 // Shadow of shared memory, and of the global memory that a kernel writes. Each
-// granule (the narrowest access of the kernel) records this cluster's last
-// write, the reads since then, and the proxies of these accesses. An access
+// granule records this cluster's last write, the reads since then, and the
+// proxies of these accesses. An access
 // must happen after the last write. A write must also happen after the reads
 // since then. There are two exceptions: both accesses are strong (atomics, and
 // ordered loads and stores), or both are writes of the same value. Strong
 // writes are unordered among each other. Therefore a weaker access before a
 // strong write is kept until all warps know of it.
 //
-// Granules of shared memory come first, CTA by CTA. Those of global memory
-// follow in lines of LINE granules, which are created on first use.
+// Shared memory has pages. The granules of a page have 1 << WIDEST bytes at
+// first; an access that is narrower splits them. All granules of one width are
+// a level: a range of granules for all shared memory, CTA by CTA, of which a
+// page uses its part. Pages keep their width from cluster to cluster. A granule
+// of global memory is as wide as the kernel's narrowest access to its area.
+// These come in lines of LINE granules, which are created on first use.
 #ifndef CUTE_SIMSHADOW_H
 #define CUTE_SIMSHADOW_H
 
@@ -77,6 +81,48 @@ static inline uint32_t shadow_address(const Access *x, int l) {
   return home + x->m->base + (uint32_t)x->at[l];
 }
 
+enum { WIDEST = 4, SHADOW_PAGE = 128 };
+typedef struct SimLevel {  // granules of one width
+  uint32_t first, n;       // range in SimCluster.gran; n is 0 until a
+                           // page needs the level
+  int shift;               // log2 of a granule's bytes
+  SimRead *read;           // last reads, by granule and warp of its CTA
+} SimLevel;
+struct SimPages {
+  SimLevel level[WIDEST + 1];  // by shift
+  uint32_t bytes;          // shared memory of the cluster
+  uint8_t shift[];         // by page
+};
+
+// Granules g to g + n - 1 of shared memory, which are in one page and have
+// `bytes` bytes in all.
+typedef struct Granules {
+  uint32_t g, n, bytes;
+  const SimLevel *level;
+} Granules;
+
+// Splits a page for an access of these bytes of it.
+void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes);
+// Returns the granules of an access, up to the end of the page of addr. May
+// move all granules.
+static inline Granules shadow_run(SimCluster *c, uint32_t addr,
+                                  uint32_t bytes) {
+  const uint8_t *shift = &c->pages->shift[addr / SHADOW_PAGE];
+  uint32_t left = SHADOW_PAGE - addr % SHADOW_PAGE;
+  if (bytes > left) bytes = left;
+  if ((addr | bytes) & ((1u << *shift) - 1)) shadow_split(c, addr, bytes);
+  const SimLevel *v = &c->pages->level[*shift];
+  return (Granules){v->first + (addr >> *shift), bytes >> *shift, bytes, v};
+}
+// Returns the granule that contains a byte of shared memory.
+static inline uint32_t shadow_shared(const SimCluster *c, uint32_t addr) {
+  const SimLevel *v = &c->pages->level[c->pages->shift[addr / SHADOW_PAGE]];
+  return v->first + (addr >> v->shift);
+}
+// Returns the first byte of granule g of shared memory; UINT32_MAX: it is in
+// global memory.
+uint32_t shadow_byte(const SimCluster *c, uint32_t g);
+
 enum { LINE = 32, NO_GRANULE = -1 };
 // Returns the cluster's granule g of an area; NO_GRANULE: out of memory.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
@@ -127,6 +173,9 @@ static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
   q->warp = (uint16_t)actor;
   q->flags = flags;
 }
+// Does the same for all granules of these bytes of shared memory.
+void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
+                    uint32_t lanes, uint32_t clk, uint32_t src, uint8_t flags);
 bool shadow_init(SimCluster *c);  // false: out of memory
 void shadow_reset(SimCluster *c);
 void shadow_free(SimCluster *c);

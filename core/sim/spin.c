@@ -239,7 +239,7 @@ static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   if (s->m->space == SP_GMEM && shadow_has(s->m))
     g = shadow_granule(c, s->m->area, shadow_place(s->m, s->at));
   else if (s->m->space == SP_SMEM)
-    g = (s->home + s->m->base + s->at) >> p->shift;
+    g = shadow_shared(c, s->home + s->m->base + (uint32_t)s->at);
   if (g < 0 || !(c->gran[g].flags & GF_DEFINED)) return;
   const SimGran *q = &c->gran[g];
   if (q->warp >= p->nall) return;

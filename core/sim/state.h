@@ -31,6 +31,7 @@ typedef struct SimGran SimGran;
 typedef struct SimRead SimRead;
 typedef struct SimFar SimFar;
 typedef struct SimLines SimLines;
+typedef struct SimPages SimPages;
 typedef struct SimMbar SimMbar;
 typedef struct SimAsync SimAsync;
 typedef struct SimSpin SimSpin;
@@ -163,7 +164,7 @@ struct SimCluster {
   SimGran *gran;           // ngran granules, room for maxgran (shadow.h)
   uint32_t ngran, maxgran;
   SimLines *lines;         // tracked lines of global memory
-  SimRead *read;           // last reads, by granule and warp of its CTA
+  SimPages *pages;         // granules of shared memory
   // List entries of shadow.c, from 1 on. The list of granule g starts at
   // farat[g].
   SimFar *far;

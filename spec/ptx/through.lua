@@ -52,6 +52,21 @@ function through.ptx(program, arch)
   return of_calls(made.ptx or made.cubin, lines)
 end
 
+--- Returns the PTX that NVRTC makes of a call, and its bytes of dynamic shared
+-- memory.
+---@param call cute.Call
+---@param opts table options of the launch
+---@param arch string
+---@return string ptx
+---@return integer smem
+function through.call(call, opts, arch)
+  local program = call:trace {block = opts.block, cluster = opts.cluster,
+                              arch = arch}
+  local text, why = through.ptx(program, arch)
+  if not text then error(why, 0) end
+  return text, program.info.smem
+end
+
 --- Returns the arguments of the PTX entry: one for each value of the launch.
 ---@param values table[] as core.launch_values returns them
 function through.arguments(values)

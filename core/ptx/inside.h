@@ -190,6 +190,8 @@ typedef enum Where {
 // the rank, or 0 for the CTA itself.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
+// Returns the register, variable or number in front of the offset of [a].
+const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 

@@ -167,11 +167,5 @@ void ptx_free(PtxModule *m);
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
-// Prints the module as PTX that parses to the same tree.
-void ptx_dump(Ctx *cx, const PtxModule *m, Buf *out);
-// Prints one instruction without the end of its line.
-void ptx_dump_ins(Ctx *cx, const PtxModule *m, const PtxFunc *f,
-                  const PtxIns *i, Buf *out);
-
 #endif
 // SPDX-License-Identifier: MIT

@@ -371,7 +371,10 @@ static PtxArg address(Parse *p) {
 
 static PtxArg single(Parse *p) {
   if (take(p, "[")) return address(p);
-  if (take(p, "{")) return list_arg(p, PTX_A_VECTOR, "}");
+  if (take(p, "{")) {
+    if (is(p, "}")) lex_fail(&p->x, "a vector without registers");
+    return list_arg(p, PTX_A_VECTOR, "}");
+  }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;
   bool minus = take(p, "-");
@@ -648,8 +651,9 @@ static void instruction(Parse *p) {
   PtxIns i = {.guard = -1, .line = p->x.at_line, .loc = p->loc};
   if (take(p, "@")) {
     i.guard_not = take(p, "!");
-    PtxArg g = p->x.kind == TOK_NAME ? named(p) : (PtxArg){0};
-    if (g.kind != PTX_A_REG || p->x.kind == TOK_END) {
+    bool missing = p->x.kind != TOK_NAME;
+    PtxArg g = missing ? (PtxArg){.kind = PTX_A_SINK} : named(p);
+    if (g.kind != PTX_A_REG) {
       lex_fail(&p->x, "a predicate is expected behind '@'");
     }
     i.guard = (int32_t)g.value;
@@ -969,6 +973,8 @@ static void top(Parse *p) {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n) {
   Parse p = {.cx = cx, .m = m};
   lex_start(&p.x, cx, text, n);
+  vec_reserve(cx, m->args, 1);  // instructions may point to no operands
+  vec_reserve(cx, m->ins, 1);
   header(&p);
   while (p.x.kind != TOK_END) top(&p);
 }

@@ -104,7 +104,7 @@ static void waits(Frame *fr) {
       continue;
     }
     const PtxArg *d = &b->m->args.p[i->arg];
-    if (d->kind != PTX_A_REG || d->value != x->cond) continue;
+    if (!i->args || d->kind != PTX_A_REG || d->value != x->cond) continue;
     uint32_t done = g->to[x->cond_not], again = g->to[!x->cond_not];
     if (again != k) {  // through an empty block
       const ShapeBlock *e = &fr->graph[again];
@@ -319,22 +319,23 @@ static int32_t root_sum(int32_t a, int32_t b) {
 // Returns the root of the value that an instruction computes.
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
+  if (i->args < 2) return PLAIN;
   if (is_op(i, "ld") && strstr(i->op, ".param")) {
     const PtxArg *base = &b->m->args.p[a[1].part];
-    if (base->kind != PTX_A_VAR) return PLAIN;
+    if (a[1].kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) return PLAIN;
     int64_t at = b->m->vars.p[base->value].offset + a[1].value;
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
-  if (i->args < 2) return PLAIN;
   if (is_op(i, "mov") || is_op(i, "cvta")) return ptx_root(b, &a[1]);
+  if (i->args < 3) return PLAIN;
   if (is_op(i, "add")) return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   if (is_op(i, "sub")) {
     int32_t x = ptx_root(b, &a[1]), y = ptx_root(b, &a[2]);
     if (x >= 0 && x == y) return PLAIN;
     return y == PLAIN || y == UNSEEN ? x : MIXED;
   }
-  if (is_op(i, "mad")) return ptx_root(b, &a[3]);
+  if (is_op(i, "mad")) return i->args < 4 ? PLAIN : ptx_root(b, &a[3]);
   if (is_op(i, "selp")) return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   return PLAIN;
 }
@@ -420,11 +421,25 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   b->fn->smem_bytes = bytes;
 }
 
+// Names an argument's memory after its parameter or variable.
+static void name_object(PtxBuild *b, const PtxBound *p) {
+  const char *name = p->var ? b->m->vars.p[p->var - 1].name : NULL;
+  for (uint32_t k = 0; k < b->f->params; k++) {
+    const PtxVar *v = &b->m->vars.p[b->f->param + k];
+    if (!p->var && p->offset >= v->offset) name = v->name;
+  }
+  Mem *m = &b->fn->mem.p[ir_get(b->fn, p->mem)->imm];
+  if (!name) return;
+  m->name = ir_text(b->cx, b->fn, name, strlen(name));
+  if (m->arg != NO_ARG) b->fn->arg.p[m->arg].name = m->name;
+}
+
 static void objects(PtxBuild *b) {
   b->object = NEW(b->cx, Ref, b->nbound + 1);
   for (size_t k = 0; k < b->nbound; k++) {
     b->object[k] = 0;
     if (!b->bound[k].mem) continue;
+    name_object(b, &b->bound[k]);
     Mem mem = *ir_memof(b->fn, b->bound[k].mem);
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;

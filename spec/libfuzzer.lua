@@ -34,8 +34,7 @@ function libfuzzer.run(name, source, rooms, options, seed)
     table.concat(sources, " "), build, name)
   if seed then seed(build .. "/" .. name .. "-corpus") end
   run("cd %s && ./%s %s -timeout=10 -rss_limit_mb=2000 -print_final_stats=1 "
-    .. "-verbosity=%s %s-corpus 2>&1", build, name, options,
-    os.getenv "V" or "0", name)
+    .. "-verbosity=0 %s-corpus 2>&1", build, name, options, name)
 end
 
 return libfuzzer

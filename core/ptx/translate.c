@@ -687,6 +687,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                 .nbound = n, .ptx_lines = ptx_lines};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
+  ir_at(cx, fn, file, f->line);  // the line of memory objects
   Frame fr = {.b = &b};
   split(&fr);
   waits(&fr);

@@ -42,7 +42,7 @@ static void push_extent(lua_State *L, const uint32_t x[3], const char *name) {
 }
 
 // ptx_entry(module, name) -> {name, parameters = {{name, bits, kind, count,
-// offset}, ...}, reqntid, maxntid, cluster, line}
+// offset, align, array}, ...}, reqntid, maxntid, cluster, line}
 static int l_entry(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -54,7 +54,7 @@ static int l_entry(lua_State *L) {
   lua_createtable(L, (int)f->params, 0);
   for (uint32_t k = 0; k < f->params; k++) {
     const PtxVar *v = &m->vars.p[f->param + k];
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     lua_pushstring(L, v->name);
     lua_setfield(L, -2, "name");
     lua_pushlstring(L, &"busfp?"[v->type.kind], 1);
@@ -62,6 +62,7 @@ static int l_entry(lua_State *L) {
     face_set_int(L, "bits", v->type.bits);
     face_set_int(L, "count", v->count);
     face_set_int(L, "offset", v->offset);
+    face_set_int(L, "align", v->align);
     face_set_bool(L, "array", v->array);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }

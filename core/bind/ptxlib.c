@@ -42,7 +42,8 @@ static void push_extent(lua_State *L, const uint32_t x[3], const char *name) {
 }
 
 // ptx_entry(module, name) -> {name, parameters = {{name, bits, kind, count,
-// offset, align, array}, ...}, reqntid, maxntid, cluster, line}
+// offset, align, array}, ...}, shared, dynamic, reqntid, maxntid, cluster,
+// line}
 static int l_entry(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -67,6 +68,9 @@ static int l_entry(lua_State *L) {
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "parameters");
+  bool dynamic;
+  face_set_int(L, "shared", ptx_shared(m, f, &dynamic));
+  face_set_bool(L, "dynamic", dynamic);
   push_extent(L, f->reqntid, "reqntid");
   push_extent(L, f->maxntid, "maxntid");
   push_extent(L, f->reqnctapercluster, "cluster");
@@ -117,7 +121,8 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, known}}
+// ptx_opcodes(module, entry) -> {opcode = {count, line, why}}; why: the reason
+// for which it is rejected
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -134,7 +139,8 @@ static int l_opcodes(lua_State *L) {
       lua_pop(L, 1);
       lua_createtable(L, 0, 3);
       face_set_int(L, "line", i->line);
-      face_set_bool(L, "known", ptx_models(i->op));
+      const char *why = ptx_rejects(cx, i->op);
+      if (why) face_set_str(L, "why", why);
       lua_pushvalue(L, -1);
       lua_setfield(L, -3, i->op);
     }
@@ -142,6 +148,14 @@ static int l_opcodes(lua_State *L) {
     lua_pop(L, 1);
   }
   return 1;
+}
+
+// ptx_head(module) -> its version, such as 80 for PTX 8.0, and its target
+static int l_head(lua_State *L) {
+  const PtxModule *m = check_module(L, 1);
+  lua_pushinteger(L, m->version);
+  lua_pushstring(L, m->target);
+  return 2;
 }
 
 // ptx_entries(module) -> names
@@ -217,7 +231,7 @@ static int l_translate(lua_State *L) {
 
 void ptxlib_open(lua_State *L) {
   static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
-    {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
+    {"ptx_head", l_head}, {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
     {"ptx_translate", l_translate},
     {"ptx_variables", l_variables}, {"ptx_opcodes", l_opcodes}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};

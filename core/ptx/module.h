@@ -42,6 +42,18 @@ typedef struct PtxVar {
   uint32_t init, inits;  // range of PtxModule.inits, in elements
 } PtxVar;
 
+// Returns the bytes of one element of a variable; 0 for textures.
+static inline int64_t ptx_bytes(const PtxVar *v) {
+  return v->type.bits / 8 * v->type.lanes;
+}
+
+// Returns the offset, `at` or above, where a variable may begin.
+static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
+  int64_t own = ptx_bytes(v);
+  int64_t align = v->align && !v->pointer ? v->align : own ? own : 1;
+  return (at + align - 1) / align * align;
+}
+
 // One element of an initialiser: a number, or an address of a symbol plus that
 // number.
 typedef struct PtxInit {

@@ -474,7 +474,7 @@ static void extents(Parse *p, PtxVar *v) {
     v->array = true;
     int64_t n = is(p, "]") ? 0 : expression(p, 0);
     expect(p, "]", "behind an extent");
-    if (n < 0 || (n && v->count > ((int64_t)1 << 40) / n)) {
+    if (n < 0 || (n && v->count > ((int64_t)1 << 32) / n)) {
       lex_fail(&p->x, "'%s' has %lld elements", v->name, (long long)n);
     }
     v->count *= n;
@@ -531,6 +531,9 @@ static PtxVar attributes(Parse *p, uint8_t space) {
       typed = true;
       lex_next(&p->x);
     } else if (typed) {
+      if (v.type.kind == PTX_P && space != PTX_REG) {
+        lex_fail(&p->x, "a predicate is a register; it has no place in memory");
+      }
       v.type.lanes = lanes;
       return v;
     } else {
@@ -804,7 +807,7 @@ static void resolve(Parse *p, size_t args) {
 
 static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
   *first = (uint32_t)p->m->vars.n;
-  uint64_t offset = 0;
+  int64_t offset = 0;
   while (!is(p, ")")) {
     uint8_t space = space_of(p);
     if (space != PTX_PARAM && space != PTX_REG) {
@@ -817,15 +820,12 @@ static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
       registers(p, &v);
     } else {
       extents(p, &v);
-      uint32_t own = (uint32_t)v.type.bits / 8 * v.type.lanes;
-      uint32_t align = v.align && !v.pointer ? v.align : own ? own : 1;
-      offset = (offset + align - 1) / align * align;
-      uint64_t bytes = (uint64_t)own * (uint64_t)v.count;
-      if (offset + bytes > 1 << 16) {
+      offset = ptx_aligned(&v, offset);
+      v.offset = (uint32_t)offset;
+      offset += ptx_bytes(&v) * v.count;
+      if (offset > 1 << 16) {
         lex_fail(&p->x, "parameters of more than %d bytes", 1 << 16);
       }
-      v.offset = (uint32_t)offset;
-      offset += bytes;
     }
     declare(p, &v);
     if (!is(p, ")")) expect(p, ",", "between parameters");

@@ -388,30 +388,48 @@ static bool carries(const PtxBuild *b) {
   return false;
 }
 
+// Reports whether variable k is in the shared memory of f: its own, or the
+// module's.
+static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
+  if (m->vars.p[k].space != PTX_SHARED) return false;
+  if (k >= f->var && k < f->var + f->vars) return true;
+  for (size_t q = 0; q < m->funcs.n; q++) {
+    const PtxFunc *g = &m->funcs.p[q];
+    if (k >= g->var && k < g->var + g->vars) return false;
+  }
+  return true;
+}
+
+// Lays out the shared variables of f that are external or not, from byte `at`
+// on: at_of gets the offset of each. Returns the end.
+static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
+                       int64_t at, int64_t *at_of) {
+  for (size_t k = 0; k < m->vars.n; k++) {
+    const PtxVar *v = &m->vars.p[k];
+    if (v->external != external || !in_shared(m, f, k)) continue;
+    at = ptx_aligned(v, at);
+    if (at_of) at_of[k] = at;
+    if (!external) at += ptx_bytes(v) * v->count;
+  }
+  return at;
+}
+
+int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic) {
+  *dynamic = false;
+  for (size_t k = 0; k < m->vars.n; k++) {
+    if (m->vars.p[k].external && in_shared(m, f, k)) *dynamic = true;
+  }
+  return lay_out(m, f, false, 0, NULL);
+}
+
 // Lays out shared memory: the function's variables in the order of their
 // declarations, then dynamic memory.
 static void shared_memory(PtxBuild *b, int64_t dynamic) {
   const PtxModule *m = b->m;
-  int64_t at = 0;
   b->shared = NEW(b->cx, int64_t, m->vars.n + 1);
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t k = 0; k < m->vars.n; k++) {
-      const PtxVar *v = &m->vars.p[k];
-      if (!pass) b->shared[k] = -1;
-      if (v->space != PTX_SHARED || v->external != (pass == 1)) continue;
-      bool other = k >= b->f->var + b->f->vars;
-      for (size_t q = 0; q < m->funcs.n && !other; q++) {
-        const PtxFunc *g = &m->funcs.p[q];
-        other = g != b->f && k >= g->var && k < g->var + g->vars;
-      }
-      if (other) continue;  // belongs to another function
-      int64_t own = v->type.bits / 8 * v->type.lanes;
-      int64_t align = v->align ? v->align : own;
-      at = (at + align - 1) / align * align;
-      b->shared[k] = at;
-      if (!pass) at += own * v->count;
-    }
-  }
+  for (size_t k = 0; k < m->vars.n; k++) b->shared[k] = -1;
+  int64_t at = lay_out(m, b->f, false, 0, b->shared);
+  at = lay_out(m, b->f, true, at, b->shared);
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
@@ -702,16 +720,6 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   objects(&b);
   variables(&b);
   emit(&fr, file);
-}
-
-bool ptx_models(const char *op) {
-  static const char *const flow[] = {"bra", "ret", "exit", NULL};
-  size_t n = strcspn(op, ".");
-  for (const char *const *f = flow; *f; f++) {
-    if (strlen(*f) == n && strncmp(op, *f, n) == 0) return true;
-  }
-  const PtxRow *row = ptxrow_find(op);
-  return op[0] == '.' || (row && row->emit);
 }
 
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,

@@ -110,13 +110,6 @@ describe("a LAUNCH file", function()
     wrong("^{", "", "is no JSON")
   end)
 
-  it("is not needed to list entries and opcodes", function()
-    local out, _, code = support.exec {support.program, "ptx", ptx}
-    assert.matches("^entry twice, line 4\n   1  byte    0  u64  x\n", out)
-    assert.matches("\n       1  mul%.wide%.u32\n", out)
-    assert.equal(0, code)
-  end)
-
   it("names the line of PTX that cannot be read", function()
     local bad = folder .. "/bad.ptx"
     for from, want in pairs {

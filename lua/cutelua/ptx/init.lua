@@ -20,6 +20,7 @@ local function cute() return require "cute" end  -- loaded when first used
 
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
+---@field module userdata of core.ptx_parse
 local Module = {}
 Module.__index = Module
 

@@ -183,7 +183,11 @@ local FILE = {memory = true, launches = true, expect = true, include = true,
               define = true, arch = true, symbols = true, device = true}
 for k in pairs(LAUNCH) do FILE[k] = true end
 
-local function module_of(path, spec)
+--- Reads a file of PTX, or compiles one of CUDA C.
+---@param path string
+---@param spec table a LAUNCH, for include, define and arch
+---@return cute.PtxModule
+function launch.module(path, spec)
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
@@ -268,7 +272,7 @@ function launch.main(path, words)
   local spec = launch.read(opt.launch)
   keys(spec, opt.launch, FILE)
   local lines = opt.ptx_lines and "ptx" or nil
-  local module = module_of(path, spec)
+  local module = launch.module(path, spec)
   local memory = {}
   for name, t in pairs(spec.memory or {}) do
     memory[name] = tensor(t, "memory." .. name)

@@ -232,7 +232,7 @@ install: all $(BUILD)/cutelua.1
 	  $(SHARE)/bash-completion/completions/cutelua
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
 	  $(SHARE)/doc/cutelua
-	set -e; for f in docs/*.md docs/*.svg docs/measured/*.md; do \
+	set -e; for f in docs/*.md docs/*.svg docs/*.json docs/measured/*.md; do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done

@@ -47,6 +47,10 @@ local function add_fields(list, entry, p, fields)
       if not dtype then
         core.fail("bad-argument", ("entry %s: byte %d of %s is {value, dtype}, "
           .. "such as {1.5, \"f32\"}"):format(entry.name, offset, p.name))
+      elseif not dtype.is_integer and dtype.bits < 32 then
+        core.fail("bad-argument", ("entry %s: byte %d of %s: a field is an "
+          .. "integer, f32 or f64, not %s"):format(entry.name, offset, p.name,
+          dtype.name))
       end
       value, kind = value[1], dtype.is_integer and "u" or "f"
       bits = dtype.bits

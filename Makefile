@@ -215,6 +215,11 @@ fuzz: setup-fuzz
 	    $(or $(FUZZ_SECONDS),60); \
 	  else echo "no fuzz targets in spec/fuzz"; fi; done
 
+# Fuzzes the PTX reader for SECONDS.
+fuzz-ptx: setup-fuzz
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@CUTE_BUILD=$(BUILD) $(BUILD)/cutelua spec/fuzz/ptx.lua $(or $(SECONDS),60)
+
 # Installs the program, its man page and completion; scripts, documents, the
 # program's Lua files for editors, and the workshop if `make web` built it.
 SHARE := $(DESTDIR)$(PREFIX)/share
@@ -227,7 +232,7 @@ install: all $(BUILD)/cutelua.1
 	  $(SHARE)/bash-completion/completions/cutelua
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
 	  $(SHARE)/doc/cutelua
-	set -e; for f in docs/*.md docs/*.svg docs/measured/*.md; do \
+	set -e; for f in docs/*.md docs/*.svg docs/*.json docs/measured/*.md; do \
 	  install -D -m 644 $$f $(SHARE)/doc/cutelua/$$f; done
 	set -e; for f in scripts/*.lua $(LUA_SRC); do \
 	  install -D -m 644 $$f $(SHARE)/cutelua/$$f; done
@@ -292,6 +297,6 @@ setup-deb:
 FORCE:
 
 .PHONY: all demo quick test test-all gpu gpu-kit golden names docs rules hooks check asan memerr \
-  bench ladders fuzz install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
+  bench ladders fuzz fuzz-ptx install deb rock packages web web-one web-threads web-test clean setup-build setup-test setup-fuzz \
   setup-asan setup-rules setup-check setup-web setup-webtest setup-deb
 # SPDX-License-Identifier: MIT

@@ -485,6 +485,8 @@ build = {
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
         "lua/cutelua/profile/estimate.lua",
+      ["cutelua.profile.main"] =
+        "lua/cutelua/profile/main.lua",
       ["cutelua.profile.preflight"] =
         "lua/cutelua/profile/preflight.lua",
       ["cutelua.profile.swizzle"] =
@@ -531,6 +533,8 @@ build = {
         "lua/cutelua/ptx/launch.lua",
       ["cutelua.ptx.list"] =
         "lua/cutelua/ptx/list.lua",
+      ["cutelua.ptx.map"] =
+        "lua/cutelua/ptx/map.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.columns"] =

@@ -210,8 +210,9 @@ run_check() {
     count "gcc -Werror" clean_build "$build-gcc" CC=gcc WERROR=1 all
   count "clang -Werror" clean_build "$build-clang" CC=clang WERROR=1 \
     CFLAGS=-O0 all
-  count "spec/layout/fuzz.c" cc -std=c11 -fsyntax-only -Icore -Wall -Wextra \
-    -Werror spec/layout/fuzz.c
+  for fuzz in spec/*/fuzz.c; do
+    count "$fuzz" cc -std=c11 -fsyntax-only -Icore -Wall -Wextra -Werror "$fuzz"
+  done
   count "luarocks make" sh tools/rock.sh "$work/rock"
 }
 

@@ -276,6 +276,55 @@ void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m) {
                    get(words, 224 + 4 * i, 4) << 36;
 }
 
+static int64_t get_signed(const uint64_t *words, int at, int bits) {
+  int64_t half = (int64_t)1 << (bits - 1);
+  return (get(words, at, bits) ^ half) - half;
+}
+
+// Decodes what encode_box wrote.
+static void decode_box(const uint64_t *words, TensorMap *m) {
+  if (!m->im2col) {
+    for (int i = 0; i < m->rank; i++)
+      m->box[i] = get(words, 440 + 8 * i, 8) + 1;
+    return;
+  }
+  int bits = corner_bits(m);
+  m->channels = get(words, 440, 8) + 1;
+  for (int i = 0; i < corners(m); i++) {
+    m->lower[i] = get_signed(words, 448 + bits * i, bits);
+    m->upper[i] = get_signed(words, 464 + bits * i, bits);
+  }
+  m->pixels = get(words, 480, 10) + 1;
+}
+
+bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
+                      Why *w) {
+  *m = (TensorMap){.im2col = get(words, 64, 1), .rank = get(words, 68, 3) + 1,
+                   .interleave = get(words, 75, 2),
+                   .swizzle = get(words, 77, 2), .fill = get(words, 79, 1),
+                   .l2 = get(words, 81, 2)};
+  int64_t bits = get(words, 71, 4);
+  bool tf32 = get(words, 80, 1);
+  while (m->type < TMT_COUNT && (types[m->type].bits != bits ||
+                                 (types[m->type].cls == 'T') != tf32)) {
+    m->type++;
+  }
+  if (!check_choices(m, w) || !check_rank(m, w)) return false;
+  tensormap_read(words, m);
+  for (int i = 0; i < m->rank; i++)
+    m->step[i] = get(words, 416 + 3 * i, 3) + 1;
+  decode_box(words, m);
+  if (!tensormap_check(m, w)) return false;
+  uint64_t again[TENSORMAP_WORDS];
+  tensormap_encode(m, again);
+  for (int i = 0; i < TENSORMAP_WORDS; i++) {
+    if (again[i] == words[i]) continue;
+    return why(w, ERR_ARG, "tensor map: word %d of the 16 is 0x%" PRIx64
+               ", where its parameters give 0x%" PRIx64, i, words[i], again[i]);
+  }
+  return true;
+}
+
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]) {
   words[0] = m->address;
   for (int i = 0; i < TENSORMAP_RANK; i++)

@@ -67,6 +67,10 @@ typedef struct TensorMap {
 bool tensormap_check(const TensorMap *m, Why *w);
 // Encodes a map that passed tensormap_check, as words in memory order.
 void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
+// Decodes all parameters of an encoded map, so that encoding them gives the
+// same words. Otherwise returns false; w says why these words are no map.
+bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
+                      Why *w);
 // Read the address, extents and strides of all TENSORMAP_RANK modes from an
 // encoded map, and replace them in one.
 void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);

@@ -42,7 +42,8 @@ static void push_extent(lua_State *L, const uint32_t x[3], const char *name) {
 }
 
 // ptx_entry(module, name) -> {name, parameters = {{name, bits, kind, count,
-// offset}, ...}, reqntid, maxntid, cluster, line}
+// offset, align, array}, ...}, shared, dynamic, reqntid, maxntid, cluster,
+// line}
 static int l_entry(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -54,7 +55,7 @@ static int l_entry(lua_State *L) {
   lua_createtable(L, (int)f->params, 0);
   for (uint32_t k = 0; k < f->params; k++) {
     const PtxVar *v = &m->vars.p[f->param + k];
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     lua_pushstring(L, v->name);
     lua_setfield(L, -2, "name");
     lua_pushlstring(L, &"busfp?"[v->type.kind], 1);
@@ -62,10 +63,14 @@ static int l_entry(lua_State *L) {
     face_set_int(L, "bits", v->type.bits);
     face_set_int(L, "count", v->count);
     face_set_int(L, "offset", v->offset);
+    face_set_int(L, "align", v->align);
     face_set_bool(L, "array", v->array);
     lua_rawseti(L, -2, (lua_Integer)k + 1);
   }
   lua_setfield(L, -2, "parameters");
+  bool dynamic;
+  face_set_int(L, "shared", ptx_shared(m, f, &dynamic));
+  face_set_bool(L, "dynamic", dynamic);
   push_extent(L, f->reqntid, "reqntid");
   push_extent(L, f->maxntid, "maxntid");
   push_extent(L, f->reqnctapercluster, "cluster");
@@ -116,7 +121,8 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, known}}
+// ptx_opcodes(module, entry) -> {opcode = {count, line, why}}; why: the reason
+// for which it is rejected
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -133,7 +139,8 @@ static int l_opcodes(lua_State *L) {
       lua_pop(L, 1);
       lua_createtable(L, 0, 3);
       face_set_int(L, "line", i->line);
-      face_set_bool(L, "known", ptx_models(i->op));
+      const char *why = ptx_rejects(cx, i->op);
+      if (why) face_set_str(L, "why", why);
       lua_pushvalue(L, -1);
       lua_setfield(L, -3, i->op);
     }
@@ -141,6 +148,14 @@ static int l_opcodes(lua_State *L) {
     lua_pop(L, 1);
   }
   return 1;
+}
+
+// ptx_head(module) -> its version, such as 80 for PTX 8.0, and its target
+static int l_head(lua_State *L) {
+  const PtxModule *m = check_module(L, 1);
+  lua_pushinteger(L, m->version);
+  lua_pushstring(L, m->target);
+  return 2;
 }
 
 // ptx_entries(module) -> names
@@ -216,7 +231,7 @@ static int l_translate(lua_State *L) {
 
 void ptxlib_open(lua_State *L) {
   static const luaL_Reg fns[] = {{"ptx_parse", l_parse},
-    {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
+    {"ptx_head", l_head}, {"ptx_entry", l_entry}, {"ptx_entries", l_entries},
     {"ptx_translate", l_translate},
     {"ptx_variables", l_variables}, {"ptx_opcodes", l_opcodes}, {NULL, NULL}};
   static const luaL_Reg methods[] = {{"__gc", l_gc}, {NULL, NULL}};

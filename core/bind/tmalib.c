@@ -65,6 +65,56 @@ static int l_encode_tensor_map(lua_State *L) {
   return 1;
 }
 
+static void push_list(lua_State *L, const char *k, const int64_t *v, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushinteger(L, v[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, k);
+}
+
+// decode_tensor_map(bytes) -> the parameters that encode_tensor_map encodes as
+// these 128 bytes, and dtype; nil and a message if there are none.
+static int l_decode_tensor_map(lua_State *L) {
+  face_enter(L);
+  size_t size;
+  const char *bytes = face_checklstr(L, 1, &size);
+  uint64_t words[TENSORMAP_WORDS];
+  TensorMap m;
+  Why w;
+  bool ok = size == sizeof words ||
+            why(&w, ERR_ARG, "a tensor map has %d bytes, got %zu",
+                (int)sizeof words, size);
+  if (ok) memcpy(words, bytes, sizeof words);
+  if (!ok || !tensormap_decode(words, &m, &w))
+    return face_fail2(L, w.kind, "%s", w.msg);
+  int n = (int)m.rank;
+  lua_createtable(L, 0, 18);
+  face_set_bool(L, "im2col", m.im2col);
+  face_set_int(L, "type", m.type);
+  face_set_int(L, "rank", m.rank);
+  face_set_int(L, "address", (lua_Integer)m.address);
+  face_set_int(L, "interleave", m.interleave);
+  face_set_int(L, "swizzle", m.swizzle);
+  face_set_int(L, "l2", m.l2);
+  face_set_int(L, "fill", m.fill);
+  push_list(L, "extent", m.extent, n);
+  push_list(L, "stride", m.stride, n - 1);
+  push_list(L, "step", m.step, n);
+  face_push_dtype(L, tensormap_dtype((TensorMapType)m.type));
+  lua_setfield(L, -2, "dtype");
+  if (!m.im2col) {
+    push_list(L, "box", m.box, n);
+    return 1;
+  }
+  push_list(L, "lower", m.lower, n - 2);
+  push_list(L, "upper", m.upper, n - 2);
+  face_set_int(L, "channels", m.channels);
+  face_set_int(L, "pixels", m.pixels);
+  return 1;
+}
+
 // ---- atoms ----
 
 TmaBox *tmalib_box(lua_State *L, int idx) {
@@ -178,9 +228,9 @@ static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
 }
 
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
-// values =, tile =, rank =, box =, leaf =, swizzle =, l2 =, fill =, im2col =,
-// lower =, upper =, step =, channels =, pixels =}: fields of TmaAtom and
-// TensorMap.
+// values =, tile =, rank =, type = (by default that of the elements), box =,
+// leaf =, swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =,
+// channels =, pixels =}: fields of TmaAtom and TensorMap.
 static int l_tma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 1);
@@ -198,7 +248,8 @@ static int l_tma_atom(lua_State *L) {
   a.tile = face_get_int(L, 1, "tile", 1);
   tmalib_parameters(L, &a.map);
   DType in = read_internal(L, t.type);
-  a.map.type = tensormap_type(in);
+  if (lua_getfield(L, 1, "type") == LUA_TNIL) a.map.type = tensormap_type(in);
+  lua_pop(L, 1);
   if (a.map.type == TMT_COUNT)
     face_error(L, ERR_TYPE, "a tensor map has no element type %s\n  recast "
                "the tensor: cute.recast_tensor(t, cute.u8)", dtype_name(in));
@@ -497,7 +548,8 @@ static int l_tma_tensor(lua_State *L) {
 
 void tmalib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
-    {"encode_tensor_map", l_encode_tensor_map}, {"tma_atom", l_tma_atom},
+    {"encode_tensor_map", l_encode_tensor_map},
+    {"decode_tensor_map", l_decode_tensor_map}, {"tma_atom", l_tma_atom},
     {"tma_rebind", l_tma_rebind},
     {"tma_leaves", l_tma_leaves}, {"tma_coordinates", l_tma_coordinates},
     {"tma_words", l_tma_words}, {"tma_prefetch", l_tma_prefetch},

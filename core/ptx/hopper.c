@@ -149,7 +149,7 @@ void row_copy_arrive(PtxOp *o, int k) {
 // number of bits of its box.
 static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
   PtxBuild *b = o->b;
-  const PtxArg *base = &b->m->args.p[a->part];
+  const PtxArg *base = op_base(o, a);
   int32_t root = op_root(o, base);
   if (root < 0 && base->kind == PTX_A_VAR) root = op_root(o, base);
   if (root < 0 || !b->bound[root].box) {

@@ -202,6 +202,8 @@ enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the shared memory of the CTA that a cluster address names.
 Place op_cluster(PtxOp *o, Ref at);
+// Returns the register, variable or number in front of the offset of [a].
+const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 

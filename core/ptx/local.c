@@ -6,6 +6,8 @@
 
 #include "ptx/inside.h"
 
+enum { MOST_LOCAL = 512 << 10 };  // bytes of a thread on all targets
+
 static const int64_t windows[] = {
   [IN_SHARED] = (int64_t)5 << 60, [IN_LOCAL] = (int64_t)6 << 60};
 
@@ -43,11 +45,13 @@ void local_memory(PtxBuild *b) {
   for (uint32_t k = b->f->var; k < b->f->var + b->f->vars; k++) {
     const PtxVar *v = &m->vars.p[k];
     if (v->space != PTX_LOCAL) continue;
-    int64_t own = v->type.bits / 8 * v->type.lanes;
-    int64_t align = v->align ? v->align : own;
-    at = (at + align - 1) / align * align;
+    at = ptx_aligned(v, at);
     b->local_at[k] = at;
-    at += own * v->count;
+    at += ptx_bytes(v) * v->count;
+    if (at > MOST_LOCAL) {
+      ptx_fail(b, "%lld bytes of local memory; a thread has at most %d",
+               (long long)at, MOST_LOCAL);
+    }
   }
   if (at == 0) return;
   Mem mem = {.space = SP_RMEM, .type = narrowest(b), .align = 16};

@@ -18,6 +18,16 @@ static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   }
 }
 
+// Returns the bits of each register of the vector v that a mov of type t packs
+// or unpacks.
+static int part_bits(PtxOp *o, PtxType t, const PtxArg *v) {
+  int n = (int)v->parts;
+  if (t.bits % n || t.bits / n < 8) {
+    ptx_fail(o->b, "'%s' of a vector of %d registers", o->i->op, n);
+  }
+  return t.bits / n;
+}
+
 void row_mov(PtxOp *o, int k) {
   (void)k;
   PtxType t = op_type(o, 0);
@@ -27,7 +37,7 @@ void row_mov(PtxOp *o, int k) {
     return;
   }
   if (s->kind == PTX_A_VECTOR) {  // packs: the first register is the low part
-    int each = t.bits / (int)s->parts;
+    int each = part_bits(o, t, s);
     DType wide = unsigned_of(t.bits), narrow = unsigned_of(each);
     Ref all = number(o, wide, 0);
     for (uint32_t q = 0; q < s->parts; q++) {
@@ -39,7 +49,7 @@ void row_mov(PtxOp *o, int k) {
     return;
   }
   if (d->kind == PTX_A_VECTOR) {
-    int each = t.bits / (int)d->parts;
+    int each = part_bits(o, t, d);
     Ref all = op_value(o, s, unsigned_of(t.bits));
     for (uint32_t q = 0; q < d->parts; q++) {
       Ref v = op2(o, OP_SHR, all, number(o, DT_U32, (int64_t)q * each));
@@ -78,8 +88,8 @@ static void load_param(PtxOp *o) {
   PtxBuild *b = o->b;
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
-  const PtxArg *base = &b->m->args.p[a->part];
-  if (a->kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) {
+  const PtxArg *base = op_base(o, a);
+  if (base->kind != PTX_A_VAR) {
     ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
   }
   uint32_t at = b->m->vars.p[base->value].offset + (uint32_t)a->value;

@@ -44,6 +44,18 @@ typedef struct PtxVar {
   uint32_t init, inits;  // range of PtxModule.inits, in elements
 } PtxVar;
 
+// Returns the bytes of one element of a variable; 0 for textures.
+static inline int64_t ptx_bytes(const PtxVar *v) {
+  return v->type.bits / 8 * v->type.lanes;
+}
+
+// Returns the offset, `at` or above, where a variable may begin.
+static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
+  int64_t own = ptx_bytes(v);
+  int64_t align = v->align && !v->pointer ? v->align : own ? own : 1;
+  return (at + align - 1) / align * align;
+}
+
 // One element of an initialiser: a number, or an address of a symbol plus that
 // number.
 typedef struct PtxInit {
@@ -169,12 +181,6 @@ void ptx_free(PtxModule *m);
 
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
-
-// Prints the module as PTX that parses to the same tree.
-void ptx_dump(Ctx *cx, const PtxModule *m, Buf *out);
-// Prints one instruction without the end of its line.
-void ptx_dump_ins(Ctx *cx, const PtxModule *m, const PtxFunc *f,
-                  const PtxIns *i, Buf *out);
 
 #endif
 // SPDX-License-Identifier: MIT

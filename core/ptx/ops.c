@@ -393,12 +393,16 @@ Place op_cluster(PtxOp *o, Ref at) {
                  as(o, DT_I32, off)};
 }
 
+const PtxArg *op_base(PtxOp *o, const PtxArg *a) {
+  if (a->kind != PTX_A_ADDRESS) {
+    ptx_fail(o->b, "'%s': an address in brackets is expected", o->i->op);
+  }
+  return &o->b->m->args.p[a->part];
+}
+
 Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   PtxBuild *b = o->b;
-  if (a->kind != PTX_A_ADDRESS) {
-    ptx_fail(b, "'%s': an address in brackets is expected", o->i->op);
-  }
-  const PtxArg *base = &b->m->args.p[a->part];
+  const PtxArg *base = op_base(o, a);
   int32_t root = op_root(o, base);
   if (space == IN_CLUSTER && b->smem) {
     Ref at = op_value(o, base, DT_U32);

@@ -371,7 +371,10 @@ static PtxArg address(Parse *p) {
 
 static PtxArg single(Parse *p) {
   if (take(p, "[")) return address(p);
-  if (take(p, "{")) return list_arg(p, PTX_A_VECTOR, "}");
+  if (take(p, "{")) {
+    if (is(p, "}")) lex_fail(&p->x, "a vector without registers");
+    return list_arg(p, PTX_A_VECTOR, "}");
+  }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;
   bool minus = take(p, "-");
@@ -471,7 +474,7 @@ static void extents(Parse *p, PtxVar *v) {
     v->array = true;
     int64_t n = is(p, "]") ? 0 : expression(p, 0);
     expect(p, "]", "behind an extent");
-    if (n < 0 || (n && v->count > ((int64_t)1 << 40) / n)) {
+    if (n < 0 || (n && v->count > ((int64_t)1 << 32) / n)) {
       lex_fail(&p->x, "'%s' has %lld elements", v->name, (long long)n);
     }
     v->count *= n;
@@ -528,6 +531,9 @@ static PtxVar attributes(Parse *p, uint8_t space) {
       typed = true;
       lex_next(&p->x);
     } else if (typed) {
+      if (v.type.kind == PTX_P && space != PTX_REG) {
+        lex_fail(&p->x, "a predicate is a register; it has no place in memory");
+      }
       v.type.lanes = lanes;
       return v;
     } else {
@@ -649,8 +655,9 @@ static void instruction(Parse *p) {
   PtxIns i = {.guard = -1, .line = p->x.at_line, .loc = p->loc};
   if (take(p, "@")) {
     i.guard_not = take(p, "!");
-    PtxArg g = p->x.kind == TOK_NAME ? named(p) : (PtxArg){0};
-    if (g.kind != PTX_A_REG || p->x.kind == TOK_END) {
+    bool missing = p->x.kind != TOK_NAME;
+    PtxArg g = missing ? (PtxArg){.kind = PTX_A_SINK} : named(p);
+    if (g.kind != PTX_A_REG) {
       lex_fail(&p->x, "a predicate is expected behind '@'");
     }
     i.guard = (int32_t)g.value;
@@ -801,7 +808,7 @@ static void resolve(Parse *p, size_t args) {
 
 static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
   *first = (uint32_t)p->m->vars.n;
-  uint64_t offset = 0;
+  int64_t offset = 0;
   while (!is(p, ")")) {
     uint8_t space = space_of(p);
     if (space != PTX_PARAM && space != PTX_REG) {
@@ -814,15 +821,12 @@ static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
       registers(p, &v);
     } else {
       extents(p, &v);
-      uint32_t own = (uint32_t)v.type.bits / 8 * v.type.lanes;
-      uint32_t align = v.align && !v.pointer ? v.align : own ? own : 1;
-      offset = (offset + align - 1) / align * align;
-      uint64_t bytes = (uint64_t)own * (uint64_t)v.count;
-      if (offset + bytes > 1 << 16) {
+      offset = ptx_aligned(&v, offset);
+      v.offset = (uint32_t)offset;
+      offset += ptx_bytes(&v) * v.count;
+      if (offset > 1 << 16) {
         lex_fail(&p->x, "parameters of more than %d bytes", 1 << 16);
       }
-      v.offset = (uint32_t)offset;
-      offset += bytes;
     }
     declare(p, &v);
     if (!is(p, ")")) expect(p, ",", "between parameters");
@@ -970,6 +974,8 @@ static void top(Parse *p) {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n) {
   Parse p = {.cx = cx, .m = m};
   lex_start(&p.x, cx, text, n);
+  vec_reserve(cx, m->args, 1);  // instructions may point to no operands
+  vec_reserve(cx, m->ins, 1);
   header(&p);
   while (p.x.kind != TOK_END) top(&p);
 }

@@ -185,6 +185,8 @@ static const PtxRow rows[] = {
   {"stacksave", 0, false, NULL, 0, "", "memory of a thread is not modelled"},
   {"stackrestore", 0, false, NULL, 0, "",
    "memory of a thread is not modelled"},
+  {"call", 0, false, NULL, 0, "", "calls of functions are not modelled"},
+  {"brx", 0, false, NULL, 0, "", "indirect branches are not modelled"},
   {"brkpt", 0, false, NULL, 0, "", "there is no debugger of the card"},
   {"multimem", 0, false, NULL, 0, "", "several devices are not modelled"},
 };
@@ -225,20 +227,53 @@ static const struct { const char *mod, *row; } later[] = {
   {"e3m2x2", NULL}, {"ue8m0x2", NULL}, {"e4m3x4", NULL}, {"e5m2x4", NULL},
   {"e2m1x4", NULL}, {"e2m3x4", NULL}, {"e3m2x4", NULL}, {"f32", "redux"}};
 
+// Returns why the row does not take a modifier, or NULL if it does.
+static const char *unlisted(Ctx *cx, const PtxRow *row, const char *mod) {
+  bool all = strcmp(row->takes, EVERYTHING) == 0;
+  if (all || lists(row->takes, mod)) return NULL;
+  for (size_t q = 0; q < sizeof later / sizeof *later; q++) {
+    bool own = !later[q].row || strcmp(later[q].row, row->name) == 0;
+    if (own && strcmp(later[q].mod, mod) == 0) return LATER;
+  }
+  return arena_printf(cx, &cx->scratch, "modifier .%s", mod);
+}
+
+// Returns the number of modifiers that are part of the row's name.
+static int named_mods(const PtxRow *row) {
+  int words = 0;
+  for (const char *p = row->name; *p; p++) words += *p == '.';
+  return words;
+}
+
 void ptxrow_check(PtxOp *o, const PtxRow *row) {
   if (!row->emit) op_reject(o, row->note);
-  int words = 0;  // number of modifiers in the row's name
-  for (const char *p = row->name; *p; p++) words += *p == '.';
+  int words = named_mods(row);
   for (int k = 0; k < o->n; k++) {
+    const char *why = NULL;
     if (k < words) o->used |= 1u << k;
-    else if (strcmp(row->takes, EVERYTHING) && !lists(row->takes, o->mod[k])) {
-      for (size_t q = 0; q < sizeof later / sizeof *later; q++) {
-        bool own = !later[q].row || strcmp(later[q].row, row->name) == 0;
-        if (own && strcmp(later[q].mod, o->mod[k]) == 0) op_reject(o, LATER);
-      }
-      ptx_fail(o->b, "'%s' is not modelled: modifier .%s", o->i->op,
-               o->mod[k]);
-    }
+    else why = unlisted(o->b->cx, row, o->mod[k]);
+    if (why) op_reject(o, why);
   }
+}
+
+const char *ptx_rejects(Ctx *cx, const char *op) {
+  static const char *const flow[] = {"bra", "ret", "exit"};
+  size_t n = strcspn(op, ".");
+  for (size_t k = 0; k < sizeof flow / sizeof *flow; k++) {
+    if (strlen(flow[k]) == n && strncmp(op, flow[k], n) == 0) return NULL;
+  }
+  if (op[0] == '.') return NULL;  // a prototype
+  const PtxRow *row = ptxrow_find(op);
+  if (!row) return "not modelled";
+  if (!row->emit) return row->note;
+  char *mod = arena_printf(cx, &cx->scratch, "%s", op), *next = NULL;
+  mod = strchr(mod, '.');
+  for (int k = 0; mod; mod = next, k++) {
+    next = strchr(++mod, '.');
+    if (next) *next = 0;
+    const char *why = k < named_mods(row) ? NULL : unlisted(cx, row, mod);
+    if (why) return why;
+  }
+  return NULL;
 }
 // SPDX-License-Identifier: MIT

@@ -105,7 +105,7 @@ static void waits(Frame *fr) {
       continue;
     }
     const PtxArg *d = &b->m->args.p[i->arg];
-    if (d->kind != PTX_A_REG || d->value != x->cond) continue;
+    if (!i->args || d->kind != PTX_A_REG || d->value != x->cond) continue;
     uint32_t done = g->to[x->cond_not], again = g->to[!x->cond_not];
     if (again != k) {  // the branch back may lead through an empty block
       const ShapeBlock *e = &fr->graph[again];
@@ -402,22 +402,23 @@ static int32_t root_sum(int32_t a, int32_t b) {
 // Returns the root of the value that an instruction computes.
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
+  if (i->args < 2) return PLAIN;
   if (is_op(i, "ld") && strstr(i->op, ".param")) {
     const PtxArg *base = &b->m->args.p[a[1].part];
-    if (base->kind != PTX_A_VAR) return PLAIN;
+    if (a[1].kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) return PLAIN;
     int64_t at = b->m->vars.p[base->value].offset + a[1].value;
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
-  if (i->args < 2) return PLAIN;
   if (is_op(i, "mov") || is_op(i, "cvta")) return ptx_root(b, &a[1]);
+  if (i->args < 3) return PLAIN;
   if (is_op(i, "add")) return root_sum(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   if (is_op(i, "sub")) {
     int32_t x = ptx_root(b, &a[1]), y = ptx_root(b, &a[2]);
     if (x >= 0 && x == y) return PLAIN;
     return y == PLAIN || y == UNSEEN ? x : MIXED;
   }
-  if (is_op(i, "mad")) return ptx_root(b, &a[3]);
+  if (is_op(i, "mad")) return i->args < 4 ? PLAIN : ptx_root(b, &a[3]);
   if (is_op(i, "selp")) return join(ptx_root(b, &a[1]), ptx_root(b, &a[2]));
   return PLAIN;
 }
@@ -470,30 +471,48 @@ static bool carries(const PtxBuild *b) {
   return false;
 }
 
+// Reports whether variable k is in the shared memory of f: its own, or the
+// module's.
+static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
+  if (m->vars.p[k].space != PTX_SHARED) return false;
+  if (k >= f->var && k < f->var + f->vars) return true;
+  for (size_t q = 0; q < m->funcs.n; q++) {
+    const PtxFunc *g = &m->funcs.p[q];
+    if (k >= g->var && k < g->var + g->vars) return false;
+  }
+  return true;
+}
+
+// Lays out the shared variables of f that are external or not, from byte `at`
+// on: at_of gets the offset of each. Returns the end.
+static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
+                       int64_t at, int64_t *at_of) {
+  for (size_t k = 0; k < m->vars.n; k++) {
+    const PtxVar *v = &m->vars.p[k];
+    if (v->external != external || !in_shared(m, f, k)) continue;
+    at = ptx_aligned(v, at);
+    if (at_of) at_of[k] = at;
+    if (!external) at += ptx_bytes(v) * v->count;
+  }
+  return at;
+}
+
+int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic) {
+  *dynamic = false;
+  for (size_t k = 0; k < m->vars.n; k++) {
+    if (m->vars.p[k].external && in_shared(m, f, k)) *dynamic = true;
+  }
+  return lay_out(m, f, false, 0, NULL);
+}
+
 // Lays out shared memory: the function's variables in the order of their
 // declarations, then dynamic memory.
 static void shared_memory(PtxBuild *b, int64_t dynamic) {
   const PtxModule *m = b->m;
-  int64_t at = 0;
   b->shared = NEW(b->cx, int64_t, m->vars.n + 1);
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t k = 0; k < m->vars.n; k++) {
-      const PtxVar *v = &m->vars.p[k];
-      if (!pass) b->shared[k] = -1;
-      if (v->space != PTX_SHARED || v->external != (pass == 1)) continue;
-      bool other = k >= b->f->var + b->f->vars;
-      for (size_t q = 0; q < m->funcs.n && !other; q++) {
-        const PtxFunc *g = &m->funcs.p[q];
-        other = g != b->f && k >= g->var && k < g->var + g->vars;
-      }
-      if (other) continue;  // the variable belongs to another function
-      int64_t own = v->type.bits / 8 * v->type.lanes;
-      int64_t align = v->align ? v->align : own;
-      at = (at + align - 1) / align * align;
-      b->shared[k] = at;
-      if (!pass) at += own * v->count;
-    }
-  }
+  for (size_t k = 0; k < m->vars.n; k++) b->shared[k] = -1;
+  int64_t at = lay_out(m, b->f, false, 0, b->shared);
+  at = lay_out(m, b->f, true, at, b->shared);
   b->reduced = (at + dynamic + 3) / 4 * 4;
   int64_t bytes = reduces(b) ? b->reduced + 4 : at + dynamic;
   if (bytes == 0) return;
@@ -504,11 +523,25 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   b->fn->smem_bytes = bytes;
 }
 
+// Names an argument's memory after its parameter or variable.
+static void name_object(PtxBuild *b, const PtxBound *p) {
+  const char *name = p->var ? b->m->vars.p[p->var - 1].name : NULL;
+  for (uint32_t k = 0; k < b->f->params; k++) {
+    const PtxVar *v = &b->m->vars.p[b->f->param + k];
+    if (!p->var && p->offset >= v->offset) name = v->name;
+  }
+  Mem *m = &b->fn->mem.p[ir_get(b->fn, p->mem)->imm];
+  if (!name) return;
+  m->name = ir_text(b->cx, b->fn, name, strlen(name));
+  if (m->arg != NO_ARG) b->fn->arg.p[m->arg].name = m->name;
+}
+
 static void objects(PtxBuild *b) {
   b->object = NEW(b->cx, Ref, b->nbound + 1);
   for (size_t k = 0; k < b->nbound; k++) {
     b->object[k] = 0;
     if (!b->bound[k].mem) continue;
+    name_object(b, &b->bound[k]);
     Mem mem = *ir_memof(b->fn, b->bound[k].mem);
     if (mem.space != SP_GMEM) continue;
     if (mem.count >= 0) mem.count = mem.count * dtype_bits(mem.type) / 8;
@@ -775,6 +808,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                 .nbound = n, .ptx_lines = ptx_lines};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
+  ir_at(cx, fn, file, f->line);  // the line of memory objects
   Frame fr = {.b = &b};
   split(&fr);
   waits(&fr);
@@ -790,16 +824,6 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   objects(&b);
   variables(&b);
   emit(&fr, file);
-}
-
-bool ptx_models(const char *op) {
-  static const char *const flow[] = {"bra", "ret", "exit", NULL};
-  size_t n = strcspn(op, ".");
-  for (const char *const *f = flow; *f; f++) {
-    if (strlen(*f) == n && strncmp(op, *f, n) == 0) return true;
-  }
-  const PtxRow *row = ptxrow_find(op);
-  return op[0] == '.' || (row && row->emit);
 }
 
 void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,

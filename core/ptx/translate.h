@@ -25,9 +25,12 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
                    const char *file, bool ptx_lines);
 
-// Reports whether an opcode's family is modelled. A translation may still
-// reject its modifiers.
-bool ptx_models(const char *op);
+// Returns why an opcode is rejected, by its name or a modifier, or NULL. A
+// translation may still reject its operands.
+const char *ptx_rejects(Ctx *cx, const char *op);
+// Returns the bytes of f's shared variables, and in *dynamic whether it names
+// an external array, whose size a launch gives.
+int64_t ptx_shared(const PtxModule *m, const PtxFunc *f, bool *dynamic);
 
 // Pushes onto `used` the module's .global and .const variables that f names.
 // Errors: ERR_PTX for those that cannot be passed.

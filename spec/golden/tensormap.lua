@@ -1,5 +1,5 @@
 --- Golden checks of tensor maps, tensormap.jsonl: a driver's status for the
--- parameters, and its 128 bytes.
+-- parameters, and its 128 bytes, which are decoded again.
 local core = require "cute.core"
 local golden = require "spec.golden"
 
@@ -20,12 +20,30 @@ local function hex(words)
   return (("%016x"):rep(16)):format(table.unpack(words))
 end
 
+-- Decodes the driver's words; returns whether they give the parameters.
+local function decoded(case, words)
+  local p, why = core.decode_tensor_map(
+    ("<" .. ("i8"):rep(16)):pack(table.unpack(words)))
+  if not p then return false, why end
+  for name, want in pairs(parameters(case)) do
+    local got = p[name]
+    for i = 1, type(want) == "table" and #want or 0 do
+      if got[i] ~= want[i] then return false, name .. " is decoded wrongly" end
+    end
+    if type(want) ~= "table" and got ~= want then
+      return false, ("%s is decoded as %s"):format(name, tostring(got))
+    end
+  end
+  return true
+end
+
 local function check(case)
   local ok, got = pcall(core.encode_tensor_map, parameters(case))
   if not ok and not got:find "tensor map: " then error(got, 0) end
   if case.result ~= 0 then return not ok, "accepted" end
   if not ok then return false, got end
-  return hex(got) == case.words, hex(got)
+  if hex(got) ~= case.words then return false, hex(got) end
+  return decoded(case, got)
 end
 
 golden.ops.tensormap = {tiled = check, im2col = check}

@@ -509,6 +509,7 @@ describe("options of commands", function()
   it("are listed by --help", function()
     for command, path in pairs {[""] = "program/main", doc = "doc/init",
         check = "check/main", debug = "debug/prompt", explain = "page/main",
+        profile = "profile/main",
         ["tune gemm"] = "tune/init"} do
       local words = {}
       for word in command:gmatch "%S+" do words[#words + 1] = word end
@@ -524,7 +525,8 @@ describe("options of commands", function()
       assert.is_true(n >= 1, command)
     end
     local help = support.run {"--help"}
-    for _, command in ipairs {"tune", "debug", "check", "explain", "doc"} do
+    for _, command in ipairs {"tune", "run", "debug", "check", "profile",
+                             "explain", "doc"} do
       assert.is_truthy(help:find("\n  " .. command .. " ", 1, true), command)
     end
   end)

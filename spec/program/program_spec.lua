@@ -337,7 +337,12 @@ describe("cutelua", function()
       {1, "(command line): this is a compiled chunk, not Lua source text [lua]",
        "-e", "\27Lua"},
       {2, "explain: where to? -o FILE behind the script's arguments",
-       "explain", "x.lua", "-o", ""}} do
+       "explain", "x.lua", "-o", ""},
+      {2, "profile: which script?", "profile"},
+      {2, "'--kernel' needs an argument", "profile", "--kernel"},
+      {2, "unknown option '--x'; profile --help lists them", "profile", "--x"},
+      {2, "run: which script?", "run"},
+      {2, "unknown option '-x'; run --help says more", "run", "-x"}} do
       local out, err, code = support.run(table.move(row, 3, #row, 1, {}))
       assert.equal("", out)
       assert.equal("cutelua: " .. row[2] .. "\n", err)

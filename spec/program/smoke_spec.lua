@@ -35,6 +35,8 @@ local CASES = {
     print(k(cute.zeros({32}, cute.f32)):estimate {grid = 1, block = 32,
       registers = 32, card = "h100"})]]}, "", "us"},
   {"check", {"check", "scripts/copy_async.lua"}, "", "kernel copy_async: ok"},
+  {"profile", {"profile", "scripts/transpose.lua", "--m", "64", "--n", "64"},
+   "", "sectors/request"},
   {"debug", {"debug", "scripts/copy_basic.lua"}, "next\nback\nquit\n", "copy"},
   {"explain", {"explain", "scripts/copy_basic.lua", "-o", "-"}, "", "</html>"},
   {"learn", {"learn", "1", "--print"}, "", "# "},

@@ -67,6 +67,21 @@ describe("a LAUNCH file", function()
     assert.equal(0, code)
   end)
 
+  it("serves run, as the file alone does", function()
+    assert.same({"y: as expected\n", "", 0}, {with(LAUNCH, {"run"})})
+  end)
+
+  it("serves profile", function()
+    local out, _, code = with(LAUNCH, {"profile"})
+    assert.matches("^kernel twice, grid 1 x 1 x 1, block 32 x 1 x 1: %d+ "
+      .. "instructions of warps\nline .*\nk%.ptx:15 +ld%.global +x +1 .*"
+      .. "\nk%.ptx:18 +st%.global +y +1 .*\ny: as expected\n$", out)
+    assert.equal(0, code)
+    local _, why, failed = with(LAUNCH, {"profile", "--kernel", "thrice"})
+    assert.matches("no kernel launched 'thrice' .*: there is twice", why)
+    assert.equal(1, failed)
+  end)
+
   it("may be a Lua table, with several launches on one memory", function()
     local path = folder .. "/l.lua"
     support.write(path, [[
@@ -93,13 +108,6 @@ describe("a LAUNCH file", function()
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
     wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
     wrong("^{", "", "is not valid JSON")
-  end)
-
-  it("is not needed to list entries and opcodes", function()
-    local out, _, code = support.exec {support.program, "ptx", ptx}
-    assert.matches("^entry twice, line 4\n   1  byte    0  u64  x\n", out)
-    assert.matches("\n       1  mul%.wide%.u32\n", out)
-    assert.equal(0, code)
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -158,13 +158,14 @@ end
 
 function Conflict.__tostring(c)
   local list = collision(c)
-  return core.visible(("%s:%d: %s in %s of %s, %s %s\n"
+  return core.visible(("%s:%d: %s in %s of %s, %s%s\n"
     .. "  %s of %s a lane by warp %d of block (%d,%d,%d): %s where %d would "
     .. "do\n%s\n  %s"):format(source.short(c.file or "?"), c.line or 0,
     plural(c.conflicts, "conflict"), plural(c.count, "request"), c.tensor,
-    c.dtype.name, c.layout, kind_words(c), plural(c.width, "byte"), c.warp,
-    c.block[1], c.block[2], c.block[3], plural(c.passes, "pass", "passes"),
-    c.least, map_text(c, list.group), collision_text(c, list)), true)
+    c.dtype.name, c.layout == "" and "" or " " .. c.layout, kind_words(c),
+    plural(c.width, "byte"), c.warp, c.block[1], c.block[2], c.block[3],
+    plural(c.passes, "pass", "passes"), c.least, map_text(c, list.group),
+    collision_text(c, list)), true)
 end
 
 ---------------------------------------------------------------------------

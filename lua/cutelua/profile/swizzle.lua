@@ -278,9 +278,14 @@ end
 local function find(requests, o, lines, budget)
   local ok, was = pcall(core.layout, o.text)
   local sw = ok and was.swizzle
-  local why = (not ok or was.is_composed and not sw) and "its coordinates come "
-    .. "from a function" or o.several and "it is accessed through layouts with "
-    .. "different swizzles" or nil
+  local why
+  if o.text == "" then
+    why = "the kernel addresses its bytes, without a layout"
+  elseif not ok or was.is_composed and not sw then
+    why = "its coordinates come from a function"
+  elseif o.several then
+    why = "it is accessed through layouts with different swizzles"
+  end
   local best, first
   if not why then best, first = search(requests, o, was, budget) end
   if not why and not best then
@@ -309,7 +314,8 @@ end
 local function head_text(f)
   local at = f.line and ("%s:%d: "):format(source.short(f.file or "?"), f.line)
     or ""
-  return ("%s%s, %s %s"):format(at, f.tensor, f.dtype.name, f.text)
+  return ("%s%s, %s%s"):format(at, f.tensor, f.dtype.name,
+    f.text == "" and "" or " " .. f.text)
 end
 
 local AGENTS = {wgmma = "warpgroup MMAs read it", tma = "TMA copies it",

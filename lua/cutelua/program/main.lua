@@ -174,6 +174,30 @@ local function run_script(opt, words, at)
   return script_function(opt, words[at])(table.unpack(arg))
 end
 
+local RUN = [==[
+usage: cutelua run script [arguments]
+       cutelua run FILE.ptx|FILE.cu --launch LAUNCH
+Runs a script, or launches PTX or CUDA C as a LAUNCH file says (docs/ptx.md).
+The word `run` may be left out.
+]==]
+
+-- Runs a script and reports kernels that it never launched.
+local function run_plain(opt, words)
+  local first = words[1]
+  if first == "--help" or first == "-h" then
+    io.write(RUN)
+    return 0
+  elseif not first or first:find "^%-." then
+    report.tell(first
+      and ("cutelua: unknown option '%s'; run --help says more"):format(first)
+      or "cutelua: run: which script?")
+    return 2
+  end
+  local code = protected(opt, run_script, opt, words, 1)
+  if code == 0 then note_unlaunched() end
+  return code
+end
+
 -- Runs a command that drives its script repeatedly: the debugger.
 local function debugged(opt, words)
   local result
@@ -212,10 +236,14 @@ end
 program.commands = {
   {"tune", "gemm --shapes M,N,K|FILE ...", "measures kernels for a product",
    run = plain "cutelua.tune"},
+  {"run", "script [arguments]", "runs it, as without `run`",
+   run = run_plain},
   {"debug", "script [arguments]", "steps forward and back",
    run = debugged},
   {"check", "[options] script [arguments]", "checks all schedules",
    run = session "cutelua.check.main"},
+  {"profile", "[options] script [arguments]", "memory traffic, bank conflicts",
+   run = session "cutelua.profile.main"},
   {"explain", "script [arguments] -o FILE", "writes a page of its kernels",
    run = session "cutelua.page.main"},
   {"learn", "[lesson]", "the tutorial, with exercises",

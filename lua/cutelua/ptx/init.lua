@@ -11,6 +11,7 @@ local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local files = require "cute.lang.files"
 local kernel = require "cute.lang.kernel"
+local map = require "cutelua.ptx.map"
 local sign = require "cute.lang.signature"
 
 local ptx = {}
@@ -19,6 +20,7 @@ local function cute() return require "cute" end  -- loaded when first used
 
 ---@class cute.PtxModule
 ---@field file string chunk name for reports
+---@field module userdata of core.ptx_parse
 local Module = {}
 Module.__index = Module
 
@@ -45,6 +47,10 @@ local function add_fields(list, entry, p, fields)
       if not dtype then
         core.fail("bad-argument", ("entry %s: byte %d of %s is {value, dtype}, "
           .. "such as {1.5, \"f32\"}"):format(entry.name, offset, p.name))
+      elseif not dtype.is_integer and dtype.bits < 32 then
+        core.fail("bad-argument", ("entry %s: byte %d of %s: a field is an "
+          .. "integer, f32 or f64, not %s"):format(entry.name, offset, p.name,
+          dtype.name))
       end
       value, kind = value[1], dtype.is_integer and "u" or "f"
       bits = dtype.bits
@@ -92,13 +98,6 @@ local function memory_of(module, v)
   return t
 end
 
--- Returns the arguments, followed by the memory of the variables used.
-local function with_variables(module, used, n, ...)
-  local args = {...}
-  for i, v in ipairs(used) do args[n + i] = memory_of(module, v) end
-  return table.unpack(args, 1, n + #used)
-end
-
 local KERNEL = {smem = true, lines = true}
 
 --- Returns an entry of the module as a kernel.
@@ -127,9 +126,14 @@ function Module:kernel(name, opts)
     core.ptx_translate(self.module, entry.name, list, smem, self.file,
                        opts and opts.lines == "ptx" or false)
   end)
-  if #used == 0 then return made end
+  local maps = false
+  for _, p in ipairs(entry.parameters) do maps = maps or map.takes(p) end
+  if #used == 0 and not maps then return made end
   return setmetatable({}, {__index = made, __call = function(_, ...)
-    return made(with_variables(self, used, n, ...))
+    local args = table.pack(...)
+    map.resolve(entry, args)
+    for i, v in ipairs(used) do args[args.n + i] = memory_of(self, v) end
+    return made(table.unpack(args, 1, args.n + #used))
   end, __tostring = function() return tostring(made) end})
 end
 

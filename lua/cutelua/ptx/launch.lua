@@ -4,6 +4,7 @@ local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
 local json = require "cutelua.text.json"
+local map = require "cutelua.ptx.map"
 local npy = require "cute.npy"
 local ptx = require "cutelua.ptx"
 local script = require "cutelua.program.script"
@@ -15,12 +16,70 @@ local LARGEST = 16 << 20  -- bytes of a LAUNCH file
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
-local function keys(t, what, known)
-  if type(t) ~= "table" then
-    fail("%s: a table is expected, not %s", what, core.show(t))
+--- The keys of the objects of a LAUNCH file, with the types of their values.
+-- docs/launch.schema.json describes the same; a spec compares them.
+launch.FORMS = {
+  launch = {entry = "string", grid = "integer list", block = "integer list",
+            cluster = "integer list", smem = "integer", pdl = "boolean",
+            cooperative = "boolean", args = "list", seed = "integer"},
+  file = {memory = "object", launches = "list", expect = "object",
+          include = "list", define = "object", arch = "string",
+          symbols = "object"},
+  tensor = {dtype = "string", shape = "integer list", strides = "integer list",
+            fill = "string number list", values = "list", npy = "string",
+            seed = "integer"},
+  map = {tensor = "string", box = "list", swizzle = "integer",
+         bytes = "string"},
+  expect = {npy = "string", values = "list", tolerance = "number"},
+}
+local FORMS = launch.FORMS
+for k, types in pairs(FORMS.launch) do FORMS.file[k] = types end
+
+local function type_of(v)
+  if type(v) == "table" then
+    return next(v) == nil and "list object" or #v > 0 and "list" or "object"
   end
-  for k in pairs(t) do
-    if not known[k] then sign.unknown("key", k, known, what) end
+  return math.type(v) == "integer" and "integer number"
+    or math.type(v) and "number" or type(v)
+end
+
+local function is_a(v, types)
+  for t in type_of(v):gmatch "%a+" do
+    if types:find("%f[%a]" .. t .. "%f[%A]") then return true end
+  end
+  return false
+end
+
+-- Returns "an integer or a list" for "integer list".
+local function words_of(types)
+  local words = {}
+  for t in types:gmatch "%a+" do
+    words[#words + 1] = (t:find "^[io]" and "an " or "a ") .. t
+  end
+  return table.concat(words, " or ")
+end
+
+-- Checks the keys of an object and the types of their values.
+local function check(t, what, form)
+  if type(t) ~= "table" then
+    fail("%s: an object is expected, not %s", what, core.show(t))
+  end
+  for k, v in pairs(t) do
+    local types = form[k]
+    if not types then sign.unknown("key", tostring(k), form, what) end
+    if not is_a(v, types) then
+      fail("%s: %s is %s, not %s", what, k, words_of(types), core.show(v))
+    end
+  end
+end
+
+-- Checks that all elements of a list have a type.
+local function check_list(t, what, types)
+  for i = 1, type(t) == "table" and #t or 0 do
+    if not is_a(t[i], types) then
+      fail("%s: element %d is %s, not %s", what, i, words_of(types),
+           core.show(t[i]))
+    end
   end
 end
 
@@ -53,12 +112,14 @@ end
 -- Tensors
 ---------------------------------------------------------------------------
 
-local TENSOR = {dtype = true, shape = true, strides = true, fill = true,
-                values = true, npy = true, seed = true}
-
-local function layout_of(shape, strides)
-  if strides then return cute.make_layout(shape, strides) end
-  return cute.make_layout(shape, cute.LayoutRight)
+local function layout_of(spec, shape, what)
+  local strides = spec.strides
+  if strides == nil then return cute.make_layout(shape, cute.LayoutRight) end
+  if type(strides) == "number" then strides = {strides} end
+  if #strides ~= #shape then
+    fail("%s: %d strides for %d extents", what, #strides, #shape)
+  end
+  return cute.make_layout(shape, strides)
 end
 
 local function fill(b, n, spec, what)
@@ -67,6 +128,7 @@ local function fill(b, n, spec, what)
     if #spec.values ~= n then
       fail("%s: %d values for %d elements", what, #spec.values, n)
     end
+    check_list(spec.values, what .. ".values", "number boolean")
     for i = 1, n do b[i - 1] = spec.values[i] end
   elseif how == nil or how == "zero" then
     return
@@ -75,24 +137,44 @@ local function fill(b, n, spec, what)
   elseif type(how) == "number" then
     b:fill(how)
   elseif type(how) == "table" and #how == 2 then
+    check_list(how, what .. ".fill", "integer")
     b:fill_int(spec.seed or 0, how[1], how[2])
   else
-    fail("%s: fill is \"normal\", \"zero\", a number or {lo, hi}, not %s", what,
-         core.show(how))
+    fail("%s: fill is \"normal\", \"zero\", a number or [lo, hi], not %s",
+         what, core.show(how))
   end
+end
+
+local MOST = 1 << 40  -- elements of a tensor
+
+-- Returns the tensor of a .npy file.
+local function of_file(path, what)
+  local array, why = npy.read(path)
+  if not array then fail("%s: %s: %s", what, core.visible(path), why) end
+  return npy.tensor(array)
 end
 
 -- Makes a tensor on the host from its description: {dtype, shape, strides,
 -- fill, values, seed} or {npy}.
 local function tensor(spec, what)
-  keys(spec, what, TENSOR)
-  if spec.npy then return npy.tensor(npy.read(spec.npy)) end
+  check(spec, what, FORMS.tensor)
+  if spec.npy then return of_file(spec.npy, what) end
   local dtype = core.find_dtype(spec.dtype or "f32")
-  if not dtype then fail("%s: no type '%s'", what, tostring(spec.dtype)) end
+  if not dtype then fail("%s: no type '%s'", what, spec.dtype) end
   local shape = type(spec.shape) == "number" and {spec.shape} or spec.shape
-  if type(shape) ~= "table" then fail("%s has no shape", what) end
-  local layout = layout_of(shape, spec.strides)
-  local n = math.max(core.cosize(layout), 1)
+  if not shape then fail("%s has no shape", what) end
+  check_list(shape, what .. ".shape", "integer")
+  check_list(spec.strides, what .. ".strides", "integer")
+  local n = 1
+  for i, extent in ipairs(shape) do
+    n = n * math.max(extent, 0)
+    if extent < 1 or n > MOST then
+      fail("%s: extent %d of its shape is %d", what, i, extent)
+    end
+  end
+  local layout = layout_of(spec, shape, what)
+  n = math.max(core.cosize(layout), 1)
+  if n > MOST then fail("%s: %d elements", what, n) end
   local buffer = core.buffer(dtype, n):fill(0)
   fill(buffer, n, spec, what)
   return cute.make_tensor(buffer, layout)
@@ -102,13 +184,32 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
-local MAP = {tensor = true, box = true, swizzle = true}
+local function bytes_of(text, what)
+  if type(text) ~= "string" or #text % 2 ~= 0 or text:find "[^%x]" then
+    fail("%s: bytes are pairs of hexadecimal digits", what)
+  end
+  return (text:gsub("%x%x", function(b)
+    return string.char(tonumber(b, 16))
+  end))
+end
 
--- Makes a TMA atom that moves boxes of a tensor.
-local function map(spec, memory, what)
-  keys(spec, what, MAP)
-  local t = memory[spec.tensor]
-  if not t then fail("%s: no tensor '%s'", what, tostring(spec.tensor)) end
+local function named(memory, name, what)
+  return memory[name] or fail("%s: no tensor is called '%s'", what,
+                              tostring(name))
+end
+
+-- Makes a tensor map: of its bytes, or a TMA atom that moves boxes of a tensor.
+local function tensor_map(spec, memory, what)
+  check(spec, what, FORMS.map)
+  local t = named(memory, spec.tensor, what)
+  if spec.bytes then
+    if spec.box or spec.swizzle then
+      fail("%s: bytes hold the box and the swizzle, too", what)
+    end
+    return map.atom(bytes_of(spec.bytes, what), t, nil, what)
+  end
+  if not spec.box then fail("%s has no box", what) end
+  check_list(spec.box, what .. ".box", "integer")
   local bits = t.element_type.bits
   local smem = cute.make_layout(spec.box, cute.LayoutRight)
   local swizzle = spec.swizzle or 0
@@ -126,40 +227,47 @@ local function map(spec, memory, what)
                                       smem, spec.box))
 end
 
-local function bytes_of(text, what)
-  if #text % 2 ~= 0 or text:find "[^%x]" then
-    fail("%s: bytes must be pairs of hexadecimal digits", what)
+local argument
+
+local function fields_of(list, memory, what)
+  if type(list) ~= "table" then
+    fail("%s: fields are an object, not %s", what, core.show(list))
   end
-  return (text:gsub("%x%x", function(b)
-    return string.char(tonumber(b, 16))
-  end))
+  local fields = {}
+  for offset, value in pairs(list) do
+    local at = math.tointeger(tonumber(offset))
+    if not at then fail("%s: no byte offset '%s'", what, offset) end
+    fields[at] = argument(value, memory, ("%s, byte %d"):format(what, at))
+  end
+  return fields
 end
+
+local SCALARS = {}
+for name in ("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64"):gmatch "%S+" do
+  SCALARS[name] = true
+end
+launch.SCALARS = SCALARS
+
+-- What an object with one of these keys describes.
+local KINDS = {
+  tensor = function(v, _, what) return tensor(v, what) end,
+  map = tensor_map,
+  bytes = function(v, _, what) return bytes_of(v, what) end,
+  fields = fields_of,
+}
 
 -- Returns one argument from its description: a number, a tensor's name, or a
 -- table with one key: tensor, map, bytes, fields, or an element type.
-local function argument(a, memory, what)
+function argument(a, memory, what)
   if type(a) == "number" or type(a) == "boolean" then return a end
-  if type(a) == "string" then
-    return memory[a] or fail("%s: no tensor is called '%s'", what, a)
-  end
-  if type(a) ~= "table" then
-    fail("%s: %s is not an argument", what, core.show(a))
-  end
-  if a.tensor then return tensor(a.tensor, what) end
-  if a.map then return map(a.map, memory, what) end
-  if a.bytes then return bytes_of(a.bytes, what) end
-  if a.fields then
-    local fields = {}
-    for offset, value in pairs(a.fields) do
-      local at = math.tointeger(tonumber(offset))
-      if not at then fail("%s: '%s' is not a byte offset", what, offset) end
-      fields[at] = argument(value, memory, ("%s, byte %d"):format(what, at))
+  if type(a) == "string" then return named(memory, a, what) end
+  local name, value
+  if type(a) == "table" then name, value = next(a) end
+  if name and next(a, name) == nil then
+    if KINDS[name] then return KINDS[name](value, memory, what) end
+    if SCALARS[name] and is_a(value, "number boolean") then
+      return {value, name}
     end
-    return fields
-  end
-  local name, value = next(a)
-  if name and core.find_dtype(name) and next(a, name) == nil then
-    return {value, name}
   end
   fail("%s: a number, a tensor's name, or {tensor}, {map}, {bytes}, {fields}, "
     .. "{f32: 1.5} expected, not %s", what, core.show(a))
@@ -168,22 +276,19 @@ end
 -- Returns the number of a {number, type} pair, since plain parameters know
 -- their type.
 local function plain(a)
-  return type(a) == "table" and a[2] and a[1] ~= nil
-    and core.find_dtype(a[2]) and a[1] or a
+  if type(a) == "table" and SCALARS[a[2]] then return a[1] end
+  return a
 end
 
 ---------------------------------------------------------------------------
 -- Launches
 ---------------------------------------------------------------------------
 
-local LAUNCH = {entry = true, grid = true, block = true, cluster = true,
-                smem = true, pdl = true, cooperative = true, args = true,
-                seed = true}
-local FILE = {memory = true, launches = true, expect = true, include = true,
-              define = true, arch = true, symbols = true, device = true}
-for k in pairs(LAUNCH) do FILE[k] = true end
-
-local function module_of(path, spec)
+--- Reads a file of PTX, or compiles one of CUDA C.
+---@param path string
+---@param spec table a LAUNCH, for include, define and arch
+---@return cute.PtxModule
+function launch.module(path, spec)
   if path:find "%.cu$" then
     return ptx.cuda(path, {include = spec.include, define = spec.define,
                            arch = spec.arch})
@@ -191,10 +296,8 @@ local function module_of(path, spec)
   return ptx.ptx(path)
 end
 
-local function one(module, spec, memory, nth, opt)
-  local what = "launch " .. nth
-  keys(spec, what, nth == 1 and FILE or LAUNCH)
-  if not spec.entry and #module:entries() > 1 then
+local function one(module, spec, memory, what, opt)
+  if not spec.entry and #module:entries() ~= 1 then
     fail("%s names no entry: the file has %s", what,
          table.concat(module:entries(), ", "))
   end
@@ -209,8 +312,6 @@ local function one(module, spec, memory, nth, opt)
     cluster = spec.cluster, pdl = spec.pdl, cooperative = spec.cooperative,
     seed = spec.seed, device = opt.device}
 end
-
-local EXPECT = {npy = true, values = true, tolerance = true}
 
 -- Compares the elements of a tensor; returns how many differ, and the first.
 local function compare(t, want, tolerance)
@@ -236,10 +337,18 @@ local function expect(spec, memory)
   for name in pairs(spec) do names[#names + 1] = name end
   table.sort(names)
   for _, name in ipairs(names) do
-    local e, t = spec[name], memory[name]
-    if not t then fail("expect: no tensor '%s'", name) end
-    keys(e, "expect." .. name, EXPECT)
-    local other = e.npy and npy.tensor(npy.read(e.npy))
+    local e, what = spec[name], "expect." .. name
+    local t = named(memory, name, "expect")
+    check(e, what, FORMS.expect)
+    if (e.npy == nil) == (e.values == nil) then
+      fail("%s has either npy or values", what)
+    end
+    check_list(e.values, what .. ".values", "number boolean")
+    local other = e.npy and of_file(e.npy, what)
+    local have, size = other and cute.size(other) or #e.values, cute.size(t)
+    if have ~= size then
+      fail("%s: %d values for %d elements", what, have, size)
+    end
     local n, first = compare(t, function(i)
       if other then return other[i] end
       return e.values[i + 1]
@@ -260,27 +369,49 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
       .. "its source"}}}
 
+-- Checks a LAUNCH file; returns its launches.
+local function launches_of(spec, what)
+  check(spec, what, FORMS.file)
+  if not spec.launches then return {spec} end
+  for k in pairs(FORMS.launch) do
+    if spec[k] ~= nil then
+      fail("%s: '%s' belongs into each of the launches", what, k)
+    end
+  end
+  for i, l in ipairs(spec.launches) do
+    check(l, ("%s: launch %d"):format(what, i), FORMS.launch)
+  end
+  return spec.launches
+end
+
+-- Sets the contents of a module's variable, from its beginning.
+local function set_symbol(module, name, values)
+  local v, bytes = module:variable(name), bytes_of(values, "symbols." .. name)
+  if #bytes > cute.size(v) then
+    fail("symbols.%s: %d bytes, but the variable has %d", name, #bytes,
+         cute.size(v))
+  end
+  for i = 1, #bytes do v[i - 1] = bytes:byte(i) end
+end
+
 --- Launches entries of a PTX or CUDA C file as a LAUNCH file describes.
 ---@param path string FILE.ptx or FILE.cu
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
   local opt = cli.parse(words, OPTIONS)
   local spec = launch.read(opt.launch)
-  keys(spec, opt.launch, FILE)
-  local lines = opt.ptx_lines and "ptx" or nil
-  local module = module_of(path, spec)
+  local launches = launches_of(spec, opt.launch)
+  local module = launch.module(path, spec)
   local memory = {}
   for name, t in pairs(spec.memory or {}) do
     memory[name] = tensor(t, "memory." .. name)
   end
   for name, values in pairs(spec.symbols or {}) do
-    local v = module:variable(name)
-    local bytes = bytes_of(values, "symbols." .. name)
-    for i = 1, #bytes do v[i - 1] = bytes:byte(i) end
+    set_symbol(module, name, values)
   end
-  local run = {device = opt.device, lines = lines}
-  for i, l in ipairs(spec.launches or {spec}) do
-    one(module, l, memory, spec.launches and i + 1 or 1, run)
+  local run = {device = opt.device, lines = opt.ptx_lines and "ptx" or nil}
+  for i, l in ipairs(launches) do
+    one(module, l, memory, "launch " .. i, run)
   end
   if spec.expect then expect(spec.expect, memory) end
 end

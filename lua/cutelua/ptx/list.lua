@@ -1,72 +1,145 @@
 --- `cutelua ptx FILE`: entries, parameters, shared memory, opcodes, and what
 -- is rejected.
+local cli = require "cutelua.program.cli"
 local core = require "cute.core"
-local ptx = require "cutelua.ptx"
+local cute = require "cute"
+local devices = require "cute.lang.devices"
+local launch = require "cutelua.ptx.launch"
+local map = require "cutelua.ptx.map"
+local report = require "cute.lang.report"
 
 local list = {}
 
-local HELP = [==[
-usage: cutelua ptx FILE.ptx|FILE.cu
-Lists the entries of PTX: parameters with their byte offsets, shared memory,
-opcodes with their counts, and the opcodes that are not modelled.
+local SPEC = {
+  script = "ptx", name = "ptx",
+  about = "Lists the entries of PTX or CUDA C: parameters with their byte "
+    .. "offsets, shared memory, module variables, opcodes with their counts, "
+    .. "and what the reader rejects. Exit code: 0 all is modelled, 1 an error "
+    .. "or something is not, 2 a wrong command line.",
+  args = {name = "FILE", required = true, help = "FILE.ptx or FILE.cu"},
+  options = {
+    {"--launch", "file", help = "for CUDA C: takes include, define and arch "
+      .. "from this LAUNCH file"}}}
 
-Exit code: 0 all is modelled, 1 an error or something is not, 2 a wrong command
-line.
-]==]
+local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 
-local KIND = {b = "b", u = "u", s = "s", f = "f"}
+local function plural(n, word)
+  return ("%d %s%s"):format(n, word, n == 1 and "" or "s")
+end
 
-local function parameters(entry)
+-- Bytes behind each pointer, and of dynamic shared memory, of the trial.
+local POINTEE, DYNAMIC = 1 << 20, 64 << 10
+
+-- Returns arguments that have the form of an entry's parameters.
+local function trial_arguments(entry)
+  local args = {}
+  for i, p in ipairs(entry.parameters) do
+    local bytes = p.bits // 8 * p.count
+    if map.takes(p) then
+      args[i] = {tensor = cute.zeros({POINTEE}, cute.u8), map = ("<" ..
+        ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map {type = 0,
+          rank = 1, extent = {POINTEE}, box = {16}}))}
+    elseif p.array then
+      args[i] = ("\0"):rep(bytes)
+    elseif p.bits == 64 and p.kind ~= "f" then
+      args[i] = cute.zeros({POINTEE}, cute.u8)
+    else
+      args[i] = 0
+    end
+  end
+  return args
+end
+
+-- Translates the entry once; returns what it is rejected for.
+local function trial(module, entry)
+  local ok, why = pcall(function()
+    local smem = entry.dynamic and DYNAMIC or 0
+    local k = module:kernel(entry.name, {smem = smem})
+    k(table.unpack(trial_arguments(entry))):trace {
+      block = entry.reqntid or 32, cluster = entry.cluster,
+      arch = devices.ARCH}
+  end)
+  if ok then return nil end
+  local text = report.parse(tostring(why))
+  return (text.message or tostring(why)):gsub(" %[[%l-]+%]", "", 1)
+end
+
+local function show_parameters(entry)
   for i, p in ipairs(entry.parameters) do
     local size = p.array and ("[%d]"):format(p.count) or ""
-    print(("  %2d  byte %4d  %s%d%s  %s"):format(i, p.offset,
-      KIND[p.kind] or "?", p.bits, size, p.name))
+    say("  %2d  byte %4d  %s%d%s  %s%s", i, p.offset, p.kind, p.bits, size,
+        p.name, map.takes(p) and "  (a tensor map)" or "")
   end
 end
 
-local function show(module, name)
-  local entry = core.ptx_entry(module.module, name)
-  print(("entry %s, line %d"):format(entry.name, entry.line))
-  parameters(entry)
+local function show_memory(entry)
   for _, key in ipairs {"reqntid", "maxntid", "cluster"} do
     if entry[key] then
-      print(("  %s %s"):format(key, table.concat(entry[key], " x ")))
+      say("  %s %s", key, table.concat(entry[key], " x "))
     end
   end
-  local codes = core.ptx_opcodes(module.module, name)
-  local names, missing = {}, {}
-  for op in pairs(codes) do names[#names + 1] = op end
+  if entry.shared > 0 or entry.dynamic then
+    say("  shared memory: %s%s", plural(entry.shared, "byte"),
+        entry.dynamic and ", and `smem` dynamic ones" or "")
+  end
+end
+
+-- Prints the opcodes with their counts; returns how many are rejected.
+local function show_opcodes(module, entry)
+  local codes = core.ptx_opcodes(module.module, entry.name)
+  local names, total, rejected = {}, 0, 0
+  for op, c in pairs(codes) do
+    names[#names + 1], total = op, total + c.count
+  end
   table.sort(names, function(a, b)
     if codes[a].count ~= codes[b].count then
       return codes[a].count > codes[b].count
     end
     return a < b
   end)
+  say("  %s, %s", plural(total, "instruction"), plural(#names, "opcode"))
   for _, op in ipairs(names) do
     local c = codes[op]
-    if not c.known then missing[#missing + 1] = op end
-    print(("  %6d  %s%s"):format(c.count, op,
-      c.known and "" or "  NOT MODELLED, line " .. c.line))
+    if c.why then rejected = rejected + 1 end
+    say("  %6d  %s%s", c.count, op,
+        c.why and ("  REJECTED, line %d: %s"):format(c.line, c.why) or "")
   end
-  return #missing
+  return rejected
 end
 
+-- Prints an entry; returns whether all of it is modelled.
+local function show(module, name)
+  local entry = core.ptx_entry(module.module, name)
+  say("entry %s, line %d", entry.name, entry.line)
+  show_parameters(entry)
+  show_memory(entry)
+  local ok, variables = pcall(core.ptx_variables, module.module, name)
+  for _, v in ipairs(ok and variables or {}) do
+    say("  variable %s: %s of %s memory", v.name, plural(v.bytes, "byte"),
+        v.constant and "constant" or "global")
+  end
+  if show_opcodes(module, entry) > 0 then return false end
+  local why = trial(module, entry)
+  if why then say("  REJECTED: %s", why) end
+  return not why
+end
+
+--- Runs the words of `cutelua ptx ...`; returns the exit code.
+---@param words string[]
+---@return integer
 function list.main(words)
-  if words[1] == "--help" or words[1] == "-h" then
-    io.write(HELP)
-    return 0
-  end
-  if #words ~= 1 then
-    io.stderr:write("cutelua ptx: one file is expected; --help\n")
-    return 2
-  end
-  local path = words[1]
-  local module = path:find "%.cu$" and ptx.cuda(path) or ptx.ptx(path)
-  local missing = 0
+  local opt = cli.parse(words, SPEC)
+  local path = opt.args[1]
+  local spec = opt.launch and launch.read(opt.launch) or {}
+  local module = launch.module(path, spec)
+  local version, target = core.ptx_head(module.module)
+  say("%s: PTX %d.%d for %s", path, version // 10, version % 10, target)
+  local all = true
   for _, name in ipairs(module:entries()) do
-    missing = missing + show(module, name)
+    all = show(module, name) and all
   end
-  return missing == 0 and 0 or 1
+  if #module:entries() == 0 then print "no entry" end
+  return all and 0 or 1
 end
 
 return list

@@ -1,0 +1,113 @@
+--- Tensor maps that are passed as their 128 bytes: decoded, and bound to the
+-- memory of a tensor.
+local core = require "cute.core"
+local cute = require "cute"
+
+local map = {}
+
+map.BYTES = 128
+
+local function fail(what, ...)
+  core.fail("bad-argument", what .. ": " .. string.format(...))
+end
+
+-- Returns the address of a tensor's memory and its number of bytes.
+local function memory_of(t)
+  local _, _, bytes = core.param_memory(t)
+  return t.iterator.address, bytes
+end
+
+local function is_tensor(t)
+  return core.typename(t) == "tensor" and pcall(core.param_memory, t)
+end
+
+-- Returns the first of the arguments whose memory contains the address, and
+-- how many bytes from its beginning.
+local function containing(address, args)
+  for i = 1, args.n do
+    if is_tensor(args[i]) then
+      local first, bytes = memory_of(args[i])
+      if address >= first and address < first + bytes then
+        return args[i], address - first
+      end
+    end
+  end
+end
+
+-- Returns a map's elements in the memory of a tensor, from byte `at` on.
+local function view(p, t, at, what)
+  local size = p.dtype.bits // 8
+  local last, strides = 0, {1}
+  for i, n in ipairs(p.extent) do
+    if i > 1 then strides[i] = p.stride[i - 1] // size end
+    last = last + (n - 1) * strides[i]
+  end
+  local _, bytes = memory_of(t)
+  if at + (last + 1) * size > bytes then
+    fail(what, "the map describes %d bytes, but its tensor has %d",
+         (last + 1) * size, bytes - at)
+  end
+  local pointer = cute.recast_ptr(t.iterator, p.dtype)
+  return cute.make_tensor(pointer + at // size,
+                          cute.make_layout(p.extent, strides))
+end
+
+--- Returns the TMA atom that an encoded tensor map describes.
+---@param bytes string of cuTensorMapEncodeTiled, 128 of them
+---@param t table? the tensor whose memory replaces the map's address
+---@param args table? without a tensor: the arguments of the call, one of whose
+-- tensors contains the map's address
+---@param what string begins an error's message
+---@return table atom
+function map.atom(bytes, t, args, what)
+  local p, why = core.decode_tensor_map(bytes)
+  if not p then fail(what, "%s", (why:gsub(" %[[%l-]+%]$", ""))) end
+  if p.im2col then fail(what, "im2col maps are not modelled") end
+  local at = 0
+  if not t then
+    t, at = containing(p.address, args)
+    if not t then
+      fail(what, "the map's address 0x%x is in no tensor of this call\n  name "
+        .. "the tensor: {map = bytes, tensor = x}", p.address)
+    end
+  elseif not is_tensor(t) then
+    fail(what, "the map's tensor is %s", core.show(t))
+  end
+  p.tensor, p.leaf, p.values, p.tile = view(p, t, at, what), {}, 1, 1
+  for i = 1, p.rank do
+    p.leaf[i] = i - 1
+    p.values, p.tile = p.values * p.box[i], p.tile * p.box[i]
+  end
+  return core.tma_atom(p)
+end
+
+--- Replaces the arguments of a call that are tensor maps as bytes, or tables
+-- {map = bytes, tensor = t}, by TMA atoms.
+---@param entry table of core.ptx_entry
+---@param args table the arguments, with their number n
+function map.resolve(entry, args)
+  for i, p in ipairs(entry.parameters) do
+    local a = args[i]
+    local what = ("entry %s: parameter %s"):format(entry.name, p.name)
+    if map.takes(p) and type(a) == "string" then
+      args[i] = map.atom(a, nil, args, what)
+    elseif map.takes(p) and type(a) == "table" and a.map then
+      for k in pairs(a) do
+        if k ~= "map" and k ~= "tensor" then
+          fail(what, "{map =, tensor =} has no field %s", core.show(k))
+        end
+      end
+      args[i] = map.atom(a.map, a.tensor, args, what)
+    end
+  end
+end
+
+--- Reports whether a parameter has the size and alignment of a tensor map.
+---@param p table of entry.parameters
+---@return boolean
+function map.takes(p)
+  return p.array and p.bits // 8 * p.count == map.BYTES and p.align >= 64
+end
+
+return map
+-- SPDX-License-Identifier: MIT

@@ -67,12 +67,20 @@ void row_mapa(PtxOp *o, int k) {
                                      number(o, DT_U32, RANK_BIT))));
 }
 
-// Returns the rank of the CTA whose barrier a cluster address names.
-static Ref barrier_rank(PtxOp *o, Place *p) {
+// Makes the place that a cluster address names one in the CTA's own memory, and
+// returns the rank of the CTA that it is in.
+static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
   Ref rank = i->a[1];
-  p->mem = op_view(o, i->a[0], DT_U64);
+  p->mem = i->a[0];
+  return rank;
+}
+
+// Does the same for a barrier, and counts in 64-bit elements.
+static Ref barrier_rank(PtxOp *o, Place *p) {
+  Ref rank = place_rank(o, p);
+  p->mem = op_view(o, p->mem, DT_U64);
   p->off = op2(o, OP_SHR, p->off, number(o, DT_I32, 3));
   return rank;
 }
@@ -229,6 +237,44 @@ static void tensor_store(PtxOp *o, bool reduce) {
   emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
 }
 
+// Translates bulk copies of bytes to shared memory of a CTA of the cluster.
+static void bulk_send(PtxOp *o) {
+  op_has(o, "mbarrier::complete_tx::bytes");
+  dimension(o);
+  int64_t bytes = op_constant(o, 2);
+  Place d = op_place(o, op_arg(o, 0), IN_CLUSTER);
+  Place s = op_place(o, op_arg(o, 1), IN_SHARED);
+  Place bar = op_place(o, op_arg(o, 3), IN_CLUSTER);
+  Ref rank = place_rank(o, &d);
+  barrier_rank(o, &bar);
+  Ref x[7] = {d.mem, d.off, s.mem, s.off, bar.mem, bar.off, rank};
+  emit(o, (Ins){.op = OP_BULKSEND, .imm = bytes * 8}, x, 7);
+}
+
+// Translates st.async.
+void row_send(PtxOp *o, int k) {
+  static const char *const known[] = {"weak", "shared::cluster",
+    "mbarrier::complete_tx::bytes", NULL};
+  (void)k;
+  for (const char *const *m = known; *m; m++) op_has(o, *m);
+  uint32_t n = (uint32_t)op_vector(o);
+  PtxType t = op_type(o, 0);
+  const PtxArg *a = op_arg(o, 1);
+  bool list = a->kind == PTX_A_VECTOR;
+  if ((list ? a->parts : 1) != n) {
+    ptx_fail(o->b, "'%s' has %u registers", o->i->op, (unsigned)a->parts);
+  }
+  Place d = op_place(o, op_arg(o, 0), IN_CLUSTER);
+  Place bar = op_place(o, op_arg(o, 2), IN_CLUSTER);
+  Ref rank = place_rank(o, &d);
+  barrier_rank(o, &bar);
+  Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
+  for (uint32_t q = 0; q < n; q++) {
+    x[5 + q] = op_low(o, list ? op_part(o, a, q) : a, t);
+  }
+  emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + n);
+}
+
 // Translates bulk copies of bytes from global to shared memory and back.
 static void bulk_bytes(PtxOp *o) {
   bool hint = op_has(o, "L2::cache_hint");
@@ -267,6 +313,8 @@ void row_bulk(PtxOp *o, int k) {
                  op_arg(o, 0)->parts == 2;
     if (store) tensor_store(o, strncmp(o->i->op, "cp.reduce", 9) == 0);
     else tensor_load(o);
+  } else if (strstr(o->i->op, "shared::cluster.shared::cta")) {
+    bulk_send(o);
   } else {
     bulk_bytes(o);
   }

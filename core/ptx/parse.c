@@ -371,7 +371,10 @@ static PtxArg address(Parse *p) {
 
 static PtxArg single(Parse *p) {
   if (take(p, "[")) return address(p);
-  if (take(p, "{")) return list_arg(p, PTX_A_VECTOR, "}");
+  if (take(p, "{")) {
+    PtxArg a = list_arg(p, PTX_A_VECTOR, "}");
+    return a.parts == 1 ? p->m->args.p[a.part] : a;  // {r} is r
+  }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;
   bool minus = take(p, "-");

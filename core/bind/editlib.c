@@ -332,12 +332,24 @@ static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   return filled;
 }
 
+// Reports whether wgmma reads shared memory at addresses that are numbers, as
+// in PTX.
+static bool reads_by_number(const Fn *fn) {
+  bool wgmma = false;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    if (ir_get(fn, r)->op == OP_DESC) return false;
+    wgmma |= ir_get(fn, r)->op == OP_WGMMA;
+  }
+  return wgmma;
+}
+
 // sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that are
 // filled and never read, with the line that fills them first.
 static int l_sim_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
   uint8_t *how = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
+  if (reads_by_number(fn)) memset(how, USED, fn->mem.n);
   for (Ref r = 1; r < fn->ins.n; r++) note_shared(fn, ir_get(fn, r), how);
   uint8_t *again = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
   lua_Integer n = 0;

@@ -65,12 +65,20 @@ void row_mapa(PtxOp *o, int k) {
   op_result(o, op2(o, OP_OR, at, rank));
 }
 
-// Returns the rank of the CTA whose barrier a cluster address names.
-static Ref barrier_rank(PtxOp *o, Place *p) {
+// Makes the place that a cluster address names one in the CTA's own memory, and
+// returns the rank of the CTA that it is in.
+static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
   Ref rank = i->a[1];
-  p->mem = op_view(o, i->a[0], DT_U64);
+  p->mem = i->a[0];
+  return rank;
+}
+
+// Does the same for a barrier, and counts in 64-bit elements.
+static Ref barrier_rank(PtxOp *o, Place *p) {
+  Ref rank = place_rank(o, p);
+  p->mem = op_view(o, p->mem, DT_U64);
   p->off = op2(o, OP_SHR, p->off, number(o, DT_I32, 3));
   return rank;
 }
@@ -233,10 +241,8 @@ static void tensor_store(PtxOp *o, bool reduce) {
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   PtxBuild *b = o->b;
   Place p = op_place(o, a, IN_CLUSTER);
-  const Ins *i = ir_get(b->fn, p.mem);
   Ref was = *rank;
-  *rank = i->a[1];
-  p.mem = i->a[0];
+  *rank = place_rank(o, &p);
   if (!was || was == *rank) return p;
   static const char text[] = "the mbarrier is in the shared memory of another "
                              "block than the data";

@@ -332,6 +332,7 @@ void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);
 void row_bulk(PtxOp *o, int k);
+void row_send(PtxOp *o, int k);
 void row_prefetch(PtxOp *o, int k);
 void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);

@@ -373,7 +373,8 @@ static PtxArg single(Parse *p) {
   if (take(p, "[")) return address(p);
   if (take(p, "{")) {
     if (is(p, "}")) lex_fail(&p->x, "a vector without registers");
-    return list_arg(p, PTX_A_VECTOR, "}");
+    PtxArg a = list_arg(p, PTX_A_VECTOR, "}");
+    return a.parts == 1 ? p->m->args.p[a.part] : a;  // {r} is r
   }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;

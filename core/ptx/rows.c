@@ -109,7 +109,7 @@ static const PtxRow rows[] = {
   {"st", 0, false, row_store, 0, "v2 v4 v8 " MEMORY " " ANY_TYPE,
    ".volatile is .relaxed.sys"},
   {"st.async", 0, false, row_send, 0, "weak shared::cluster "
-   "mbarrier::complete_tx::bytes v2 v4 b32 b64 u32 u64 s32 s64 f32 f64", ""},
+   "mbarrier::complete_tx::bytes v2 v4 b32 b64 " WORDS " f32 f64", ""},
   {"atom", 1, false, row_atomic, 0, "add min max and or xor exch cas inc dec "
    "noftz v2 v4 v8 " MEMORY " b128 " BITS " " WORDS " " FLOATS " acq_rel",
    ".b128 is rejected"},

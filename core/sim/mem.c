@@ -730,8 +730,9 @@ static bool reaches(Access *x, int l, int64_t off) {
   const SimProg *p = x->w->cluster->prog;
   uint32_t rank = m->rank ? u32_at(x->w, m->rank)[l] : 0;
   x->home[l] = rank * (uint32_t)p->smem_bytes;
-  x->at[l] = off * x->bytes;
-  return off >= 0 && off < m->count && rank < (uint32_t)p->ncta;
+  x->at[l] = (int64_t)((uint64_t)off * (uint64_t)m->bits) >> 3;
+  return off >= 0 && off < m->count && x->at[l] <= m->bytes - x->bytes &&
+         rank < (uint32_t)p->ncta;
 }
 
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a) {

@@ -222,10 +222,15 @@ bool simspin_could(SimWarp *w, char *room) {
 
 // ---- reports ----
 
-// Returns the address of the byte that w polls; NULL: out of bounds.
+static DType type_of(const SimSpin *s) {
+  return (DType)((const SimSide *)s->i->x)->type;
+}
+
+// Returns the address of the value that w polls; NULL: out of bounds.
 static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   const SimProg *p = w->cluster->prog;
-  if (s->at < 0 || s->at + s->m->bits / 8 > s->m->bytes) return NULL;
+  if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
+    return NULL;
   if (s->m->space == SP_GMEM) return s->m->p + s->at;
   if (s->home >= (uint32_t)(p->ncta * p->smem_bytes)) return NULL;
   return w->cluster->smem + s->home + s->m->base + s->at;
@@ -275,7 +280,8 @@ void simspin_tell(SimWarp *w) {
   to->deadlock.needed = c->unborn;
   to->spin.written = f.spin.written;
   memcpy(to->spin.cta, f.spin.cta, sizeof to->spin.cta);
-  to->spin.type = s->m->type;
-  memcpy(&to->spin.value, p, (size_t)(s->m->bits < 64 ? s->m->bits / 8 : 8));
+  to->spin.type = type_of(s);
+  int bits = dtype_bits(type_of(s));
+  memcpy(&to->spin.value, p, (size_t)(bits < 64 ? bits / 8 : 8));
 }
 // SPDX-License-Identifier: MIT

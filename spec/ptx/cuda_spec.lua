@@ -6,18 +6,46 @@ local kernels = require "spec.ptx.kernels"
 
 local SIZES = {1, 63, 65, 125, 200}
 
-local function launch(k, kernel, n, seed)
+-- Returns the arguments of a problem of size n, the options of its launch, and
+-- a function that raises an error for a wrong result.
+local function problem(k, n)
   local args, out, reference = k.args(n)
-  local opts = kernels.launch(k, n)
-  opts.device, opts.seed = "sim", seed
-  kernel(table.unpack(args)):launch(opts)
+  local options = kernels.launch(k, n)
+  options.device = "sim"
   local y = type(out) == "number" and args[out] or out
-  for i = 0, cute.size(y) - 1 do
-    if y[i] ~= reference(i) then
-      error(("%s, n = %d: element %d is %s, not %s"):format(k.name, n, i,
-        tostring(y[i]), tostring(reference(i))))
+  return args, options, function()
+    for i = 0, cute.size(y) - 1 do
+      if y[i] ~= reference(i) then
+        error(("%s, n = %d: element %d is %s, not %s"):format(k.name, n, i,
+          tostring(y[i]), tostring(reference(i))))
+      end
     end
   end
+end
+
+local function launch(k, kernel, n, seed)
+  local args, options, verify = problem(k, n)
+  options.seed = seed
+  kernel(table.unpack(args)):launch(options)
+  if args.behind then kernel(table.unpack(args.behind)):launch(options) end
+  verify()
+end
+
+-- Runs a problem with 20 seeds, and checks all schedules of its launches. Where
+-- there are too many, `check` covers a part.
+local function every_schedule(k, kernel, n)
+  for seed = 1, 20 do launch(k, kernel, n, seed) end
+  local args, options, verify = problem(k, n)
+  options.orders = k.racy and 200 or nil
+  for _, values in ipairs {args, args.behind} do
+    local call = kernel(table.unpack(values))
+    local verdict = call:check(options)
+    assert.is_true(verdict.verdict == "ok"
+      or k.racy and verdict.verdict == "incomplete", tostring(verdict))
+    options.orders = nil
+    assert.same({}, call:launch(options):notes())
+  end
+  verify()
 end
 
 describe("CUDA C through PTX", function()
@@ -40,6 +68,14 @@ describe("CUDA C through PTX", function()
       local kernel = cute.cuda(texts[i]):kernel(k.name, {smem = k.smem})
       for seed = 1, 6 do launch(k, kernel, math.min(k.most or 65, 65), seed) end
     end)
+
+    it(("finds nothing wrong in any schedule of %s #long"):format(k.name),
+      function()
+        local kernel = cute.cuda(texts[i]):kernel(k.name, {smem = k.smem})
+        for _, n in ipairs(SIZES) do
+          if n <= (k.most or n) then every_schedule(k, kernel, n) end
+        end
+      end)
   end
 end)
 -- SPDX-License-Identifier: MIT

@@ -66,5 +66,13 @@ describe("a form of an instruction", function()
     end
     assert.is_true(taken > FORMS // 20)
   end)
+
+  it("takes one register in braces", function()
+    local x = cute.full({8}, 7, cute.i32)
+    cute.ptx(HEAD .. "ld.global.b32 {a2}, [in+4]; add.s32 a2, a2, a1;\n"
+      .. "st.global.b32 [in], {a2}; ret;\n}\n"):kernel "k"(x):launch {
+      grid = 1, block = 1, device = "sim:sm_90a"}
+    assert.equal(9, x[0])
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -351,6 +351,23 @@ add {name = "last_block_adds_up", text = [[
     end
   end}
 
+add {name = "words_that_blocks_exchange", block = 32, text = [[
+  if (threadIdx.x > 1) return;
+  int at = 2 * blockIdx.x + threadIdx.x, v = at < n ? x[at] : 0;
+  unsigned long long got;
+  atomicExch(&box[9 + (at ^ 3)], 1ull << 32 | (unsigned)v);
+  do got = atomicExch(&box[9 + at], 0); while (!got);
+  y[at] = (int)got;]],
+  params = "const int *x, int *y, int n, unsigned long long *box",
+  grid = function() return 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    local box = cute.zeros({256}, cute.u64)
+    return {x, ints(4, function() return 0 end), n, box}, 2, function(at)
+      return (at ~ 3) < n and x[at ~ 3] or 0
+    end
+  end}
+
 add {name = "copies_by_cp_async", smem = 1024, text = INDEX .. [[
   extern __shared__ int t[];
   unsigned at = (unsigned)__cvta_generic_to_shared(&t[4 * threadIdx.x]);
@@ -523,6 +540,45 @@ add {name = "bulk_copy_to_another_block", cluster = 2, text = BARRIER .. [[
   LANDED, params = "const int *x, int *y, int n",
   grid = function(n) return (n + 127) // 128 * 2 end, args = from_neighbour}
 
+add {name = "sent_to_another_block", cluster = 2, text = [[
+  __shared__ alignas(16) int s[64], got[64], copy[64];
+  __shared__ alignas(8) unsigned long long bar;]] .. CLUSTER .. INDEX .. [[
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar), there_got, there_bar;
+  int v = i < n ? x[i] : 0;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 512;"
+                 :: "r"(b) : "memory");
+  }
+  s[threadIdx.x] = v;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");]] .. SYNC .. [[
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there_got)
+    : "r"((unsigned)__cvta_generic_to_shared(got)), "r"(rank ^ 1));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there)
+    : "r"((unsigned)__cvta_generic_to_shared(copy)), "r"(rank ^ 1));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there_bar)
+    : "r"(b), "r"(rank ^ 1));
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32"
+    " [%0], %1, [%2];" :: "r"(there_got + 4 * threadIdx.x), "r"(v * 5),
+    "r"(there_bar) : "memory");
+  if (threadIdx.x == 0)
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta"
+      ".mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+      :: "r"(there), "r"(at), "r"(there_bar) : "memory");
+  asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.acquire.cluster"
+    ".shared::cta.b64 p, [%0], 0; @p bra D; bra W; D: }" :: "r"(b) : "memory");
+  if (i < n) y[i] = got[threadIdx.x] + copy[63 - threadIdx.x];]] .. SYNC,
+  params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 127) // 128 * 2 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j, k = i ~ 64, i ~ 64 ~ 63
+      return (j < n and x[j] * 5 or 0) + (k < n and x[k] or 0)
+    end
+  end}
+
 add {name = "bulk_copy_of_bytes", text = [[
   __shared__ alignas(128) int s[64];
   __shared__ alignas(8) unsigned long long bar;
@@ -559,16 +615,287 @@ add {name = "bulk_copy_of_bytes", text = [[
     end
   end}
 
-add {name = "dependent_launch", text = [[
+add {name = "dependent_launch", pdl = true, text = [[
   asm volatile("griddepcontrol.wait;" ::: "memory");]] .. INDEX .. [[
   if (i < n) y[i] = x[i] + 1;
   asm volatile("griddepcontrol.launch_dependents;");]],
   params = "const int *x, int *y, int n",
   args = function(n)
     local x = ints(n, noise)
-    return {x, ints(n, function() return 0 end), n}, 2, function(i)
-      return x[i] + 1
+    local between = ints(n, function() return 0 end)
+    local y = ints(n, function() return 0 end)
+    return {x, between, n, behind = {between, y, n}}, y, function(i)
+      return x[i] + 2
     end
+  end}
+
+add {name = "ring_of_cp_async", block = 64, text = [[
+  __shared__ int s[3][64];
+  int i = threadIdx.x, rounds = (n + 63) / 64, sum = 0;
+  unsigned at = (unsigned)__cvta_generic_to_shared(&s[0][i]);
+  for (int r = 0; r < 2; r++) {
+    if (64 * r + i < n)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                   :: "r"(at + 256 * r), "l"(x + 64 * r + i));
+    asm volatile("cp.async.commit_group;");
+  }
+  for (int r = 0; r < rounds; r++) {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+    int from = 64 * r + 63 - i;
+    if (from < n) sum += s[r % 3][63 - i] * (r + 1);
+    int next = r + 2;
+    if (64 * next + i < n)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                   :: "r"(at + 256 * (next % 3)), "l"(x + 64 * next + i));
+    asm volatile("cp.async.commit_group;");
+  }
+  y[i] = sum;]], params = "const int *x, int *y, int n", most = 500,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(64, function() return 0 end), n}, 2, function(i)
+      local sum = 0
+      for r = 0, (n + 63) // 64 - 1 do
+        local from = 64 * r + 63 - i
+        if from < n then sum = sum + x[from] * (r + 1) end
+      end
+      return sum
+    end
+  end}
+
+add {name = "named_barriers_of_two_roles", block = 128, most = 500, text = [[
+  __shared__ int s[2][64];
+  int i = threadIdx.x % 64, rounds = (n + 63) / 64;
+  if (threadIdx.x < 64) {
+    for (int r = 0; r < rounds; r++) {
+      if (r > 1) asm volatile("bar.sync %0, 128;" :: "r"(3 + r % 2) : "memory");
+      s[r % 2][i] = 64 * r + i < n ? x[64 * r + i] : 0;
+      asm volatile("bar.arrive %0, 128;" :: "r"(1 + r % 2) : "memory");
+    }
+    return;
+  }
+  for (int r = 0; r < rounds; r++) {
+    asm volatile("bar.sync %0, 128;" :: "r"(1 + r % 2) : "memory");
+    int v = s[r % 2][i ^ 33];
+    if (64 * r + i < n) y[64 * r + i] = v;
+    if (r + 2 < rounds)
+      asm volatile("bar.arrive %0, 128;" :: "r"(3 + r % 2) : "memory");
+  }]], params = "const int *x, int *y, int n",
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(n, function() return 0 end), n}, 2, function(i)
+      local j = i ~ 33
+      return j < n and x[j] or 0
+    end
+  end}
+
+---------------------------------------------------------------------------
+-- TMA and wgmma
+---------------------------------------------------------------------------
+
+local MAP = "struct alignas(64) Map { char bytes[128]; };"
+local cpasync = cute.nvgpu.cpasync
+
+-- Returns the tensor map of boxes of a matrix.
+local function map(op, t, box)
+  return (cpasync.make_tiled_tma_atom(op, t,
+    cute.make_layout(box, cute.LayoutRight), box))
+end
+
+local COLUMNS = 20
+
+local function matrix(rows, f)
+  local t = cute.make_tensor(cute.zeros({rows * COLUMNS}, cute.i32).iterator,
+    cute.make_layout({rows, COLUMNS}, cute.LayoutRight))
+  for i = 0, rows - 1 do
+    for j = 0, COLUMNS - 1 do t[{i, j}] = f(i * COLUMNS + j) end
+  end
+  return t
+end
+
+local function flat(t)
+  return cute.make_tensor(t.iterator, cute.make_layout(cute.size(t)))
+end
+
+-- Device functions of an mbarrier, each an inline asm of one or more lines.
+local MBARRIER = [[
+  static __device__ void init(unsigned b, int n) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n));
+  }
+  static __device__ void expect(unsigned b, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(b), "r"(bytes) : "memory");
+  }
+  static __device__ void arrive(unsigned b) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+                 :: "r"(b) : "memory");
+  }
+  static __device__ void wait(unsigned b, int parity) {
+    int done = 0;
+    while (!done)
+      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p,"
+        " [%1], %2; selp.s32 %0, 1, 0, p; }"
+        : "=r"(done) : "r"(b), "r"(parity) : "memory");
+  }
+  static __device__ void box(unsigned to, const Map *m, int c, int r,
+                             unsigned b) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+      :: "r"(to), "l"(m), "r"(c), "r"(r), "r"(b) : "memory");
+  }
+]]
+
+add {name = "boxes_by_tma", structure = MAP .. MBARRIER, text = [[
+  __shared__ alignas(128) int s[16 * 8];
+  __shared__ alignas(8) unsigned long long bar;
+  unsigned at = (unsigned)__cvta_generic_to_shared(s);
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar);
+  int c = 8 * blockIdx.y, r = 16 * blockIdx.x;
+  if (threadIdx.x == 0) {
+    init(b, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    expect(b, 512);
+    box(at, &from, c, r, b);
+  }
+  wait(b, 0);
+  for (int k = threadIdx.x; k < 128; k += blockDim.x) s[k] = s[k] * 3 + 1;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
+    " [%0, {%1, %2}], [%3];" :: "l"(&to), "r"(c), "r"(r), "r"(at) : "memory");
+  asm volatile("cp.async.bulk.commit_group;");
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");]],
+  params = "const __grid_constant__ Map from, const __grid_constant__ Map to",
+  grid = function(n) return {(n + 15) // 16, 3} end,
+  args = function(n)
+    local x, y = matrix(n, noise), matrix(n, function() return 0 end)
+    local box, a, b = {16, 8}, flat(x), flat(y)
+    return {map(cpasync.CopyBulkTensorTileG2SOp(), x, box),
+            map(cpasync.CopyBulkTensorTileS2GOp(), y, box)}, b, function(i)
+      return a[i] * 3 + 1
+    end
+  end}
+
+-- D (64,8) += A (64,16) B (8,16)^T. Operands in core matrices of 8 rows of 16
+-- bytes; `along`: bytes between the two of K, 128 between those of rows.
+local WGMMA = [[
+  static __device__ unsigned long long operand(unsigned at, unsigned along) {
+    return (unsigned long long)(at >> 4 & 0x3fff) |
+           (unsigned long long)(along >> 4) << 16 | 8ull << 32;
+  }
+  static __device__ void multiply(float *d, unsigned a, unsigned b, int more) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %6, 0;"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16"
+      " {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "l"(operand(a, 1024)), "l"(operand(b, 128)), "r"(more));
+    asm volatile("wgmma.commit_group.sync.aligned;");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  static __device__ void store(int *y, const float *d, int first, int rows) {
+    int t = threadIdx.x % 128, row = t / 32 * 16 + t % 32 / 4;
+    for (int r = 0; r < 4; r++) {
+      int i = first + row + r / 2 * 8, j = t % 4 * 2 + r % 2;
+      if (i < rows) y[8 * i + j] = (int)d[r];
+    }
+  }
+]]
+
+local function product(n, a, b)
+  return function(at)
+    local i, j, sum = at // 8, at % 8, 0
+    for k = 0, n - 1 do sum = sum + a(i, k) * b(j, k) end
+    return sum
+  end
+end
+
+add {name = "product_by_wgmma", block = 128, structure = WGMMA, text = [[
+  __shared__ alignas(128) unsigned short a[2][64][8], b[2][8][8];
+  unsigned at = (unsigned)__cvta_generic_to_shared(a);
+  unsigned bt = (unsigned)__cvta_generic_to_shared(b);
+  float d[4];
+  for (int k = 0; k < n; k += 16) {
+    for (int e = threadIdx.x; e < 72 * 16; e += blockDim.x) {
+      int row = e / 16, c = e % 16, i = 64 * blockIdx.x + row;
+      int v = 0;
+      if (k + c < n && row >= 64) v = x[(5 * (row - 64) + k + c) % n];
+      else if (k + c < n && i < n) v = x[(i + 3 * (k + c)) % n];
+      unsigned short h = __float_as_uint((float)v) >> 16;
+      if (row < 64) a[c / 8][row][c % 8] = h;
+      else b[c / 8][row - 64][c % 8] = h;
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    multiply(d, at, bt, k > 0);
+    __syncthreads();
+  }
+  store(y, d, 64 * blockIdx.x, n);]], params = "const int *x, int *y, int n",
+  grid = function(n) return (n + 63) // 64 end,
+  args = function(n)
+    local x = ints(n, noise)
+    return {x, ints(8 * n, function() return 0 end), n}, 2, product(n,
+      function(i, k) return x[(i + 3 * k) % n] end,
+      function(j, k) return x[(5 * j + k) % n] end)
+  end}
+
+add {name = "ring_of_tma_into_wgmma", block = 160,
+  structure = MAP .. MBARRIER .. WGMMA, text = [[
+  __shared__ alignas(128) char s[2][2 * 1024 + 2 * 128];
+  __shared__ alignas(8) unsigned long long bars[4];
+  unsigned at = (unsigned)__cvta_generic_to_shared(s);
+  unsigned full = (unsigned)__cvta_generic_to_shared(bars), empty = full + 16;
+  int rounds = (n + 15) / 16, first = 64 * blockIdx.x;
+  if (threadIdx.x == 0) {
+    for (int q = 0; q < 2; q++) {
+      init(full + 8 * q, 1);
+      init(empty + 8 * q, 128);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
+  __syncthreads();
+  if (threadIdx.x >= 128) {
+    if (threadIdx.x > 128) return;
+    for (int k = 0; k < rounds; k++) {
+      int q = k & 1;
+      unsigned to = at + 2304 * q, b = full + 8 * q;
+      wait(empty + 8 * q, ~(k >> 1) & 1);
+      expect(b, 2304);
+      for (int h = 0; h < 2; h++) {
+        box(to + 1024 * h, &ma, 16 * k + 8 * h, first, b);
+        box(to + 2048 + 128 * h, &mb, 16 * k + 8 * h, 0, b);
+      }
+    }
+    return;
+  }
+  float d[4];
+  for (int k = 0; k < rounds; k++) {
+    int q = k & 1;
+    wait(full + 8 * q, k >> 1 & 1);
+    multiply(d, at + 2304 * q, at + 2304 * q + 2048, k > 0);
+    arrive(empty + 8 * q);
+  }
+  store(y, d, first, n);]], params = "const __grid_constant__ Map ma, "
+    .. "const __grid_constant__ Map mb, int *y, int n",
+  grid = function(n) return (n + 63) // 64 end,
+  args = function(n)
+    local wide = (n + 7) // 8 * 8
+    local function operand(rows, f)
+      local t = cute.make_tensor(cute.zeros({rows * wide}, cute.bf16).iterator,
+                                 cute.make_layout({rows, n}, {wide, 1}))
+      for i = 0, rows - 1 do
+        for k = 0, n - 1 do t[{i, k}] = f(i * 31 + k) end
+      end
+      return t
+    end
+    local A, B = operand(n, noise), operand(8, noise)
+    local load = cpasync.CopyBulkTensorTileG2SOp()
+    return {map(load, A, {64, 8}), map(load, B, {8, 8}),
+            ints(8 * n, function() return 0 end), n}, 3, product(n, A, B)
   end}
 
 --- Returns the CUDA C of a kernel.
@@ -588,7 +915,7 @@ function list.launch(k, n)
   local threads = type(block) == "table" and block[1] or block
   local grid = k.grid and k.grid(n) or k.most and 1
     or (n + threads - 1) // threads
-  return {grid = grid, block = block, cluster = k.cluster}
+  return {grid = grid, block = block, cluster = k.cluster, pdl = k.pdl}
 end
 
 return list

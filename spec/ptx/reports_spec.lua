@@ -75,6 +75,43 @@ describe("reports on PTX", function()
       .. "the end of phase 0", 1, true), m[1])
   end)
 
+  it("show the word that a loop polls in vain", function()
+    local m = run [[setp.ne.u32 %p1, %r0, 0;
+      @%p1 bra L;
+      st.shared.u32 [%r2+128], 70000;
+      L: bar.sync 0;
+      W: ld.acquire.cta.shared.u32 %r4, [%r2+128];
+      setp.ne.u32 %p2, %r4, 5;
+      @%p2 bra W;
+      st.global.u32 [%rd5], %r4;]]
+    assert.is_truthy(m[1]:find("byte 128 of shared memory, which is 70000", 1,
+                               true), m[1])
+  end)
+
+  it("cover the schedules of a loop that polls", function()
+    local x, y = cute.zeros({64}, cute.i32), cute.empty({64}, cute.i32)
+    local k = cute.ptx(HEAD .. [[setp.ne.u32 %p1, %r0, 0;
+      @%p1 bra L;
+      st.shared.u32 [%r2+128], 0;
+      L: bar.sync 0;
+      setp.lt.u32 %p2, %r0, 32;
+      @!%p2 bra W;
+      st.global.u32 [%rd5], 7;
+      @%p1 bra E;
+      st.release.cta.shared.u32 [%r2+128], 1;
+      bra E;
+      W: ld.acquire.cta.shared.u32 %r4, [%r2+128];
+      setp.eq.u32 %p3, %r4, 0;
+      @%p3 bra W;
+      st.global.u32 [%rd5], %r4;
+      E: ret; } ]]):kernel "k"
+    for _ = 1, 3 do  -- memory behind the object once decided it
+      local v = k(x, y):check {grid = 1, block = 64, device = "sim:sm_90a",
+                               gpu = false}
+      assert.are.equal("ok", v.verdict)
+    end
+  end)
+
   it("name a register that nothing wrote", function()
     local m, lines = run("add.u32 %r4, %r5, 1;\nst.global.u32 [%rd5], %r4;",
                          {lines = "ptx"})

@@ -127,7 +127,7 @@ end
 ---@param f function
 ---@return table
 function capture.of(f)
-  if not is_users(f) and not core.signature(f) then
+  if debug.getinfo(f, "S").what == "C" and not core.signature(f) then
     core.fail("bad-argument", ("%s: this is a built-in Lua function; a "
       .. "function of the script or of cute is needed"):format(core.show(f)))
   end

@@ -47,6 +47,9 @@ local function mentions(message, v)
     end
   elseif math.type(v) == "integer" then
     words[4] = ("%x"):format(v)
+  elseif words[3] == "tensor" then
+    words[4] = tostring(v.layout)
+    words[5] = ("type %s"):format(v.element_type)
   end
   for _, word in ipairs(words) do
     if message:find(word, 1, true) then return true end
@@ -231,6 +234,12 @@ describe("every public function #long", function()
     ["tiles.is_async"] = "a kernel's own choices",
     ["tiles.operand"] = "a kernel's own choices",
   }
+  for name in ("rmsnorm rmsnorm_backward layernorm layernorm_backward softmax "
+    .. "softmax_backward cross_entropy cross_entropy_backward topk sample "
+    .. "embedding embedding_backward rope attention attention_backward "
+    .. "attention_decode"):gmatch "%g+" do
+    CHECKED["ops." .. name] = "rowwise.operation"
+  end
   it("has a list of its options", function()
     for _, f in ipairs(public) do
       local loose = f.signature and f.signature:find "%f[%w]opt%w*%??: ?table"

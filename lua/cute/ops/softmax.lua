@@ -1,9 +1,11 @@
 --- Softmax and cross entropy along rows, forward and backward, by
 -- kernels/softmax.lua: ops.softmax, ops.softmax_backward, ops.cross_entropy,
 -- ops.cross_entropy_backward.
+local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.softmax"
+local modes = require "cute.ops.modes"
 local rowwise = require "cute.ops.rowwise"
 
 local softmax = {}
@@ -117,6 +119,22 @@ function softmax.cross_entropy(X, T, o)
   return cross_entropy(X, T, o)
 end
 
+-- Raises unless the tensors of a list of {name, tensor} have the extents of X
+-- without the last mode.
+local function check_row_tensors(X, list)
+  local _, rows = rowwise.extents(X)
+  for _, e in ipairs(list) do
+    local own = modes.extents(e[2].layout)
+    local same = #own == #rows
+    for i, n in ipairs(rows) do same = same and n == own[i] end
+    if not same then
+      core.fail("bad-argument", ("ops.cross_entropy_backward: %s is %s; "
+        .. "extents (%s), those of X without the last mode, are needed"):format(
+        e[1], e[2].layout, table.concat(rows, ",")))
+    end
+  end
+end
+
 -- Returns a tensor with one element for each row as a column (...,1).
 local function column(t)
   local shape, stride = {}, {}
@@ -145,6 +163,7 @@ end
 ---@param Lse any f32
 ---@param o? {ignore: integer?, out: any, dtype: any}
 function softmax.cross_entropy_backward(dLoss, X, T, Lse, o)
+  check_row_tensors(X, {{"dLoss", dLoss}, {"T", T}, {"Lse", Lse}})
   local options, ignore = {}, IGNORE
   for k, v in pairs(o or {}) do options[k] = v end
   if options.ignore then ignore, options.ignore = options.ignore, nil end

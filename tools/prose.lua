@@ -210,10 +210,11 @@ end
 -- left of a trailing comment, else empty. Comments in one column of consecutive
 -- lines are one; an empty line, an annotation or an indented example ends it.
 -- An annotation (---@param) extends over the lines that follow it. Labels of
--- one or two words are no comments.
+-- one or two words, and headings between two rules, are no comments.
 function prose.comments(path, text, f)
   local part, first, last, column, code_before = {}, nil, nil, nil, nil
   local annotated = false
+  local ruled, heading = false, false  -- after a rule; part began there
   local function finish()
     local said = table.concat(part, " ")
     if word_count(said) > 2 then f(said, first, code_before) end
@@ -233,14 +234,19 @@ function prose.comments(path, text, f)
     column = #head
     for said in (text:sub(from, to) .. "\n"):gmatch "(.-)\n" do
       local code = said:find "^%-?     *%S"
+      local rule = said:find "^[-=*/]+$" and #said > 20
       said = said:gsub("^[-/*!<]*%s*", ""):gsub("%s+$", "")
+      if rule and heading then part = {} end
       if code or is_mark(said) then
         finish()
         annotated = said:find "^@" ~= nil
       elseif not annotated then
-        if #part == 0 then first, code_before = n, head end
+        if #part == 0 then
+          first, code_before, heading = n, head, ruled
+        end
         part[#part + 1] = said
       end
+      ruled = rule
       n = n + 1
     end
     last = n - 1

@@ -5,11 +5,11 @@
 --                     positions = 4096}
 --     k.kernel(X, Cos, Sin, Y):launch {grid = k.grid, block = k.block}
 --
--- X and Y are (M,H,D), row-major, Cos and Sin (positions, D/2) of f32 or of X's
--- type. Token m is at position m % positions, or with at = true at P[m], i32,
--- the kernel's last argument. Element i is paired with i + D/2, or with
--- interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s). inverse = true
--- rotates back, which is the gradient.
+-- X and Y are (M,H,D) with contiguous heads, Cos and Sin (positions, D/2) of f32
+-- or of X's type, row-major. Token m is at position m % positions, or with at =
+-- true at P[m], i32, the kernel's last argument. Element i is paired with i +
+-- D/2, or with interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s).
+-- inverse = true rotates back, which is the gradient.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
@@ -28,24 +28,40 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
--- Rotates `width` pairs of the halves: elements j and j + D/2.
-local function halves(o, X, Y, from, j, width, c, s)
-  local a = vector(X, from + j, width)
-  local b = vector(X, from + j + o.d // 2, width)
-  put(Y, from + j, a * c - b * s)
-  put(Y, from + j + o.d // 2, b * c + a * s)
+-- Rotates `width` pairs of the halves of a head: elements j and j + D/2. The
+-- head begins at element x of X and y of Y.
+local function halves(o, X, Y, x, y, j, width, c, s)
+  local a = vector(X, x + j, width)
+  local b = vector(X, x + j + o.d // 2, width)
+  put(Y, y + j, a * c - b * s)
+  put(Y, y + j + o.d // 2, b * c + a * s)
 end
 
--- Rotates `width` pairs of neighbours, from pair j on.
-local function neighbours(_, X, Y, from, j, width, c, s)
-  local x = vector(X, from + 2 * j, 2 * width)
-  local y = cute.make_rmem_tensor({2 * width}, cute.f32)
+-- Rotates `width` pairs of neighbours of a head, from pair j on.
+local function neighbours(_, X, Y, x, y, j, width, c, s)
+  local from = vector(X, x + 2 * j, 2 * width)
+  local to = cute.make_rmem_tensor({2 * width}, cute.f32)
   for i = 0, width - 1 do
-    local a, b = x[2 * i], x[2 * i + 1]
-    y[2 * i] = a * c[i] - b * s[i]
-    y[2 * i + 1] = b * c[i] + a * s[i]
+    local a, b = from[2 * i], from[2 * i + 1]
+    to[2 * i] = a * c[i] - b * s[i]
+    to[2 * i + 1] = b * c[i] + a * s[i]
   end
-  put(Y, from + 2 * j, y:load())
+  put(Y, y + 2 * j, to:load())
+end
+
+-- Returns a function of the head's number, counted over all tokens, for the
+-- element of t at which the head begins.
+local function head_of(o, name, t)
+  local shape, stride = t.shape, t.stride
+  rules.need(type(shape) == "table" and #shape == 3
+    and shape[1] == o.m and shape[2] == o.heads and shape[3] == o.d
+    and (o.d == 1 or stride[3] == 1), "rope",
+    "%s is %s; (%d,%d,%d) with contiguous heads is needed", name,
+    tostring(t.layout), o.m, o.heads, o.d)
+  return function(head)
+    if stride[1] == o.heads * stride[2] then return head * stride[2] end
+    return head // o.heads * stride[1] + head % o.heads * stride[2]
+  end
 end
 
 --- Returns a kernel of (X, Cos, Sin, Y[, P]) and its launch parameters.
@@ -68,10 +84,9 @@ return function(o)
   return {grid = (total + block - 1) // block, block = block,
           kernel = cute.kernel("rope", {fmad = true},
                                function(X, Cos, Sin, Y, P)
-    rules.dense("rope", "X", X, o.m * o.heads * o.d)
+    local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    rules.dense("rope", "Y", Y, o.m * o.heads * o.d)
     rules.need(not o.at == not P, "rope", "P needs at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
     local function body()
@@ -80,7 +95,7 @@ return function(o)
       local place = P and P[token] or token % o.positions
       local c = vector(Cos, place * pairs_of + j, width)
       local s = vector(Sin, place * pairs_of + j, width)
-      turn(o, X, Y, head * o.d, j, width, c, o.inverse and -s or s)
+      turn(o, X, Y, x_of(head), y_of(head), j, width, c, o.inverse and -s or s)
     end
     if total % block == 0 then body()
     else cute.when(cute.lt(i, total), body) end

@@ -532,6 +532,31 @@ describe("ops.embedding", function()
 end)
 
 describe("ops.rope", function()
+  it("reads and writes heads in other tensors, such as one of Q, K and V",
+     function()
+    for _, type_ in ipairs {"f32", "bf16"} do
+      local all, out = normal({2, 5, 3 * 48}, type_), normal({2, 5, 3 * 48}, type_)
+      local before = out:clone()
+      local function part(t, i)  -- heads i * 48 .. of each token
+        return cute.make_tensor(t.iterator + i * 48, cute.make_layout(
+          {2, 5, 3, 16}, {5 * 144, 144, 16, 1}))
+      end
+      local C, S = normal({5, 8}, "f32"), normal({5, 8}, "f32")
+      local X = part(all, 1)
+      local dense = ops.copy(X, cute.empty({2, 5, 3, 16}, type_), SIM)
+      local want = ops.rope(dense, C, S, SIM)
+      ops.rope(X, C, S, sim {out = part(out, 2)})
+      for i = 0, cute.size(out) - 1 do
+        local row, c = i // 144, i % 144
+        local w = before(row // 5, row % 5, c)
+        if c >= 96 then
+          w = want(row // 5, row % 5, (c - 96) // 16, c % 16)
+        end
+        assert.equal(w, out(row // 5, row % 5, c))
+      end
+    end
+  end)
+
   -- Returns element i of a head rotated by position p.
   local function rotated(x, c, s, i, half, interleaved, inverse)
     local j = interleaved and i // 2 or i % half
@@ -574,6 +599,13 @@ describe("ops.rope", function()
       .. "needed", function() return (ops.rope(X, C, C, SIM)) end)
     raises("ops.rope: X is (4,8):(8,1); modes (..., S, H, D) are needed",
       function() return (ops.rope(C, C, C, SIM)) end)
+    raises("ops.rope: out is (5,3,16):(16,16,1); contiguous rows that share no "
+      .. "elements, at one distance, are needed", function()
+        local shared = cute.make_tensor(X.iterator, cute.make_layout({5, 3, 16},
+                                                                 {16, 16, 1}))
+        return (ops.rope(X, normal({5, 8}, "f32"), normal({5, 8}, "f32"),
+                         sim {out = shared}))
+      end)
     raises("ops.rope: positions is (2):(1) of i32; 5 elements of i32 are "
       .. "needed", function()
         return (ops.rope(X, C, C, sim {positions = cute.zeros({2}, cute.i32)}))

@@ -40,10 +40,7 @@ end
 -- by element.
 local function apart(t)
   if t.element_type ~= cute.f32 and not fits(t) then return false end
-  local loops = modes.loops({{name = "out", l = t.layout}},
-                            modes.extents(t.layout))
-  modes.sort(loops, 1, 1)
-  return modes.injective(loops, 1)
+  return rowwise.injective(t)
 end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.

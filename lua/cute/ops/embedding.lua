@@ -5,6 +5,7 @@ local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
 local modes = require "cute.ops.modes"
 local rotation = require "kernels.rope"
+local operand = require "cute.ops.operand"
 local rowwise = require "cute.ops.rowwise"
 
 local embedding = {}
@@ -111,8 +112,25 @@ local function check_table(call, name, t, positions, half)
   end
 end
 
+-- Returns a tensor (...,H,D) as (M,H,D) with contiguous heads, or nil if its
+-- elements are spaced otherwise.
+local function tokens(t)
+  local shape, stride, rank = t.shape, t.stride, cute.rank(t)
+  local heads, d = shape[rank - 1], shape[rank]
+  local m, step = rowwise.leading(t.layout, rank - 2)
+  if not m or type(heads) == "table" or type(d) == "table"
+    or type(step) == "table" or d > 1 and stride[rank] ~= 1 then
+    return nil
+  end
+  return cute.make_tensor(t.iterator, cute.make_layout({m, heads, d},
+    {step, stride[rank - 1], 1}))
+end
+
+local function is_rotated(t) return cute.rank(t) < 3 or tokens(t) ~= nil end
+
 local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
-  flat = "X Cos Sin positions", tensors = {"positions"},
+  flat = "Cos Sin positions", tensors = {"positions"}, fits = is_rotated,
+  apart = function(t) return is_rotated(t) and rowwise.injective(t) end,
   options = {interleaved = "boolean", inverse = "boolean"},
   plan = function(call)
     local X, o, at = call.X, call.o, call.positions
@@ -141,17 +159,17 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
                 call.Cos.layout, call.Sin.layout)
     end
     if cute.product(shape) == 0 then return p end
-    local widest = rowwise.shape_of({X, call.out[1]}, 2, {dtype}).dtype
-    local k = rotation {dtype = widest, m = m, heads = heads, d = d,
-      positions = rows, interleaved = o.interleaved, inverse = o.inverse,
-      at = at and true}
+    local widest = X.element_type.bits > dtype.bits and X.element_type or dtype
+    local k = rotation {dtype = operand.plain(widest), m = m, heads = heads,
+      d = d, positions = rows, interleaved = o.interleaved,
+      inverse = o.inverse, at = at and true}
     local function flat(t, size)
       return cute.make_tensor(t.iterator, cute.make_layout {size})
     end
     p.steps[1] = {kernel = k.kernel, grid = k.grid, block = k.block, ready = {},
       arguments = function(now, out)
-        return {rowwise.vector(now.X), flat(now.Cos, rows * d // 2),
-          flat(now.Sin, rows * d // 2), rowwise.vector(out[1]),
+        return {tokens(now.X), flat(now.Cos, rows * d // 2),
+          flat(now.Sin, rows * d // 2), tokens(out[1]),
           now.positions and rowwise.vector(now.positions), n = at and 5 or 4}
       end}
     return p

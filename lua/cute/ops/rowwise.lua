@@ -15,11 +15,11 @@ local rowwise = {}
 
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
--- Returns extent and stride of all modes but the last one, merged; nil if they
--- are not equally spaced.
-local function leading(l)
+--- Returns extent and stride of the first n modes of a layout, merged; nil if
+-- they are not equally spaced.
+function rowwise.leading(l, n)
   local shape, stride = {}, {}
-  for i = cute.rank(l) - 1, 1, -1 do
+  for i = n, 1, -1 do
     shape[#shape + 1], stride[#stride + 1] = l.shape[i], l.stride[i]
   end
   if #shape == 0 then return 1, 0 end
@@ -42,10 +42,18 @@ end
 function rowwise.matrix(t)
   local n, step = last(t.layout)
   if type(n) == "table" or n ~= 1 and step ~= 1 then return nil end
-  local m, apart = leading(t.layout)
+  local m, apart = rowwise.leading(t.layout, cute.rank(t) - 1)
   if not m or type(apart) == "table" or m > 1 and apart < 0 then return nil end
   return cute.make_tensor(t.iterator, cute.make_layout({m, n},
     {m > 1 and apart or n, 1}))
+end
+
+--- Reports whether no two elements of t share an address.
+function rowwise.injective(t)
+  local loops = modes.loops({{name = "out", l = t.layout}},
+                            modes.extents(t.layout))
+  modes.sort(loops, 1, 1)
+  return modes.injective(loops, 1)
 end
 
 --- Reports whether t is a matrix of contiguous rows without shared elements.

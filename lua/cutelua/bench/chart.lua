@@ -1,4 +1,4 @@
---- Bar charts as SVG text, for pages about measurements.
+--- Bar and line charts as SVG text, for pages about measurements.
 --
 --     local svg = chart.bars {
 --       title = "bf16 GEMM, H200", unit = "of cuBLAS",
@@ -12,6 +12,7 @@ local chart = {}
 
 local COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#9d755d"}
 local BAR, GAP, LEFT, PLOT, TOP = 14, 12, 150, 420, 56
+local AXIS, HIGH = 56, 220  -- of line charts: left edge, height of the plot
 
 local function text(out, x, y, words, more)
   out[#out + 1] = ('<text x="%g" y="%g"%s>%s</text>'):format(x, y,
@@ -60,6 +61,13 @@ local function group(out, g, y, most)
   end
 end
 
+local function svg_of(out, width, height)
+  return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
+    .. 'font-family="sans-serif" font-size="12">\n'
+    .. '<rect width="100%%" height="100%%" fill="white"/>\n%s\n</svg>\n')
+    :format(width, height, table.concat(out, "\n"))
+end
+
 --- Returns a chart of horizontal bars, one group of bars below another.
 ---@param spec table {title: string, unit: string?, series: string[],
 -- groups: table[], mark: number?, rival: string?}
@@ -82,10 +90,42 @@ function chart.bars(spec)
     text(out, x, y + 12, spec.rival or "", 'text-anchor="middle"')
   end
   text(out, LEFT, y + 12, spec.unit or "")
-  return ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
-    .. 'font-family="sans-serif" font-size="12">\n'
-    .. '<rect width="100%%" height="100%%" fill="white"/>\n%s\n</svg>\n')
-    :format(LEFT + PLOT + 60, height + 24, table.concat(out, "\n"))
+  return svg_of(out, LEFT + PLOT + 60, height + 24)
+end
+
+--- Returns a chart of one line through the values of steps 1, 2 and so on. The
+-- vertical axis begins at 0.
+---@param spec table {title: string, x: string, y: string, values: number[]}
+---@return string svg
+function chart.lines(spec)
+  local out, most, n = {}, 0, #spec.values
+  for _, v in ipairs(spec.values) do
+    if v < math.huge then most = math.max(most, v) end
+  end
+  most = round_up(most)
+  text(out, 8, 20, spec.title, 'font-size="14" font-weight="bold"')
+  text(out, 8, TOP - 10, spec.y)
+  for i = 0, 4 do
+    local y = TOP + HIGH * (1 - i / 4)
+    out[#out + 1] = ('<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="#ddd"/>')
+      :format(AXIS, y, AXIS + PLOT, y)
+    text(out, AXIS - 6, y + 4, ("%.4g"):format(most * i / 4),
+         'text-anchor="end"')
+  end
+  local points = {}
+  for i, v in ipairs(spec.values) do
+    if v < math.huge then  -- neither NaN nor infinite
+      points[#points + 1] = ("%.1f,%.1f"):format(
+        AXIS + PLOT * (n > 1 and (i - 1) / (n - 1) or 0),
+        TOP + HIGH * (1 - v / most))
+    end
+  end
+  out[#out + 1] = ('<polyline points="%s" fill="none" stroke="%s" '
+    .. 'stroke-width="1.5"/>'):format(table.concat(points, " "), COLORS[1])
+  text(out, AXIS, TOP + HIGH + 16, "1")
+  text(out, AXIS + PLOT, TOP + HIGH + 16, tostring(n), 'text-anchor="end"')
+  text(out, AXIS + PLOT / 2, TOP + HIGH + 16, spec.x, 'text-anchor="middle"')
+  return svg_of(out, AXIS + PLOT + 20, TOP + HIGH + 28)
 end
 
 --- Returns a chart of single bars {label, series, value}: groups by label and

@@ -5,11 +5,11 @@
 --                     positions = 4096}
 --     k.kernel(X, Cos, Sin, Y):launch {grid = k.grid, block = k.block}
 --
--- X and Y are (M,H,D) with contiguous heads, Cos and Sin (positions, D/2) of f32
--- or of X's type, row-major. Token m is at position m % positions, or with at =
--- true at P[m], i32, the kernel's last argument. Element i is paired with i +
--- D/2, or with interleaved = true 2i with 2i + 1: y = (a c - b s, b c + a s).
--- inverse = true rotates back, which is the gradient.
+-- X and Y are (M,H,D) with contiguous heads. Cos and Sin are (positions, D/2)
+-- of f32 or of X's type, row-major. Token m is at position m % positions, or
+-- with at = true at P[m], i32, the kernel's last argument. Element i is paired
+-- with i + D/2, or with interleaved = true 2i with 2i + 1:
+-- y = (a c - b s, b c + a s). inverse = true rotates back: the gradient.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 

@@ -365,8 +365,8 @@ describe("ops.softmax and ops.cross_entropy", function()
       .. "each row of X", function()
         return (ops.cross_entropy(X, cute.zeros({2}, cute.i32), SIM))
       end)
-    raises("ops.cross_entropy_backward: Lse is (4):(1); extents (3), those of X "
-      .. "without the last mode, are needed", function()
+    raises("ops.cross_entropy_backward: Lse is (4):(1); extents (3), those of "
+      .. "X without the last mode, are needed", function()
         local L, T = cute.zeros({3}, cute.f32), cute.zeros({3}, cute.i32)
         ops.cross_entropy_backward(L, cute.zeros({3, 4}, cute.f32), T,
                                    cute.zeros({4}, cute.f32), SIM)
@@ -535,7 +535,8 @@ describe("ops.rope", function()
   it("reads and writes heads in other tensors, such as one of Q, K and V",
      function()
     for _, type_ in ipairs {"f32", "bf16"} do
-      local all, out = normal({2, 5, 3 * 48}, type_), normal({2, 5, 3 * 48}, type_)
+      local shape = {2, 5, 3 * 48}
+      local all, out = normal(shape, type_), normal(shape, type_)
       local before = out:clone()
       local function part(t, i)  -- heads i * 48 .. of each token
         return cute.make_tensor(t.iterator + i * 48, cute.make_layout(

@@ -39,7 +39,7 @@ local function run(text, opts)
   return messages, lines
 end
 
-describe("reports on PTX", function()
+describe("reports on memory of PTX", function()
   it("count the bytes of a global argument", function()
     assert.is_truthy(run("st.global.u32 [%rd3+260], %r0;")[1]:find(
       "byte 260 to 263 of 256", 1, true))
@@ -111,7 +111,9 @@ describe("reports on PTX", function()
       assert.are.equal("ok", v.verdict)
     end
   end)
+end)
 
+describe("reports on registers and lines of PTX", function()
   it("name a register that nothing wrote", function()
     local m, lines = run("add.u32 %r4, %r5, 1;\nst.global.u32 [%rd5], %r4;",
                          {lines = "ptx"})

@@ -545,6 +545,8 @@ build = {
         "lua/cutelua/text/json.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.safetensors"] =
+        "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
       ["cutelua.tune.child"] =

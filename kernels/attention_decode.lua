@@ -5,12 +5,17 @@
 --     local n = k.splits(T, G, B)
 --     -- parts (n,B,H,D) and logs (n,B,H) of f32
 --     for _, l in ipairs(k) do
---       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths):launch {
+--       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths, cache):launch {
 --         grid = l.grid(n, H, B), block = l.block}
 --     end
 --
 -- Q and O are (B,1,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,1) of
 -- f32. lengths, (B) of i32, has each batch's number of keys; nil: T keys.
+--
+-- cache has further tensors, all optional. pages (B,n) of i32: K and V are
+-- pages (P,page,G,D), and the keys of batch b are those of the pages pages[b].
+-- k and v (B,1,G,D): the last key and value of each batch, which the kernel
+-- first stores in K and V.
 --
 -- A block is a warp. The rows of its tile are the `group` heads that share
 -- keys, so that each key is read once. Reading the keys dominates the time.
@@ -28,6 +33,20 @@ local function share(T, N)
   local all = cute.ceil_div(T, N)
   local each = cute.ceil_div(all, (cute.arch.grid_dim()))
   return split * each, cute.min(split * each + each, all)
+end
+
+-- Stores the new row x (D) as the last of the T rows, if this block reads it.
+-- row(i) returns row i of the keys or values.
+local function append(o, T, x, row)
+  local BN, lane = o.tile[2], cute.arch.lane_idx()
+  local first, last = share(T, BN)
+  local mine = cute.gt(last, first) & cute.eq(last, cute.ceil_div(T, BN))
+  cute.when(mine & cute.lt(lane * 8, o.head), function()
+    local held = cute.make_rmem_tensor({8}, x.element_type)
+    local at = {lane}
+    cute.autovec_copy(cute.local_tile(x, {8}, at), held)
+    cute.autovec_copy(held, cute.local_tile(row(T - 1), {8}, at))
+  end)
 end
 
 local function walk(o, team, T, Q, K, V, state, acc)
@@ -49,21 +68,61 @@ local function walk(o, team, T, Q, K, V, state, acc)
   cute.arch.cp_async_wait_group(0)
 end
 
-local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)
+-- Returns functions of K or V for this block's batch b and head g: the T rows
+-- as one tensor (T,D), the tensor with a tile of rows and the tile's number in
+-- it, and row i. In pages, the first has the right extents only.
+local function rows_of(o, b, g, T, pages)
+  local all, BN = cute._, o.tile[2]
+  if not pages then
+    local function rows(t) return flash.section(t(b, all, g, all), 0, T) end
+    return rows, nil, function(t) return function(i) return rows(t)(i, all) end
+    end
+  end
+  local function page_of(t, i)
+    local size = cute.size(t, 1)
+    return t(pages[{b, i // size}], all, g, all), i % size
+  end
+  return function(t) return flash.section(t(0, all, g, all), 0, T) end,
+    function(t)
+      local size = cute.size(t, 1)
+      rules.need(size % BN == 0, "attention_decode", "pages of %s keys; a "
+        .. "multiple of %d is needed", size, BN)
+      return function(tile)
+        local page, at = page_of(t, tile * BN)
+        return page, at // BN
+      end
+    end,
+    function(t)
+      return function(i)
+        local page, at = page_of(t, i)
+        return page(at, all)
+      end
+    end
+end
+
+local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths, cache)
   flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
   local BM, BN, D, all = o.tile[1], o.tile[2], o.head, cute._
   local split, g, b = cute.arch.block_idx()
-  local R, T = o.group, lengths and lengths[b] or cute.size(mK, 1)
+  local more = cache or {}
+  local R, T = o.group, lengths and lengths[b]
+    or cute.size(mK, 1) * (more.pages and cute.size(more.pages, 1) or 1)
   local function heads(t) return flash.section(t, g * R, R) end  -- (R,D)
-  local function keys(t) return flash.section(t(b, all, g, all), 0, T) end
+  local keys, tile_of, row_of = rows_of(o, b, g, T, more.pages)
+  if more.k then
+    append(o, T, more.k(b, 0, g, all), row_of(mK))
+    append(o, T, more.v(b, 0, g, all), row_of(mV))
+    cute.arch.sync_warp()
+  end
 
   local team = flash.team(mQ.element_type, 1)
   local sK, sV = team:tile(BN, D, 2), team:tile(BN, D, 2)     -- (BN,D,PIPE)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local Q, K, V = {}, {}, {}
   Q.block = team:left(sQ(all, all, 0))
-  K.load, K.times = team:rows(keys(mK), sK), team:times(sK)
-  V.load, V.times = team:rows(keys(mV), sV),
+  K.load, K.times = team:rows(keys(mK), sK, tile_of and tile_of(mK)),
+                    team:times(sK)
+  V.load, V.times = team:rows(keys(mV), sV, tile_of and tile_of(mV)),
                     team:times(flash.turned(sV), true)
   local acc = team:zeros(BM, D)                               -- (MMA,M,N)
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E, true)

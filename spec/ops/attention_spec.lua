@@ -215,6 +215,122 @@ describe("ops.attention_decode", function()
   end)
 end)
 
+-- Scatters the rows of a cache (B,T,G,d) into pages in random order. Returns
+-- the pages (P,size,G,d) and the block table (B,T/size).
+local function in_pages(t, size, seed)
+  local B, T, G, d = table.unpack(t.shape)
+  local n, order = T // size, {}
+  math.randomseed(seed)
+  for i = 0, B * n do  -- one page stays unused
+    table.insert(order, math.random(#order + 1), i)
+  end
+  local pages = cute.full({B * n + 1, size, G, d}, 0 / 0, t.element_type)
+  local rows = {}
+  for b = 0, B - 1 do
+    rows[b + 1] = {}
+    for k = 0, n - 1 do
+      local page = order[b * n + k + 1]
+      rows[b + 1][k + 1] = page
+      ops.copy(cute.make_tensor(t.iterator + (b * T + k * size) * G * d,
+        cute.make_layout({size, G, d}, {G * d, d, 1})),
+        pages(page, cute._, cute._, cute._), SIM)
+    end
+  end
+  return pages, cute.tensor(rows, cute.i32)
+end
+
+local function with(o, more)
+  local all = {}
+  for k, v in pairs(o) do all[k] = v end
+  for k, v in pairs(more) do all[k] = v end
+  return all
+end
+
+-- Compares calls with a cache in pages, and with the last key and value passed
+-- separately, to a call with contiguous keys.
+local function check_pages(c, device)
+  local B, T, H, G, d, size = table.unpack(c)
+  local p = oracle.problem {b = B, s = 1, t = T, h = H, g = G, d = d}
+  local list = {}
+  for b = 1, B do list[b] = math.max(1, T - 37 * (b - 1)) end
+  local o = {device = device, lengths = cute.tensor(list, cute.i32)}
+  local O, L = ops.attention_decode(p.Q, p.K, p.V, o)
+  local K, table_ = in_pages(p.K, size, T)
+  local V = in_pages(p.V, size, T)
+  local k, v = cute.zeros({B, 1, G, d}, cute.bf16), cute.zeros({B, 1, G, d},
+                                                              cute.bf16)
+  local same = with(o, {block_table = table_})
+  local O2, L2 = ops.attention_decode(p.Q, K, V, same)
+  for b = 0, B - 1 do  -- the last row of each batch comes from k and v
+    local i = list[b + 1] - 1
+    local page, at = table_(b, i // size), i % size
+    for g = 0, G - 1 do
+      for e = 0, d - 1 do
+        k[{b, 0, g, e}], v[{b, 0, g, e}] = p.K(b, i, g, e), p.V(b, i, g, e)
+        K[{page, at, g, e}], V[{page, at, g, e}] = 0 / 0, 0 / 0
+        p.K[{b, i, g, e}], p.V[{b, i, g, e}] = 0 / 0, 0 / 0
+      end
+    end
+  end
+  local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
+  local O4, L4 = ops.attention_decode(p.Q, p.K, p.V, with(o, {k = k, v = v}))
+  local O5 = ops.attention_decode(p.Q, K, V, same)  -- k and v are in the pages
+  for i = 0, cute.size(O) - 1 do
+    for _, other in ipairs {O2, O3, O4, O5} do assert.equal(O[i], other[i]) end
+  end
+  for i = 0, cute.size(L) - 1 do
+    for _, other in ipairs {L2, L3, L4} do assert.equal(L[i], other[i]) end
+  end
+end
+
+describe("ops.attention_decode with pages", function()
+  for _, c in ipairs {{1, 320, 2, 2, 64, 64}, {3, 192, 4, 1, 32, 64},
+                      {2, 256, 8, 2, 128, 128}} do
+    it(("equals the contiguous cache, bit for bit: %d x %d"):format(c[1], c[2]),
+      function() check_pages(c, "sim") end)
+  end
+
+  it("rejects what does not fit", function()
+    local p = oracle.problem {b = 2, s = 1, t = 64, h = 2, g = 1, d = 32}
+    local n = cute.tensor({64, 64}, cute.i32)
+    local function try(o, K)
+      return function()
+        return (ops.attention_decode(p.Q, K or p.K, p.V, with(SIM, o)))
+      end
+    end
+    local row = cute.zeros({2, 1, 1, 32}, cute.bf16)
+    raises("ops.attention_decode: k and v need lengths", try {k = row, v = row})
+    raises("ops.attention_decode: k and v must be given together",
+           try {k = row, lengths = n})
+    raises("ops.attention_decode: v is (2,1,1,16):(16,0,0,1) of bf16; "
+      .. "(2,1,1,32) of bf16 is needed", try {k = row, lengths = n,
+        v = cute.zeros({2, 1, 1, 16}, cute.bf16)})
+    raises("ops.attention_decode: block_table is 2:1 of i32; (2,pages) of "
+      .. "i32 is needed", try {lengths = n, block_table = n})
+    local odd = oracle.problem {b = 3, s = 1, t = 48, h = 2, g = 1, d = 32}
+    raises("ops.attention_decode: K is (3,48,1,32):(1536,32,0,1): pages of 48 "
+      .. "keys; a multiple of 64 is needed", function()
+        return (ops.attention_decode(p.Q, odd.K, odd.V, with(SIM, {lengths = n,
+          block_table = cute.zeros({2, 1}, cute.i32)})))
+      end)
+    local wide = cute.zeros({2, 64, 1, 33}, cute.bf16)
+    local view = cute.make_tensor(wide.iterator, cute.make_layout(
+      {2, 64, 1, 32}, {64 * 33, 33, 33, 1}))
+    raises("ops.attention_decode: K cannot be written: it is "
+      .. "(2,64,1,32):(2112,33,33,1)",
+      try({lengths = n, k = row, v = row}, view))
+  end)
+
+  it("reports a page that does not exist", function()
+    local p = oracle.problem {b = 2, s = 1, t = 64, h = 2, g = 1, d = 32}
+    local ok, why = pcall(ops.attention_decode, p.Q, p.K, p.V, with(SIM, {
+      lengths = cute.tensor({64, 64}, cute.i32),
+      block_table = cute.tensor({{0}, {2}}, cute.i32)}))
+    assert.is_false(ok)
+    assert.is_truthy(why:find("coordinate (2,0,0,0) of (2,64,1,32)", 1, true))
+  end)
+end)
+
 describe("ops.attention on the GPU", function()
   it("agrees with the simulator, in later calls too #gpu", function()
     local p = oracle.problem {s = 300, t = 300, d = 64, b = 2, h = 4, g = 2}

@@ -17,6 +17,7 @@ local attention = {}
 
 local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
+local PAGE = 64  -- keys: a page is a multiple, so that tiles lie in one page
 
 ---------------------------------------------------------------------------
 -- Operands
@@ -45,8 +46,8 @@ end
 
 -- Checks the types and shapes of Q, K, V and of further operands like them.
 -- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
--- cu_seqlens, have no mode B.
-local function problem(call, like_q, like_k)
+-- cu_seqlens, have no mode B. paged: K and V are pages of T keys, not batches.
+local function problem(call, like_q, like_k, paged)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
   if dtype ~= cute.bf16 and dtype ~= cute.f16 then
@@ -71,7 +72,7 @@ local function problem(call, like_q, like_k)
   local p = {dtype = dtype, B = ragged and cute.size(call.cu_q) - 1 or q[1],
              S = q[rank - 2], T = k[rank - 2], H = q[rank - 1],
              G = k[rank - 1], D = q[rank], ragged = ragged}
-  if k[rank] ~= p.D or not ragged and k[1] ~= p.B then
+  if k[rank] ~= p.D or not ragged and not paged and k[1] ~= p.B then
     call:fail("Q is %s and K is %s; equal %s are needed", Q.layout, K.layout,
               k[rank] ~= p.D and "heads" or "batches")
   elseif not HEADS[p.D] then
@@ -250,25 +251,69 @@ end
 -- Decoding
 ---------------------------------------------------------------------------
 
+-- Raises unless t has the extents `shape`, and the type.
+local function check_option(call, name, t, shape, dtype)
+  local own = modes.extents(t.layout)
+  local same = t.element_type == dtype and #own == #shape
+  for i, n in ipairs(shape) do same = same and own[i] == n end
+  if not same then
+    call:fail("%s is %s of %s; (%s) of %s is needed", name, t.layout,
+              t.element_type, table.concat(shape, ","), dtype)
+  end
+end
+
+-- Checks the options of a cache, and returns the number of its keys for each
+-- batch.
+local function check_cache(call, q)
+  local n, table_, k, v = call.lengths, call.block_table, call.k, call.v
+  if n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then
+    call:fail("lengths is %s of %s; %d elements of i32 are needed", n.layout,
+              n.element_type, q.B)
+  elseif (k or v or table_) and not n then
+    call:fail("%s lengths", table_ and "block_table needs" or "k and v need")
+  elseif not k ~= not v then
+    call:fail "k and v must be given together"
+  end
+  if k then
+    for _, name in ipairs {"K", "V"} do
+      if call.copied[name] then
+        call:fail("%s cannot be written: it is %s at a multiple of %d bytes; "
+          .. "contiguous heads at multiples of 16 bytes are needed", name,
+          call.copied[name].layout, call.copied[name].alignment)
+      end
+    end
+    check_option(call, "k", k, {q.B, 1, q.G, q.D}, q.dtype)
+    check_option(call, "v", v, {q.B, 1, q.G, q.D}, q.dtype)
+  end
+  if not table_ then return q.T end
+  local own = modes.extents(table_.layout)
+  if table_.element_type ~= cute.i32 or #own ~= 2 or own[1] ~= q.B then
+    call:fail("block_table is %s of %s; (%d,pages) of i32 is needed",
+              table_.layout, table_.element_type, q.B)
+  elseif q.T % PAGE ~= 0 then
+    call:fail("K is %s: pages of %d keys; a multiple of %d is needed",
+              call.K.layout, q.T, PAGE)
+  end
+  return own[2] * q.T
+end
+
 local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
-  tensors = {"lengths"}, options = {scale = "number"}, plan = function(call)
-    local q = problem(call, "", "V")
+  tensors = {"lengths", "block_table", "k", "v"},
+  options = {scale = "number"}, plan = function(call)
+    local q = problem(call, "", "V", call.block_table)
     local scale, o = options_of(call, q)
-    local n = call.lengths
     if q.S ~= 1 then
       call:fail("Q is %s; one row for each batch, (B,1,H,D), is needed",
                 call.Q.layout)
-    elseif n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then
-      call:fail("lengths is %s of %s; %d elements of i32 are needed", n.layout,
-                n.element_type, q.B)
     elseif call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
       call:fail("O has type %s, that of Q", q.dtype)
     end
+    local keys = check_cache(call, q)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
                      {shape = {q.B, q.H, 1}, dtype = cute.f32}}
-    local p = call:start(4, results)
+    local p = call:start(7, results)
     if cute.product(results[1].shape) == 0 then return p end
-    if q.T == 0 then
+    if keys == 0 then
       p.anew, p.steps = true, nothing(call, p, results)
       return p
     end
@@ -278,8 +323,9 @@ local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
                 q.H, q.G)
     end
     local k = decode(o)
-    local splits = k.splits(q.T, q.G, q.B)
+    local splits = k.splits(keys, q.G, q.B)
     local size = splits * q.B * q.H
+    local cache = call.block_table or call.k
     p.floats = size * (q.D + 1)
     for i = 1, 2 do
       p.steps[i] = {kernel = k[i].kernel, block = k[i].block, ready = {},
@@ -288,7 +334,8 @@ local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
           return {now.Q, now.K, now.V, out[1], out[2],
             view(work, 0, {splits, q.B, q.H, q.D}),
             view(work, size * q.D, {splits, q.B, q.H}), scale, now.lengths,
-            n = now.lengths and 9 or 8}
+            cache and {pages = now.block_table, k = now.k, v = now.v},
+            n = cache and 10 or now.lengths and 9 or 8}
         end}
     end
     return p
@@ -297,10 +344,13 @@ local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
 --- Returns O and LSE of one query for each batch to many keys. The keys are
 -- split among blocks, so that few batches keep the GPU busy.
 ---@param Q any (B,1,H,D)
----@param K any (B,T,G,D)
----@param V any (B,T,G,D)
----@param o? table {lengths: any?, scale: number?, out: any}
--- lengths: the number of keys of each batch, B of i32 (T when absent)
+---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
+---@param V any like K
+---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
+-- scale: number?, out: any}
+-- lengths: the number of keys of each batch, B of i32 (T when absent).
+-- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,1,G,D):
+-- the last key and value of each batch, which the call stores in K and V.
 function attention.attention_decode(Q, K, V, o)
   return step(Q, K, V, o)
 end

@@ -189,8 +189,8 @@ local function packed(t, fits, o)
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
--- Checks the operands of a call and makes matrices of them. Reports whether one
--- was copied.
+-- Checks the operands of a call, and copies those whose layout does not fit;
+-- call.copied has the originals by name. Reports whether one was copied.
 local function prepare(call, names, spec)
   local copied = false
   for i, name in ipairs(names) do
@@ -202,7 +202,7 @@ local function prepare(call, names, spec)
         local flat = (spec.flat or ""):find("%f[%w]" .. name .. "%f[%W]")
         call.operands[i], anew = packed(t, flat and dense or spec.fits
           or rowwise.matrix, call.o)
-        copied = copied or anew
+        if anew then call.copied[name], copied = t, true end
       end
     end
     call[name] = call.operands[i]
@@ -313,7 +313,7 @@ function rowwise.operation(what, spec)
       end
     end
     local call = setmetatable({o = o, out = tensor_op.outputs(o), raise = raise,
-      operands = {}}, Call)
+      operands = {}, copied = {}}, Call)
     for i = 1, given do call.operands[i] = list[i] end
     for i = given + 1, #names do call.operands[i] = o[names[i]] end
     local copied = prepare(call, names, spec)

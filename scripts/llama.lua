@@ -1,0 +1,200 @@
+-- Generates tokens with a decoder of the Llama family, by cute.ops alone. Keys
+-- and values are cached in pages. On a GPU the prompt and all steps are one
+-- graph. Weights are random, or come from Hugging Face's safetensors files.
+--   cutelua scripts/llama.lua --size 8b --tokens 64
+local cli = require "cutelua.program.cli"
+local core = require "cute.core"
+local cute = require "cute"
+local npy = require "cute.npy"
+local safetensors = require "cutelua.text.safetensors"
+local ops = cute.ops
+
+-- Width, layers, heads, heads of keys, elements of a head and of the SwiGLU,
+-- tokens of the vocabulary.
+local SIZES = {
+  tiny = {64, 2, 4, 2, 32, 96, 50},
+  ["1b"] = {2048, 16, 32, 8, 64, 8192, 128256},
+  ["8b"] = {4096, 32, 32, 8, 128, 14336, 128256},
+  ["70b"] = {8192, 8, 64, 8, 128, 28672, 128256}}
+local PAGE, THETA, EPS = 64, 500000, 1e-5
+
+local opt = cli.parse(arg, {
+  name = "llama", about = "Generates tokens with a Llama decoder.",
+  options = {
+    {"--size", "choice", choices = {"tiny", "1b", "8b", "70b"},
+     default = "tiny", help = "the model; 70b: eight layers of it"},
+    {"--batch", "int", min = 1, default = 1, help = "sequences"},
+    {"--prompt", "int", min = 1, default = 16, help = "tokens of the prompt"},
+    {"--tokens", "int", min = 1, default = 8, help = "tokens to generate"},
+    {"--weights", "string", help = "safetensors files, separated by commas"},
+    {"--temperature", "number", default = 1, help = "divides the logits"},
+    {"--top-k", "int", min = 1, default = 1, help = "candidates of a draw"},
+    {"--logits", "file", help = "writes the last logits to a .npy file"},
+  },
+  common = {"device", "arch", "seed"},
+})
+local N, LAYERS, H, G, D, F, V = table.unpack(SIZES[opt.size])
+local B, S, STEPS = opt.batch, opt.prompt, opt.tokens
+local PAGES = cute.ceil_div(S + STEPS, PAGE)
+local device = assert(cute.device(opt.device, opt.arch))
+local where = {device = device}
+
+local function with(o) o.device = device return o end
+
+-- Returns memory of t, from element `from` on, with other extents and strides.
+local function view(t, shape, stride, from)
+  return cute.make_tensor(t.iterator + (from or 0),
+                          cute.make_layout(shape, stride or cute.LayoutRight))
+end
+
+-- Returns a tensor of f(coordinates).
+local function filled(dtype, shape, f)
+  local t = cute.zeros(shape, dtype, where)
+  return ops.elementwise(function(_, at) return f(at:coords()) end, t,
+                         with {out = t})
+end
+
+local paths, made, bytes = {}, 0, 0
+for path in (opt.weights or ""):gmatch "[^,]+" do paths[#paths + 1] = path end
+local files = safetensors.open(paths)
+
+-- Returns a weight: the rows of several tensors of the files, or random: a hash
+-- of the position (PCG's last step, O'Neill 2014), of variance 1 / columns.
+-- Without rows it is the vector of a norm.
+local function weight(rows, columns, ...)
+  made, bytes = made + 1, bytes + 2 * columns * (rows or 0)
+  local number, scale, from = made + opt.seed, (12 / columns) ^ 0.5 / 2 ^ 24, 0
+  local w = rows and cute.zeros({rows, columns}, cute.bf16, where)
+    or cute.full({1, columns}, 1, cute.f32, where)
+  for _, name in ipairs(opt.weights and {...} or {}) do
+    local part = files:tensor(name .. ".weight"):to(device)
+    local n = {cute.size(part)}
+    ops.copy(view(part, n), view(w, n, {1}, from), where)
+    from = from + n[1]
+  end
+  if rows and not opt.weights then
+    ops.elementwise(function(_, at)
+      local r, c = at:coords()
+      local x = (r:to(cute.u32) * 65536 + c:to(cute.u32)) * 747796405 + number
+      x = ((x >> 15) ~ x) * 277803737
+      x = ((x >> 13) ~ x) * 747796405
+      return ((x >> 8):to(cute.f32) - 8388607.5) * scale
+    end, w, with {out = w})
+  end
+  return rows and w or view(w, {columns})
+end
+
+local embedding, layers = weight(V, N, "model.embed_tokens"), {}
+for i = 1, LAYERS do
+  local at = ("model.layers.%d."):format(i - 1)
+  local attn, mlp = at .. "self_attn.", at .. "mlp."
+  layers[i] = {
+    norm1 = weight(nil, N, at .. "input_layernorm"),
+    qkv = weight((H + 2 * G) * D, N, attn .. "q_proj", attn .. "k_proj",
+                 attn .. "v_proj"),
+    o = weight(N, H * D, attn .. "o_proj"),
+    norm2 = weight(nil, N, at .. "post_attention_layernorm"),
+    up = weight(2 * F, N, mlp .. "gate_proj", mlp .. "up_proj"),
+    down = weight(N, F, mlp .. "down_proj"),
+    k = cute.zeros({B * PAGES, PAGE, G, D}, cute.bf16, where),
+    v = cute.zeros({B * PAGES, PAGE, G, D}, cute.bf16, where),
+  }
+end
+local norm, head = weight(nil, N, "model.norm"), weight(V, N, "lm_head")
+local pages = filled(cute.i32, {B, PAGES}, function(b, i)
+  return b * PAGES + i
+end)
+
+-- Returns f(angle) of each position and pair of elements.
+local function turns(f)
+  local step = -2 / D * math.log(THETA, 2)
+  return filled(cute.f32, {PAGES * PAGE, D // 2}, function(t, i)
+    return f(t:to(cute.f32) * cute.exp2(i:to(cute.f32) * step))
+  end)
+end
+local Cos, Sin = turns(cute.cos), turns(cute.sin)
+-- Returns the logits (B,V) behind the last of the tokens (B,n) at `positions`.
+-- attend(layer, q, k, v) returns the attention (B,n,H,D).
+local function forward(tokens, positions, attend)
+  local n, at = tokens.shape[2], with {positions = positions}
+  local x, more = ops.embedding(tokens, embedding, where), nil
+  for _, w in ipairs(layers) do
+    local a, sum = ops.rmsnorm(x, w.norm1, with {residual = more, eps = EPS})
+    x = sum or x
+    local y = ops.gemm(a, w.qkv, with {constant = "B"})
+    local function heads(first, count)
+      return view(y, {B, n, count, D}, {y.stride[1], y.stride[2], D, 1},
+                  first * D)
+    end
+    local o = attend(w, ops.rope(heads(0, H), Cos, Sin, at),
+                     ops.rope(heads(H, G), Cos, Sin, at), heads(H + G, G))
+    more = ops.gemm(view(o, {B, n, H * D}), w.o, with {constant = "B"})
+    a, x = ops.rmsnorm(x, w.norm2, with {residual = more, eps = EPS})
+    local u = ops.gemm(a, w.up, with {constant = "B", gated = true,
+      epilogue = function(gate, up) return ops.silu(gate) * up end})
+    more = ops.gemm(u, w.down, with {constant = "B"})
+  end
+  local h = ops.rmsnorm(x, norm, with {residual = more, eps = EPS})
+  return ops.gemm(h(cute._, n - 1, cute._), head, with {dtype = cute.f32,
+                                                       constant = "B"})
+end
+
+local places = filled(cute.i32, {B, S}, function(_, t) return t end)
+local prompt = filled(cute.i32, {B, S}, function(b, t)
+  return (b * 31 + t * 7 + opt.seed) % V
+end)
+local position = cute.empty({B, 1}, cute.i32, where)
+local lengths, seed = cute.empty({B}, cute.i32, where),
+                      cute.empty({1}, cute.i64, where)
+local out, logits = cute.empty({B, STEPS}, cute.i32, where), nil
+
+-- Draws token i from the logits.
+local function draw(i)
+  local token = ops.sample(logits, seed, with {temperature = opt.temperature,
+                                               top_k = opt.top_k})
+  ops.copy(token, out(cute._, i), where)
+  for _, t in ipairs {position, lengths, seed} do
+    ops.elementwise(function(x) return x + 1 end, t, with {out = t})
+  end
+  return view(token, {B, 1})
+end
+
+local function generate(steps)
+  position:fill(S - 1)
+  lengths:fill(S)  -- of the keys, with that of the token at `position`
+  seed:fill(opt.seed)
+  logits = forward(prompt, places, function(w, q, k, v)
+    local rows = {PAGES * PAGE * G * D, G * D, D, 1}
+    ops.copy(k, view(w.k, {B, S, G, D}, rows), where)
+    ops.copy(v, view(w.v, {B, S, G, D}, rows), where)
+    return ops.attention(q, k, v, with {causal = true})
+  end)
+  local token = draw(0)
+  for i = 1, steps - 1 do
+    logits = forward(token, position, function(w, q, k, v)
+      return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
+        lengths = lengths, block_table = pages})
+    end)
+    token = draw(i)
+  end
+end
+
+generate(STEPS)
+cute.print_tensor(out:to "host")
+if opt.logits then
+  npy.write(opt.logits, npy.of_buffer(core.param_memory(logits:to "host"),
+                                      {B, V}))
+end
+if device.kind == "gpu" then
+  local function ms(steps)
+    local graph = cute.graph(function() generate(steps) end, where)
+    return cute.testing.benchmark(function() graph:launch() end, {
+      warmup_iterations = 1, iterations = 5, device = "gpu"}) / 1e3
+  end
+  bytes = bytes - 2 * V * N + 4 * LAYERS * G * D * B * (S + STEPS / 2)
+  local first = ms(1)
+  local each = (ms(STEPS) - first) / (STEPS - 1)
+  print(("prompt %.2f ms, a step %.3f ms of %.2f GB, %.0f GB/s"):format(first,
+    each, bytes / 1e9, bytes / each / 1e6))
+end
+-- SPDX-License-Identifier: MIT

@@ -29,9 +29,9 @@ static void semantics(PtxOp *o) {
 static uint16_t order(PtxOp *o) {
   unsigned flags = 0;
   bool relaxed = op_has(o, "relaxed");
-  if (relaxed) flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift;
+  if (relaxed) flags |= (unsigned)SEM_RELAXED << hint_field(HINT_SEM)->shift;
   if (op_has(o, "cluster")) {
-    flags |= SCOPE_CLUSTER << hint_field(HINT_SCOPE)->shift;
+    flags |= (unsigned)SCOPE_CLUSTER << hint_field(HINT_SCOPE)->shift;
   }
   semantics(o);
   return (uint16_t)flags;

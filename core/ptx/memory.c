@@ -122,8 +122,8 @@ static Ref through(PtxOp *o, DType t, int n) {
 static uint16_t order_of(PtxOp *o) {
   unsigned flags = op_hints(o);
   if (op_has(o, "volatile")) {
-    flags |= SEM_RELAXED << hint_field(HINT_SEM)->shift |
-             SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
+    flags |= (unsigned)SEM_RELAXED << hint_field(HINT_SEM)->shift |
+             (unsigned)SCOPE_SYS << hint_field(HINT_SCOPE)->shift;
   }
   return (uint16_t)flags;
 }

@@ -661,10 +661,8 @@ static void atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
   if (m->space == SP_SMEM) {
     uint32_t addr = shadow_address(x, l);
     g = granule(x, addr);
-    SimGran *q = &c->gran[g];
-    keep = q->flags & GF_RELEASED;
-    if (!(q->flags & (GF_DEFINED | GF_PENDING)) && !m->lax)
-      fault_place(x, SIM_UNINIT, l);
+    keep = c->gran[g].flags & GF_RELEASED;
+    if (!m->lax) shadow_defined(x, l, addr);
     simorder_read(x->w, x->i, l, g);
     shadow_write(x, l, addr, false, shadow_flags(x->i));
   } else {

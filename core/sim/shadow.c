@@ -716,6 +716,19 @@ void shadow_read(Access *x, int l, uint32_t addr) {
   read_granule(x, l, g, is_far(x, l) ? NULL : row + x->w->in);
 }
 
+void shadow_defined(Access *x, int l, uint32_t addr) {
+  SimCluster *c = x->w->cluster;
+  uint32_t end = addr + (uint32_t)x->bytes;
+  while (addr < end) {
+    Granules r = shadow_run(c, addr, end - addr);
+    for (uint32_t k = 0; k < r.n; k++) {
+      if (!(c->gran[r.g + k].flags & (GF_DEFINED | GF_PENDING)))
+        say_undefined(x, l, r.g + k);
+    }
+    addr += r.bytes;
+  }
+}
+
 // Returns number k of the granules that a lane accesses in global memory, and
 // stores its position in x->piece for reports. NO_GRANULE: there are no more
 // granules, or memory is exhausted.

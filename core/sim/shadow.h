@@ -155,6 +155,8 @@ void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 // granules.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
+// Reports the granules of x->bytes bytes at addr that were never written.
+void shadow_defined(Access *x, int l, uint32_t addr);
 // Records that an agent reads x->bytes bytes at addr for lane l, until `epoch`
 // of `actor`. actor -1: the agent already reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);

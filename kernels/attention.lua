@@ -13,6 +13,11 @@
 -- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
 -- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1].
 --
+-- modify(...), a function of further arguments, returns three functions.
+-- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
+-- whether the row sees the key; done() is called after the trace. at is {b =,
+-- h =, q =, k =}: the sequence, the head of Q, the row, the key.
+--
 -- A block works on a tile of rows. Its scores for a tile of keys stay in
 -- registers, where they become powers and then the left operand of the product
 -- with V, while cp.async loads the next keys.
@@ -22,10 +27,34 @@ local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
+-- Makes the function that replaces the scores of a tile of rows from `row` on
+-- and keys from `col` on. at: the sequence and the head. S, T: rows and keys;
+-- functions get no index beyond them.
+local function modifier(o, at, S, T, scale, score, mask)
+  local BM, BN = o.tile[1], o.tile[2]
+  local function inside(i, n, tile)
+    return tiles.divides(tile, n) and i or cute.min(i, n - 1)
+  end
+  return function(s, places, row, col)
+    local all = flash.by_rows(s)
+    for i = 0, cute.size(all, 0) - 1 do
+      local q = inside(row + places(i, 0)[1], S, BM)
+      for j = 0, cute.size(all, 1) - 1 do
+        local x = all(i, j) * scale
+        local where = {b = at.b, h = at.h, q = q,
+                       k = inside(col + places(i, j)[2], T, BN)}
+        if score then x = score(x, where) end
+        if mask then x = cute.where(mask(where), x, -math.huge) end
+        all[{i, j}] = x
+      end
+    end
+  end
+end
+
 -- Loops over tiles of keys, from the last to the first, for a tile of rows from
 -- `row` on. V is loaded while the scores are computed, and the next tile of K
 -- while the scores are used.
-local function walk(o, team, sight, row, Q, K, V, state, acc)
+local function walk(o, team, sight, row, Q, K, V, state, acc, change)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
   local first, last, from, to = sight:blocks(row, BM, BN)
@@ -48,6 +77,7 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
     arch.sync_threads()
     cute.when(cute.gt(kb, first), function() K.load(kb - 1, 0, true) end)
     arch.cp_async_commit_group()
+    if change then change(s, places, row, kb * BN) end
     if to then
       cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
         sight:hide(s, places, row, kb * BN, -math.huge)
@@ -63,7 +93,7 @@ local function walk(o, team, sight, row, Q, K, V, state, acc)
   end
 end
 
-local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
+local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   flash.check("attention", o.head, {Q = mQ, K = mK, V = mV, O = mO})
   local BM, BN, D = o.tile[1], o.tile[2], o.head
   local h, b = select(2, cute.arch.block_idx())
@@ -86,10 +116,18 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k)
   local acc = team:zeros(BM, D)                               -- (MMA,M,N)
   local sight = flash.sight(S, T, o.left, o.right)
   local hidden = o.left or o.right or not tiles.divides(BN, T)
+  local change, done
+  if o.modify then
+    local score, mask
+    score, mask, done = o.modify(...)
+    change = modifier(o, {b = b, h = h}, S, T, scale, score, mask)
+    scale, hidden = 1.0, true
+  end
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
                               hidden)
   Q.load(bm, 0)
-  walk(o, team, sight, bm * BM, Q, K, V, state, acc)
+  walk(o, team, sight, bm * BM, Q, K, V, state, acc, change)
+  if done then done() end
 
   local logs = state:finish(acc)
   team:store(acc, sQ(_, _, 0), mOh, bm)
@@ -113,15 +151,17 @@ local DEFAULT = {
 --- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and its launch
 -- parameters.
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
--- name: string?, tile: integer[]?, warps: integer?, held: boolean?}
+-- name: string?, tile: integer[]?, warps: integer?, held: boolean?,
+-- modify: function?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all; held: Q stays
 -- in registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
 -- grid(S, H, B); for sequences S is the longest length
 return function(o)
-  rules.options("attention", o, flash.OPTIONS)
+  rules.options("attention", o, "modify " .. flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)
+  p.modify = o.modify
   return {
     kernel = cute.kernel(o.name or "attention",
       {block = 32 * p.warps, fastmath = true},

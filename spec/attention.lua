@@ -46,6 +46,8 @@ end
 -- (b,t,g,d), LSE and delta (b,h,s); and the elements of the inputs as lists.
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
 -- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
+-- The field `modify` of the result may be set to a function (score, batch,
+-- head, row, key) that returns another score.
 function attention.problem(o)
   local p = {b = o.b or 1, s = o.s, t = o.t or o.s, h = o.h or 1,
              g = o.g or o.h or 1, d = o.d, left = o.left, right = o.right,
@@ -106,13 +108,14 @@ local function each_row(p, f)
         local most, w, sum = -math.huge, {}, 0.0
         for j = first, last do
           w[j] = dot(p.q, at, p.k, key(j), d) * p.scale
+          if p.modify then w[j] = p.modify(w[j], b, h, i, j) end
           most = math.max(most, w[j])
         end
         for j = first, last do
-          w[j] = math.exp(w[j] - most)
+          w[j] = most > -math.huge and math.exp(w[j] - most) or 0.0
           sum = sum + w[j]
         end
-        for j = first, last do w[j] = w[j] / sum end
+        for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
         f((b * p.h + h) * p.s + i, at, w, first, last, key,
           most + math.log(sum))
       end

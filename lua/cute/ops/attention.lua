@@ -11,6 +11,7 @@ local elementwise = require "cute.ops.elementwise"
 local forward = require "kernels.attention"
 local gradients = require "kernels.attention_bwd"
 local modes = require "cute.ops.modes"
+local numbers = require "cute.ops.numbers"
 local rowwise = require "cute.ops.rowwise"
 
 local attention = {}
@@ -128,6 +129,8 @@ end
 ---------------------------------------------------------------------------
 
 local OPTIONS = {causal = "boolean", window = "table", scale = "number"}
+local FUNCTIONS = {score_mod = "function", mask_mod = "function"}
+for name, type_ in pairs(OPTIONS) do FUNCTIONS[name] = type_ end
 local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
 
 local function operation(what, spec)
@@ -151,8 +154,84 @@ local function nothing(call, p, results)
   return steps
 end
 
+---------------------------------------------------------------------------
+-- Functions of scores
+---------------------------------------------------------------------------
+
+-- Makes one function of both, so that its captures are those of both. A chunk
+-- that load compiles counts as the user's (capture.is_users).
+local pair = load("local score, mask = ... "
+  .. "return function() return score, mask end", "=score_mod and mask_mod")
+
+local function traced(o)
+  local score, mask = o.score_mod, o.mask_mod
+  if score == nil and mask == nil then return nil end
+  for name, f in pairs {score_mod = score, mask_mod = mask} do
+    if type(f) ~= "function" then
+      core.fail("bad-argument", ("ops.attention: %s is %s; a function is "
+        .. "needed"):format(name, core.show(f)))
+    end
+  end
+  return pair(score, mask)
+end
+
+-- Returns two functions. The first is `modify` of kernels/attention.lua: its
+-- arguments are the captured values. The second, take(captured), replaces the
+-- functions by those of another call with the same code.
+local function modifying(captured)
+  local f, bind
+  local function take(new) f, bind = new:clone() end
+  take(captured)
+  return function(...)
+    bind {...}
+    local score, mask = f()
+    return score, mask, bind
+  end, take
+end
+
+local function push_captured(call, list)
+  local nth = 0
+  for _, v in ipairs(call.captured.values) do
+    if math.type(v) then nth = nth + 1 end
+    numbers.pass(list, v, cute.f32, call.at, nth)
+  end
+  return list
+end
+
+-- Raises an error unless the functions return a score and a boolean. Traces
+-- them on their own.
+local function check_functions(call, modify)
+  local list = push_captured(call, {n = 0})
+  local program = cute.kernel("score", function(...)
+    local score, mask, done = modify(...)
+    local r = cute.make_rmem_tensor({1}, cute.f32)
+    local t = cute.arch.thread_idx()
+    r:fill(1)
+    local at = {b = t, h = t, q = t, k = t}
+    local x = score and score(r[0], at)
+    local seen = mask and mask(at)
+    done()
+    local is = core.typename(x)
+    if score and math.type(x) == nil and not (is == "value"
+      and x.dtype.is_float) then
+      call:fail("score_mod returns %s; a float is needed", core.show(x))
+    end
+    if mask and type(seen) ~= "boolean" and not (core.typename(seen) == "value"
+      and seen.dtype == cute.boolean) then
+      call:fail("mask_mod returns %s; a boolean is needed", core.show(seen))
+    end
+    if mask then r[0] = cute.where(seen, 0.0, 1.0) end
+  end)(table.unpack(list, 1, list.n)):trace {block = 32}
+  call.captured:check_stores(program)
+end
+
+---------------------------------------------------------------------------
+-- Forward
+---------------------------------------------------------------------------
+
 local attend = operation("ops.attention", {names = {"Q", "K", "V"},
-  tensors = {"cu_q", "cu_k"}, options = OPTIONS, plan = function(call)
+  tensors = {"cu_q", "cu_k"}, traced = traced,
+  options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "", "V")
     local scale, o = options_of(call, q)
@@ -167,11 +246,18 @@ local attend = operation("ops.attention", {names = {"Q", "K", "V"},
       p.anew, p.steps = true, nothing(call, p, results)
       return p
     end
+    if call.captured then
+      local take
+      o.modify, take = modifying(call.captured)
+      check_functions(call, o.modify)
+      p.check = function(now) take(now.captured) end
+    end
     local k = forward(o)
     p.steps[1] = {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B),
       block = k.block, ready = {}, arguments = function(now, out)
-        return {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q, now.cu_k,
-                n = now.cu_q and 8 or 6}
+        local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
+                      now.cu_k, n = (now.cu_q or now.captured) and 8 or 6}
+        return now.captured and push_captured(now, list) or list
       end}
     return p
   end})
@@ -182,7 +268,9 @@ local attend = operation("ops.attention", {names = {"Q", "K", "V"},
 ---@param K any (B,T,G,D)
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
--- cu_q: any?, cu_k: any?, out: any}
+-- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?, out: any}
+-- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
+-- row sees a key: row at.q, key at.k, head at.h, sequence at.b.
 function attention.attention(Q, K, V, o)
   return attend(Q, K, V, o)
 end

@@ -4,6 +4,7 @@
 -- Operands (...,N) become matrices (M,N) with contiguous rows at one distance.
 -- Other operands are copied to such a matrix first.
 local calls = require "cute.ops.calls"
+local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -269,6 +270,9 @@ end
 --     (a matrix of contiguous rows when absent); others are copied
 --   apart(t): the same of a result (equally spaced rows when absent)
 --   options: types of further options, by name
+--   traced(o): returns the function in the options that kernels trace, or nil;
+--     call.captured then has its captures (cute.ops.capture), and call.at is
+--     its position among the arguments of known calls
 --   plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --     call[name] is an operand and call.o has the options
 ---@param what string "ops.softmax"
@@ -292,9 +296,10 @@ function rowwise.operation(what, spec)
     names[#names + 1], types[name] = name, "tensor"
   end
 
-  local function arguments(list, o)
+  local extra = spec.traced and 1 or 0
+  local function arguments(list, o, f)
     local stream = o.stream
-    local all = {n = #names + 6}
+    local all = {n = #names + 6 + extra}
     for i = 1, given do all[i] = list[i] end
     for i = given + 1, #names do all[i] = o[names[i]] end
     local at = #names
@@ -302,10 +307,11 @@ function rowwise.operation(what, spec)
     all[at + 3], all[at + 4] = o.dtype, o.device
     all[at + 5] = o.arch
     all[at + 6] = type(stream) == "table" and tostring(stream) or stream
+    if extra > 0 then all[at + 7] = f end
     return table.unpack(all, 1, all.n)
   end
 
-  local function run(list, o, plan)
+  local function run(list, o, f, plan)
     tensor_op.options(what, o, types)
     for i = 1, given do
       if list[i] == nil and not optional[i] then
@@ -313,7 +319,8 @@ function rowwise.operation(what, spec)
       end
     end
     local call = setmetatable({o = o, out = tensor_op.outputs(o), raise = raise,
-      operands = {}, copied = {}}, Call)
+      operands = {}, copied = {}, captured = f and capture.of(f),
+      at = #names + 7}, Call)
     for i = 1, given do call.operands[i] = list[i] end
     for i = given + 1, #names do call.operands[i] = o[names[i]] end
     local copied = prepare(call, names, spec)
@@ -321,25 +328,26 @@ function rowwise.operation(what, spec)
       plan = spec.plan(call)
       check_outputs(call, plan, spec.apart or rowwise.apart)
       plan.anew = plan.anew or copied
-      if not plan.anew then known:add(plan, arguments(list, o)) end
+      if not plan.anew then known:add(plan, arguments(list, o, f)) end
     end
     -- After a failed launch the counters that blocks share may not be 0.
     local _ <close> = plan.counts and setmetatable({}, {__close = function(_, e)
       if e ~= nil then calls.failed(plan.place) end
     end}) or nil
     return tensor_op.run(plan, call, function(ready)
-      known:ready(ready, arguments(list, o))
+      known:ready(ready, arguments(list, o, f))
     end)
   end
 
-  local function finish(list, o, launched, ...)
-    if not launched then return run(list, o, ...) end
+  local function finish(list, o, f, launched, ...)
+    if not launched then return run(list, o, f, ...) end
     return calls.results(o.out, ...)
   end
 
   return function(...)
     local list, o = split(...)
-    return finish(list, o, known(arguments(list, o)))
+    local f = spec.traced and spec.traced(o)
+    return finish(list, o, f, known(arguments(list, o, f)))
   end
 end
 

@@ -1,0 +1,159 @@
+-- score_mod and mask_mod of ops.attention: twelve usual functions against the
+-- same formulas in plain Lua, captured values in later calls, rejected
+-- functions.
+local cute = require "cute"
+local oracle = require "spec.attention"
+local support = require "spec.support"
+local ops, raises = cute.ops, support.raises
+
+local B, S, T, H, G, D = 2, 70, 90, 4, 2, 32
+local BOUND = {6e-3, 3e-2}
+local NONE = -math.huge
+
+local function ints(n, f)
+  local list = {}
+  for i = 0, n - 1 do list[i + 1] = f(i) end
+  return cute.tensor(list, cute.i32)
+end
+
+local documents = ints(T, function(i) return i // 23 end)
+local prefix = ints(B, function(b) return 10 + 30 * b end)
+local slopes = cute.tensor({0.5, 0.25, 0.125, 0.0625}, cute.f32)
+local sinks = cute.tensor({0.3, -1, 2, 0}, cute.f32)
+local relative = cute.randn({2 * T}, cute.f32, {seed = 9})
+local parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)
+local cap, window, left = 5.0, 17, 40
+
+-- Returns x, or -inf unless seen.
+local function only(seen, x) return seen and x or NONE end
+
+-- {name, score_mod, mask_mod, the same in plain Lua}: (s, b, h, q, k).
+local CASES = {
+  {"causal", nil, function(at) return at.k:le(at.q + 20) end,
+   function(s, _, _, q, k) return only(k <= q + 20, s) end},
+  {"a window", nil, function(at)
+    return at.k:le(at.q) & (at.q - at.k):lt(window)
+  end, function(s, _, _, q, k) return only(k <= q and q - k < window, s) end},
+  {"a soft cap", function(s) return cap * cute.tanh(s / cap) end, nil,
+   function(s)
+     local e = math.exp(2 * s / cap)
+     return cap * (e - 1) / (e + 1)
+   end},
+  {"ALiBi", function(s, at)
+    return s + slopes[at.h] * (at.k - at.q):to(cute.f32)
+  end, nil, function(s, _, h, q, k) return s + slopes(h) * (k - q) end},
+  {"a sink for each head", function(s, at)
+    return cute.where(at.k:eq(0), sinks[at.h], s)
+  end, nil, function(s, _, h, _, k) return k == 0 and sinks(h) or s end},
+  {"documents", nil, function(at)
+    return documents[at.q]:eq(documents[at.k])
+  end, function(s, _, _, q, k) return only(q // 23 == k // 23, s) end},
+  {"a prefix", nil, function(at)
+    return at.k:lt(prefix[at.b]) | at.k:le(at.q)
+  end, function(s, b, _, q, k) return only(k < 10 + 30 * b or k <= q, s) end},
+  {"a sliding tile", nil, function(at)
+    return cute.abs(at.q // 8 - at.k // 8):le(1)
+  end, function(s, _, _, q, k)
+    return only(math.abs(q // 8 - k // 8) <= 1, s)
+  end},
+  {"a relative bias", function(s, at)
+    return s + relative[at.k - at.q + T]
+  end, nil, function(s, _, _, q, k) return s + relative(k - q + T) end},
+  {"dropped keys", nil, function(at)
+    return ((at.k * 7 + at.q * 13 + at.h) % 5):ne(0)
+  end, function(s, _, h, q, k)
+    return only((k * 7 + q * 13 + h) % 5 ~= 0, s)
+  end},
+  {"a tree", nil, function(at)
+    return at.k:eq(at.q) | at.k:eq(parent[at.q])
+  end, function(s, _, _, q, k)
+    return only(k == q or k == (q < 3 and 0 or q * 7 % 3), s)
+  end},
+  {"alternating heads", function(s, at)
+    return cute.where((at.h % 2):eq(1), s * 0.5, s)
+  end, function(at) return (at.h % 2):eq(0) | (at.q - at.k):lt(left) end,
+   function(s, _, h, q, k)
+     if h % 2 == 1 then s = s * 0.5 end
+     return only(h % 2 == 0 or q - k < left, s)
+   end},
+}
+
+local function check(case, device, p)
+  p.modify = case[4]
+  local function place(t) return device == "gpu" and t:to "gpu" or t end
+  local O, L = ops.attention(place(p.Q), place(p.K), place(p.V), {
+    device = device, score_mod = case[2], mask_mod = case[3]})
+  local out, lse = oracle.forward(p)
+  local mean, most = oracle.distance(O:to "host", out)
+  assert.is_true(mean < BOUND[1] and most < BOUND[2],
+                 ("%g, %g"):format(mean, most))
+  mean, most = oracle.distance(L:to "host", lse)
+  assert.is_true(most < 1e-4, ("%g, %g"):format(mean, most))
+end
+
+describe("ops.attention with functions of scores", function()
+  local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D}
+  for i, case in ipairs(CASES) do
+    it(("computes %s%s"):format(case[1], i % 4 == 1 and "" or " #long"),
+      function() check(case, i % 2 == 0 and "sim:sm_80" or "sim:sm_90a", p) end)
+  end
+
+  it("combines them with causal and a window #long", function()
+    p.modify, p.right, p.left = CASES[4][4], 0, 30
+    local O = ops.attention(p.Q, p.K, p.V, {device = "sim", causal = true,
+      window = {30, false}, score_mod = CASES[4][2]})
+    local out = oracle.forward(p)
+    p.right, p.left = nil, nil
+    assert.is_true(oracle.distance(O, out) < BOUND[1])
+  end)
+
+  it("uses the captured values of each call", function()
+    local one = oracle.problem {s = 20, t = 20, d = 32}
+    local function with(factor, shift)
+      one.modify = function(s, _, _, _, k) return s * factor + shift(k) end
+      local O, L = ops.attention(one.Q, one.K, one.V, {device = "sim",
+        score_mod = function(s, at) return s * factor + shift[at.k] end})
+      local out, lse = oracle.forward(one)
+      assert.is_true(oracle.distance(O, out) < BOUND[1])
+      assert.is_true(select(2, oracle.distance(L, lse)) < 1e-4)
+    end
+    for i = 1, 3 do with(0.5 * i, cute.randn({20}, cute.f32, {seed = i})) end
+  end)
+
+  it("gives 0 and -inf to rows without keys", function()
+    local one = oracle.problem {s = 5, t = 40, d = 32}
+    local O, L = ops.attention(one.Q, one.K, one.V, {device = "sim",
+      mask_mod = function(at) return at.q:ne(3) end})
+    for e = 0, 31 do assert.equal(0, O(0, 3, 0, e)) end
+    assert.equal(NONE, L(0, 0, 3))
+    assert.is_true(L(0, 0, 2) > NONE)
+  end)
+
+  it("rejects other functions, in one sentence", function()
+    local one = oracle.problem {s = 5, t = 40, d = 32}
+    local seen = cute.zeros({1}, cute.f32)
+    for said, o in pairs {
+      ["ops.attention: score_mod is 3; a function is needed"] = {score_mod = 3},
+      ["ops.attention: score_mod returns nil; a float is needed"] =
+        {score_mod = function() end},
+      ["ops.attention: score_mod returns traced i32"] =
+        {score_mod = function(_, at) return at.k end},
+      ["ops.attention: mask_mod returns 1; a boolean is needed"] =
+        {mask_mod = function() return 1 end},
+      ["stores to a tensor that is defined outside of it"] =
+        {score_mod = function(s) seen[0] = s return s end},
+    } do
+      o.device = "sim"
+      raises(said, function()
+        return (ops.attention(one.Q, one.K, one.V, o))
+      end)
+    end
+  end)
+
+  for _, case in ipairs(CASES) do
+    it(("computes %s on the GPU #gpu"):format(case[1]), function()
+      for _ = 1, 2 do check(case, "gpu", p) end
+    end)
+  end
+end)
+-- SPDX-License-Identifier: MIT

@@ -28,8 +28,9 @@ local function check_sizes(what, ...)
   end
 end
 
--- Calls f to fill registers in the shape of `out`, then stores them to memory
--- with the widest possible accesses.
+-- Calls f(registers) with a register tensor in the shape of `out` for f to
+-- fill, then stores the registers to `out` with the widest possible accesses.
+-- If `out` itself is in registers, calls f(out).
 local function write(out, f)
   if out.memspace == "rmem" then return f(out) end
   local held = core.make_rmem_tensor(out.shape, out.dtype)

@@ -11,9 +11,10 @@
 --     dev:sync()
 --
 -- Functions that request something (a GPU, a buffer, a product, a time) return
--- nil and a message if it does not exist. Functions that do something (launch,
--- launch_n, copies, memset, sync, record) raise an error if the driver refuses;
--- the message names the kernels that may be at fault. @module cute.gpu
+-- nil and a message if it is not available. Functions that do something
+-- (launch, launch_n, copies, memset, sync, record) raise an error if the driver
+-- reports one; the message names the kernels that may be at fault.
+-- @module cute.gpu
 
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -75,7 +76,8 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
-local clusters = {}  -- the driver's answers for each GPU, by cluster size
+-- Results of gpu.clusters for each GPU, by cluster size.
+local clusters = {}
 
 local function ask_clusters(dev, size)
   local info = dev:info()

@@ -3,8 +3,8 @@
 --
 -- The first kind of scheduler handles groups with different extents. A tensor
 -- (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions of all
--- groups are numbered consecutively. A cluster takes every C-th position and
--- finds its group and tile:
+-- groups are numbered consecutively. If C clusters run, each takes every C-th
+-- position and finds the position's group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -20,8 +20,8 @@
 -- a list of offsets says where each group begins. The host does not know the
 -- number of tiles, so StaticPersistentRuntimeTileScheduler has no end.
 --
--- A search continues where the previous one ended, and each thread searches for
--- itself: positions must be requested in rising order.
+-- A search continues where the previous one ended, so positions must be
+-- requested in rising order. Each thread searches for itself.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -51,10 +51,10 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler of every grid-th position of a plane. Positions are
--- consecutive along the plane's inner mode, whose extent in clusters is known.
--- The other mode has no end, so there is always a next position: the kernel has
--- to detect that no work is left.
+--- Makes a scheduler whose blocks each take every grid_dim[3]-th position of a
+--- plane of tiles. Positions are consecutive along the plane's inner mode,
+--- whose extent in clusters is known. The other mode has no end, so there is
+--- always a next position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -215,8 +215,9 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
     ceil_div(k, self.tile[3]))
 end
 
---- Finds the group at position cta_tile_coord[3]. Returns its number of tiles
--- along K, and the group. It is for threads that do not need the tile.
+--- Returns the number of K tiles of the group at position cta_tile_coord[3],
+--- and the group's index. Threads that do not need the tile's coordinate call
+--- this function.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx

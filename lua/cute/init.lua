@@ -122,7 +122,8 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
   end
-  if name == "runtime" then  -- the fields of the DSL's runtime that exist here
+  -- cute.runtime has the functions of the Python DSL's runtime that exist here.
+  if name == "runtime" then
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,
       make_fake_compact_tensor = cute.make_fake_compact_tensor}, "cute.runtime")

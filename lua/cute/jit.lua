@@ -34,7 +34,8 @@ local jit = {}
 ---@field arch string
 ---@field nvrtc string        "13.0"
 
--- Returns the sizes of the sections `prefix .. kernel` of an ELF file.
+-- Adds to `sizes`, by the name of the kernel, the size of each section of an
+-- ELF file that is named `prefix` followed by the name of a kernel.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -80,7 +81,8 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    elseif props then  -- properties of a device function, not of a kernel
+    -- `props` may name a device function; its properties are skipped.
+    elseif props then
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then
       now.stack = tonumber(line:match "(%d+) bytes stack frame")
@@ -157,7 +159,8 @@ local function with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
-local MOST_SPILLED = 100  -- bytes of negligible spills
+-- Spills of at most this many bytes per thread are not reported.
+local MOST_SPILLED = 100
 
 local function losses(out, name)
   local list = {}

@@ -135,7 +135,9 @@ function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 -- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
-local carry  -- the current flag: {value=, borrow=}
+-- The carry flag that the latest instruction of a carry chain left: {value =,
+-- borrow =}, or nil.
+local carry
 
 local function unsigned(a, like)
   if core.typename(a) == "value" then
@@ -218,7 +220,7 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Flushes subnormals to zero with their sign.
+-- Returns x, or a zero with the sign of x if x is subnormal.
 local function flush(x)
   return core.where(core.abs(x):lt(TINY), core.copysign(0.0, x), x)
 end
@@ -273,8 +275,8 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
--- Applies f to each element of a vector. 16-bit elements are passed to f in
--- pairs, each pair packed in one word.
+-- Applies f to each element of a vector. For elements of 16 bits, f gets two
+-- elements at a time, packed in one word.
 local function each(f, v)
   local words = v.dtype.bits == 16
   local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
@@ -346,7 +348,8 @@ function bits.nanosleep(ns)
   intrin("nanosleep", ns)
 end
 
---- Returns the number of this launch.
+--- Returns the identifier of the grid, which differs between launches
+--- (%gridid).
 function bits.gridid() return intrin "gridid" end
 
 --- Returns one more than the largest possible smid().

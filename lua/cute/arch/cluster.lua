@@ -53,9 +53,10 @@ function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
 end
 
 --- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
--- mbarrier there counts its bytes. Both arguments are pointers to this block's
--- memory, which are mapped to the other block. A list or a vector stores
--- several values at once: 2 or 4 of 32 bits, 2 of 64.
+--- mbarrier there counts the bytes. smem_ptr and mbar_ptr are pointers to this
+--- block's shared memory; the store uses the same positions in the other block.
+--- A list or a vector stores several values at once: 2 or 4 values of 32 bits,
+--- or 2 of 64 bits.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table
@@ -92,8 +93,8 @@ function cluster.setmaxregister_increase(reg_count)
                                           reg_count))
 end
 
---- Lowers the register limit of this warpgroup's threads, and releases the
--- other registers for other warpgroups.
+--- Lowers the register limit of this warpgroup's threads. Other warpgroups can
+--- then allocate the released registers.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",

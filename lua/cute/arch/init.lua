@@ -47,8 +47,8 @@ arch.FULL_MASK = 0xffffffff
 --- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Checks the number of a barrier (0 to 15, or a traced value) and returns it in
--- the form that core.effect accepts.
+-- Checks the number of a barrier (0 to 15, or a traced value). Returns the
+-- number, or 0 and the traced value: the arguments of core.effect.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -110,7 +110,8 @@ function arch.sync_warp(mask)
   core.effect("syncwarp", 0, mask or 0xffffffff)
 end
 
---- Ends a group that contains the cp.async copies issued since the last group.
+--- Ends a group that contains the cp.async copies that this thread has issued
+--- since it ended its previous group.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
@@ -128,7 +129,7 @@ function arch.cp_async_wait_group(n)
 end
 
 --- Ends a group that contains the bulk stores (TMA) that this thread has issued
--- since the last group.
+--- since it ended its previous group.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
 --- Waits until at most n of this thread's groups of bulk stores are pending.

@@ -22,9 +22,10 @@
 --   scope    scope of the order: "cta", "cluster"
 --   token    true: mbarrier_arrive returns a token, which waits accept instead
 --            of a parity: it identifies the phase of the arrival
--- sm_80 lacks bytes (mbarrier_expect_tx, mbarrier_arrive_and_expect_tx),
--- barriers of other blocks, scope = "cluster" and time limits. There, waits
--- poll mbarrier.test_wait, and mbarrier_try_wait tests once.
+-- On sm_80, an mbarrier cannot count bytes (mbarrier_expect_tx,
+-- mbarrier_arrive_and_expect_tx). Barriers of other blocks, scope = "cluster"
+-- and time limits are not available there, either. Waits poll
+-- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
 -- Without opts an arrival uses the instruction's plain form, which is the
 -- fastest and is sufficient to release data that was only read. To read what

@@ -132,7 +132,8 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- The lop3 tables of (a & b) | c and (a & b) ~ c.
+-- The truth tables that lop3 needs to compute (a & b)
+-- c and (a & b) ~ c.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
@@ -161,7 +162,9 @@ local function nibbles(w, t, signed, zero)
   local less = magic.value + (signed and 8 or 0) + zero
   local high = w >> 4
   local out = {}
-  for k = 0, 3 do  -- byte k of w, and of w >> 4, holds nibbles 2k and 2k + 1
+  -- The even nibble 2k is the low half of byte k of w; the odd nibble 2k + 1 is
+  -- the low half of byte k of w >> 4.
+  for k = 0, 3 do
     local x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
     x = core.intrin("lop3", signed and AND_XOR or AND_OR, x, 0x000f000f,
                     twice(magic.bits | (signed and 8 or 0)))

@@ -7,11 +7,11 @@ local files = {}
 
 local MIB = 1 << 20
 
---- The largest size of a script, list or report in bytes.
+--- The largest size, in bytes, of a script, list or report that may be read.
 files.MOST = 64 * MIB
 
---- Returns the unread bytes of an open file, or nil and a reason. It does not
--- close the file.
+--- Returns the bytes of an open file that have not been read yet, or nil and a
+--- reason. It does not close the file.
 ---@param f userdata
 ---@param most? integer bytes; files.MOST when absent
 ---@return string? text

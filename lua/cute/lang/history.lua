@@ -8,13 +8,13 @@
 -- history.seconds).
 local history = {}
 
---- A function f(prepared, last) that is called for each launch. The prompt and
--- --watch set it.
+--- A function f(prepared, last) that is called for each launch, or nil. The
+--- prompt and the option --watch set it.
 history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 
---- Records a launch.
+--- Records a launch as `runs.last` of its program.
 ---@param p table a prepared launch
 ---@param found table|true the simulator's report, or true
 function history.note(p, found)

@@ -33,8 +33,8 @@ local Device, opened = devices.Device, devices.opened
 -- to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
--- Fields that are computed when first read: source (CUDA C), ir (text),
--- resources, warnings (a list of sentences).
+-- Fields that are computed when they are first read: source (CUDA C), ir
+-- (text), resources, warnings (a list of sentences).
 local MADE = {source = true, warnings = true, ir = true, resources = true}
 
 function Program.__index(p, k)
@@ -112,7 +112,8 @@ local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               cluster = {math.huge, math.huge, math.huge}}
 local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 
---- Returns the one to three extents of a grid, block or cluster, checked.
+--- Checks the one to three extents of a grid, block or cluster. Returns three
+--- extents.
 ---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
@@ -121,7 +122,8 @@ function kernel.extents(what, v)
       .. "= b}"):format(what))
   end
   local list = type(v) == "table"
-  local least = what == "grid" and 0 or 1  -- a grid without blocks runs nothing
+  -- Only a grid may have no blocks; launching it runs nothing.
+  local least = what == "grid" and 0 or 1
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
@@ -198,7 +200,8 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Names of the options, which may be absent as fields of a prepared launch.
+-- Names of all launch options, separated by spaces. Fields with these names may
+-- be absent from a prepared launch.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
@@ -268,7 +271,7 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
---- Returns a launch in the form that core.sim_run accepts.
+--- Returns the description of a launch that core.sim_run accepts.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
@@ -373,7 +376,8 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- Returns a launch of p's kernel on its GPU, with these arguments.
+-- Returns the driver's prepared launch of p's kernel on p's GPU, with these
+-- arguments.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local f, message = load_gpu(p.program, p.device.dev)
@@ -407,7 +411,8 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  -- if nothing has to be copied or printed, p.launch is a single call
+  -- If nothing has to be copied or printed, p.launch only makes one call of the
+  -- driver.
   if not next(copies) and not p.program.info.prints then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
@@ -422,7 +427,8 @@ local function prepare_gpu(p)
   return p
 end
 
--- Stores with the program the data that core.launch_known needs.
+-- Stores in the program what core.launch_known needs to launch it again without
+-- running Lua.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not next(p.copies) then
@@ -447,7 +453,8 @@ local function run_gpu(p, opts, values, grid)
     if copy.written then copy.buffer:download(buffer) end
   end
   if p.program.info.prints and not p.device.dev:capturing() then
-    p.device.dev:sync()  -- then the kernel's output is complete
+    -- After the synchronization, all output of the kernel has arrived.
+    p.device.dev:sync()
   end
   return true
 end
@@ -473,8 +480,8 @@ local function compiled_for(p, k, v)
   end
 end
 
--- Checks that the options agree with the options that the launch was compiled
--- with.
+-- Checks that the options of a launch agree with the options that it was
+-- compiled with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
@@ -499,8 +506,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs a launch whose options have been checked. If arguments or grid are
--- absent, those of p are used.
+-- Runs the prepared launch p; its options have been checked. Arguments or a
+-- grid that are nil are taken from p.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -561,7 +568,8 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches p where one call of the driver is not enough.
+-- Launches p with other arguments if the launch needs more than one call of the
+-- driver.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -594,8 +602,8 @@ function Prepared:forget()
   return true
 end
 
---- Runs the prepared launch with other arguments if their kinds match; returns
--- false if they do not.
+--- Runs the prepared launch with other arguments and returns true if their
+--- kinds match; returns false if they do not.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -685,7 +693,8 @@ local function missing(k, args)
   end
 end
 
-local made = 0  -- number of programs
+-- Number of programs traced so far.
+local made = 0
 
 local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks

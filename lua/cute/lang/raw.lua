@@ -42,8 +42,8 @@ for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
 
--- All passes over a text are linear: patterns with two repetitions take hours
--- for some texts, and Ctrl-C does not stop them.
+-- All scans of a text take linear time. Patterns with two repetitions would
+-- take hours for some texts, and Ctrl-C does not interrupt them.
 
 -- Returns the position after the string or character literal that begins at
 -- position `at`.
@@ -72,7 +72,9 @@ local function without_comments(text)
       at = from
     elseif two:find "^[\"']" then
       at = behind_string(text, at)
-    else  -- a number such as 1'000
+    -- The text continues with a name or a number, which may contain quotes:
+    -- 1'000.
+    else
       at = text:match("^[%w_']*()", at + 1)
     end
   end

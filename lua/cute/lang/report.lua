@@ -91,7 +91,8 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- Notes written so far. Numbers of elements are removed from them.
+-- The notes written so far, as a set of texts. Their numbers of elements are
+-- removed, so notes that differ only in such a number count as one.
 local noted = {}
 
 --- Returns a note as a line and marks it as written. Returns nil if it was
@@ -205,7 +206,8 @@ function report.outcome(raised)
   return parts.line and raised:match "^[^\n]-:%d+: (.*)$" or raised
 end
 
---- Raises a failure of the environment: "sentence [kind]", and lines.
+--- Raises an error for a failure of the environment. `message` is "sentence
+--- [kind]", followed by lines of details.
 ---@param message string
 function report.raise(message)
   local parts = report.parse(message)
@@ -219,9 +221,10 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- Returns the frame of the user's code to which an error belongs: the frame
--- that its message names, else the innermost frame outside of cutelua. The
--- sentence itself may name the frame, as in "the comparison at script.lua:3".
+-- Returns the stack frame of the user's code that caused an error: the frame
+-- that the error's message names, else the innermost frame outside of cutelua.
+-- The sentence itself may name the frame, as in "the comparison at
+-- script.lua:3".
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
@@ -340,7 +343,8 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  if parts.kind == "kernel-fault" then  -- each fault names its own lines
+  -- A simulator's report names the lines of each fault itself.
+  if parts.kind == "kernel-fault" then
     add_faults(out, parts.rest, max - #out)
     return
   end
@@ -374,7 +378,8 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      or parts.sentence:find "^kernel "  -- report the launch's line
+      -- For a failed launch, the line of the launch follows.
+      or parts.sentence:find "^kernel "
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
     add_all(out, parts.rest, max - #out)

@@ -19,9 +19,9 @@ local xpcall = xpcall
 
 local sign = {}
 
--- Returns a function's results, or raises the error that lua_errors.handler
--- made. (Without a tail call, the caller stays on the stack, where errors look
--- up its name.)
+-- Returns a function's results if ok is true, or raises the error that
+-- lua_errors.handler made. (Without a tail call, the caller stays on the stack,
+-- where errors look up its name.)
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
@@ -44,11 +44,13 @@ function sign.with(f, fields)
   return f
 end
 
--- Functions that call functions of the kernel, which may call them again.
+-- The set of public functions that call functions of the kernel, which may in
+-- turn call these public functions.
 local nesting = setmetatable({}, {__mode = "k"})
 
---- Marks f as a function that is called without pcall. The functions that it
--- calls may call f again, and each level of C calls uses part of a small stack.
+--- Marks f as a function that is called without pcall. The functions that f
+--- calls may call f again, and each level of C calls uses part of a small
+--- stack.
 ---@param f function
 ---@return function f
 function sign.nests(f)
@@ -147,7 +149,8 @@ local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   prepared = "prepared:", report = "report:", printing = "printing.",
   suggest = "suggest."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
-local workshop  -- table of package cutelua; false: not installed
+-- The table of package cutelua; false if the package is not installed.
+local workshop
 
 --- Returns the rows that describe the names that the package cutelua adds to a
 -- table.
@@ -184,7 +187,8 @@ local function absent(full)
   return OPEN[full] and workshop == false and ABSENT or ""
 end
 
---- Adds all names of the package cutelua to a class or a namespace.
+--- Adds all names that the package cutelua has for a class or a namespace to
+--- that table.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)
@@ -315,7 +319,7 @@ local function ours(t)
     and info.source
 end
 
---- Classes of lua/cute. No script changes them.
+--- The metatables of all classes of lua/cute, as a set. No script changes them.
 sign.classes = setmetatable({}, {__mode = "k"})
 
 --- Makes reading a missing field of a table an error in code outside of

@@ -39,7 +39,7 @@ Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
   "conflicts find_swizzle json total traffic")
 
---- Advice by kind of fault.
+--- Advice that is printed with a fault, by kind of fault.
 simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or check that the tile divides "
     .. "the tensor's shape",
@@ -199,7 +199,8 @@ local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
   .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
   .. "\"cluster\"})"
 
--- Returns the place where the missing barrier belongs, as text.
+-- Returns as text where the missing barrier belongs. `same`: both accesses are
+-- in one line. `loop`: the text for the end of the loop.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -307,13 +308,14 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
--- The function that waits for groups of asynchronous operations, by a phrase in
--- a message.
+-- The function that waits for groups of asynchronous operations, by the words
+-- in a fault's message that name the operation.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice if a wait for groups left too many groups pending.
+-- Returns advice for a wait that left too many groups pending, so that the
+-- reported group was not waited for; else nil.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
@@ -324,8 +326,9 @@ local function fewer(r)
   end
 end
 
--- Phrases in a message that also describe its second line: the asynchronous
--- operation.
+-- Names of asynchronous operations in messages. If the message of a fault says
+-- that one was under way, the fault's second line is where the operation was
+-- issued.
 local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
 
 local function agent_of(r)
@@ -417,8 +420,8 @@ end
 
 Report.followers = simreport.followers
 
--- Adds notes on lines whose TMA stores wrote nothing, because all their boxes
--- are outside of the tensor.
+-- Adds a note for each line whose TMA stores wrote nothing, because all their
+-- boxes are outside of the tensor.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -479,8 +482,8 @@ function Report:notes()
   return list
 end
 
---- Returns the note of a kernel in printed form and marks it as written.
--- Returns nil if it was already written.
+--- Returns a kernel's note as it is printed and marks it as written. Returns
+--- nil if it was already written.
 ---@param kernel string
 ---@param text string
 ---@return string? note as printed

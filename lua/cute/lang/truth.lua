@@ -18,9 +18,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- SETS holds the instructions that set register A, NEVER the instructions whose
--- result is never nil or false, MAKES the instructions that may have made a
--- traced value.
+-- SETS holds the opcodes of instructions that set register A; NEVER, those
+-- whose result is never nil or false; MAKES, those that may have made a traced
+-- value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -80,7 +80,7 @@ local function find_local(level, name)
 end
 
 -- Does the same as `always` for upvalue n of f, which is a local of a function
--- that called f.
+-- on the stack that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end
@@ -117,8 +117,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value is the result of a function of the script that
--- returns a value at every return.
+-- Reports whether the value is result n of a function of the script, and the
+-- function returns such a value at every return.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -202,7 +202,8 @@ local function operand(line, tokens, i, step)
     local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      break  -- here another statement begins
+      -- Another statement begins here.
+      break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0
     local closes = (step > 0 and CLOSES or OPENS)[text] or 0

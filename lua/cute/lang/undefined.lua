@@ -12,8 +12,9 @@ local fields = require "cute.lang.fields"
 
 local undefined = {}
 
--- [undefined value] = {value =, known = is that the slot's value whenever it is
--- not nil?, slot =, id = see make}
+-- Records of undefined values: [undefined value] = {value = the last value that
+-- the body left, known = does the slot always hold it when it is not nil?, slot
+-- =, id = see make}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
@@ -28,7 +29,7 @@ undefined.is = is
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
 
---- Reports whether two values that Lua alone knows are equal.
+--- Reports whether two values that are known while tracing are equal.
 ---@param a any
 ---@param b any
 ---@return boolean
@@ -45,8 +46,8 @@ local function show(v)
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Reports whether only Lua knows a value. The next pass can then use the value
--- of the last pass.
+-- Reports whether a value is known while tracing, so that the next pass can use
+-- it.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
@@ -242,8 +243,8 @@ function undefined.now(region, slot, now)
   return now
 end
 
--- Returns the outcome of a pass: a digest of its instructions, and the final
--- values of each slot that was nil.
+-- Returns what a pass generated: a digest of the pass's instructions, and the
+-- final values of each slot that was nil before.
 local function snapshot(region)
   local ends = {}
   for _, slot in ipairs(region.view.slots) do
@@ -267,7 +268,8 @@ local function agree(a, b, head)
   return undefined.equal(a, b)
 end
 
--- Returns the name of a slot that this pass tested or gave a value.
+-- Returns the name of a slot whose undefined value this pass tested or
+-- replaced.
 local function tested_name(region)
   local names = {}
   for id, name in next, region.ids do
@@ -294,9 +296,9 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns which of the undecided slots get their values in the next pass. It
--- tries all of them, each single one, and pairs if there are few. Returns nil
--- when everything was tried.
+-- Returns the set of undecided slots that get their recorded values in the next
+-- pass, and its key. Tries all slots together, each single one, and pairs if
+-- there are few. Returns nil if everything was tried.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -343,9 +345,9 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Handles a pass with substituted values that differs from the pass with nil.
--- The reason may be facts that inner regions found in between, so both passes
--- are first repeated.
+--- Handles a pass with substituted values whose code differs from that of the
+--- pass with nil. Facts that inner regions found in between may be the reason,
+--- so both passes are first repeated.
 ---@param region table
 ---@param name? string
 ---@return boolean

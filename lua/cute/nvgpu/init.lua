@@ -5,7 +5,8 @@ local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
--- Each part of nvgpu is in the folder of the first architecture that has it.
+-- Each module of cute.nvgpu is in the folder of the first architecture that has
+-- its instructions.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
                           warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
@@ -17,7 +18,8 @@ end
 ---------------------------------------------------------------------------
 
 nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
---- The values of sem and scope of cute.arch.load, store, atomics ...
+--- The values of the options sem and scope of cute.arch.load, store and
+--- atomics.
 nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
                      RELEASE = "release", ACQ_REL = "acq_rel"}
 nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",

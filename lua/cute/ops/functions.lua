@@ -1,5 +1,5 @@
---- Activation functions for epilogues: on vectors, values and numbers of a
--- kernel.
+--- Activation functions for epilogues. They accept vectors, values of a kernel
+--- and plain numbers.
 --
 -- The f32 versions use few instructions, because they run at the same time as
 -- tensor cores. They use the special function unit for 2^x and 1 / x. Their
@@ -49,7 +49,7 @@ function lean.gelu(x)
   local t = rcp(cute.fma(u, T, 1))
   local p = P[#P]
   for i = #P - 1, 0, -1 do p = cute.fma(p, t, P[i]) end
-  -- max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN
+  -- The result is max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN.
   return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
 end
 
@@ -74,10 +74,10 @@ end
 
 ---------------------------------------------------------------------------
 
--- Functions with so many instructions that the compiler should see their code
--- once and not once for each element. Each pass of a loop computes AT_ONCE
--- elements, appends them to the vector and shifts the remaining ones forward,
--- so that all register indices are constant.
+-- Activation functions with so many instructions that the compiler should see
+-- their code once and not once for each element. Each iteration of a loop
+-- computes AT_ONCE elements, appends them to the vector and shifts the
+-- remaining ones forward, so that all register indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)

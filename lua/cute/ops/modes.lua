@@ -1,9 +1,9 @@
 --- Modes of element-wise operands: broadcasts them, sorts them by the order in
 -- memory, and merges them.
 --
--- A loop is {n = extent, mode = mode of the shape to which it belongs, stride
--- of operand 1, of operand 2, ...}. A list of loops visits every element of the
--- shape once; the first loop is the innermost.
+-- A loop is {n = extent, mode = mode of the shape to which the loop belongs,
+-- stride of operand 1, stride of operand 2, ...}. A list of loops visits every
+-- element of the shape once; the first loop is the innermost.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -160,9 +160,9 @@ function modes.column(loops, i)
 end
 
 --- Returns the number of elements of operand i that one access can move along
--- the first loop: a power of two, at most `most`. The memory is aligned to this
--- size, which divides the other strides and, if there are several loops, the
--- extent. 1 means that no vectors are possible.
+--- the first loop: a power of two, at most `most`. The memory's alignment, the
+--- strides of other loops and, if there are several loops, the extent are
+--- multiples of this number of elements. 1 means that no vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -185,8 +185,9 @@ function modes.width(loops, i, bits, alignment, most, along)
   return w
 end
 
---- Reports whether all coordinates have different addresses, for loops that are
--- sorted by operand i's strides. Returns false if that is uncertain.
+--- Reports whether different coordinates always have different addresses, for
+--- loops that are sorted by operand i's strides. Returns false if that is
+--- uncertain.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -202,16 +203,17 @@ end
 -- Overlap of operands in memory
 ---------------------------------------------------------------------------
 
--- Returns a tensor's buffer, and the offsets in bytes where its elements begin
--- and end.
+-- Returns a tensor's buffer, and the offsets in bytes of the begin and the end
+-- of the tensor's elements in it.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]
 end
 
---- Returns how operands i and j of loops overlap in memory: nil (they do not),
--- "same" (each element has the same address in both), "apart" (their elements
--- alternate without overlap, like columns of one matrix), or "mixed".
+--- Returns how operands i and j of loops overlap in memory: nil (not at all),
+--- "same" (each element has the same address in both), "apart" (their elements
+--- alternate without overlap, like columns of one matrix), or "mixed"
+--- (otherwise).
 ---@param loops table[] with the strides of both
 ---@param a any tensor i
 ---@param b any tensor j
@@ -230,7 +232,8 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  local x, y = ba // 8, bb // 8  -- bytes of either operand in one pitch
+  -- Bytes that each operand occupies in one pitch.
+  local x, y = ba // 8, bb // 8
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
       x = x + (loop.n - 1) * (loop[i] * ba // 8)

@@ -9,8 +9,8 @@ local types = require "cute.ops.family.types"
 
 local sm90 = {name = "gemm_sm90"}
 
--- Returns the reason as a sentence if TMA cannot move tiles of t. Mode `lead`
--- of t has to be contiguous.
+-- Returns a sentence with the reason if TMA cannot move tiles of matrix t, else
+-- nil. Mode `lead` of t has to be contiguous.
 local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -43,21 +43,22 @@ local function tma_refuses(name, t, lead, rows)
   end
 end
 
--- Returns the contiguous mode of an operand, which TMA needs: K, or for 16-bit
--- types also the other mode.
+-- Returns the mode of an operand that TMA takes as the contiguous one: K, or
+-- for 16-bit types M or N if that mode is contiguous.
 local function lead_of(t)
   return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
     and 1 or 2
 end
 
---- Returns the contiguous mode of matrix `name` of p: "A", "B" or "D".
+--- Returns the contiguous mode (1 or 2) of matrix `name` of problem p: "A", "B"
+--- or "D".
 function sm90.lead(p, name)
   if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
   return lead_of(p[name])
 end
 
---- Returns the reason why gemm_sm90 does not accept the layout of that matrix;
--- nil if it does.
+--- Returns the reason why gemm_sm90 does not accept the layout of matrix
+--- `name`; nil if it does.
 ---@return string?
 function sm90.refuses(p, name)
   local lead = sm90.lead(p, name)
@@ -116,19 +117,20 @@ local function promote(p)
   return p.group and p.group // 64 or nil
 end
 
--- Reports whether a candidate can apply factors for each p.group elements of K,
--- which may belong to each row or to each 128 rows of B.
+-- Reports whether a candidate can apply factors for each p.group elements of K.
+-- These factors may belong to each row of B or to each 128 rows.
 local function has_factors(p, o)
-  if p.a.bits == 16 and o.epi then return false end  -- such kernels spill
+  -- The registers of such kernels would spill.
+  if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
                           or o.tile[2] % 128 == 0)
 end
 
--- Fractions of extra time that an epilogue takes, measured for products of
--- several waves and K = 4096 on an H200. They apply if warpgroups do not
--- alternate, because then no MMAs run during the epilogue. GATED is for gates,
--- EXPOSED for other epilogues (also for C), READ for each further matrix read.
+-- Fractions of time that an epilogue adds, measured for products of several
+-- waves and K = 4096 on an H200. They apply if warpgroups do not alternate,
+-- because then no MMAs run during the epilogue. GATED is for gates, EXPOSED for
+-- other epilogues (also for C), READ is added if the epilogue reads matrices.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
@@ -140,7 +142,7 @@ local function exposed(p, c)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
 end
 
--- Fraction of extra time that factors take for 16-bit types on an H200, if a
+-- Fraction of time that scale factors add for 16-bit types on an H200, if a
 -- tile has 128 columns or more. Narrow tiles, and tiles of 256 rows, take less.
 local FACTORS = 0.3
 
@@ -174,10 +176,10 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- Stands for the epilogue in a candidate; the plan replaces it.
+-- Stands for the epilogue in a candidate; the plan replaces it by the real one.
 local function LATER() end
 
--- Returns the ratio of rows in tiles to rows in groups. On average the last
+-- Returns the ratio of computed rows to rows of groups. On average the last
 -- tile of each group is half full.
 local function padded(p, o)
   if not p.ragged then return 1 end
@@ -204,7 +206,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- the matrices are stacked, and each consists of whole tiles
+  -- The matrices of a batch are stacked; each consists of whole tiles.
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then

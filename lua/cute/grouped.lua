@@ -52,9 +52,9 @@ local Runtime = {}
 Runtime.__index = Runtime
 
 --- Makes a scheduler whose blocks each take every grid_dim[3]-th position of a
---- plane of tiles. Positions are consecutive along the plane's inner mode,
---- whose extent in clusters is known. The other mode has no end, so there is
---- always a next position: the kernel has to detect that no work is left.
+-- plane of tiles. Positions are consecutive along the plane's inner mode,
+-- whose extent in clusters is known. The other mode has no end, so there is
+-- always a next position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -216,8 +216,8 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
 end
 
 --- Returns the number of K tiles of the group at position cta_tile_coord[3],
---- and the group's index. Threads that do not need the tile's coordinate call
---- this function.
+-- and the group's index. Threads that do not need the tile's coordinate call
+-- this function.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx

@@ -28,7 +28,8 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
--- Returns a seed, a number of Lua or of the kernel, as two words.
+-- Returns the two words of the key for a seed, which is a number of Lua or of
+-- the kernel, or a tensor with one number.
 local function key_of(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -58,8 +59,8 @@ local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- number of counters processed at once: more do not fit in registers besides
--- the accumulators
+-- Numbers of counters processed at once, unpaired and paired: more do not fit
+-- in registers besides the accumulators.
 local AT_ONCE = {4, 2}
 
 --- Returns a random word for each element of a matrix, from vectors of rows and
@@ -106,13 +107,13 @@ function philox.uniform(row, seed)
   return philox.open((philox.four(c, zero, zero, zero, k0, k1)))
 end
 
---- Returns random words as f32 of (0, 1), all of which it excludes.
+--- Returns random words as f32 between 0 and 1, never equal to either.
 function philox.open(word)
   local x = ((word >> 8):to(cute.f32) + 0.5) * 2.0 ^ -24
   return cute.min(x, 1 - 2.0 ^ -24)
 end
 
--- Reports whether x is a number of Lua's or the kernel's.
+-- Reports whether x is a number of Lua or of the kernel.
 local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"
 end

@@ -1,4 +1,4 @@
---- Makes pointers (iterators), and objects that resemble others.
+--- Makes pointers (iterators), and tensors and atoms that resemble given ones.
 local core = require "cute.core"
 
 local pointer = {}
@@ -60,7 +60,8 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    if kind == "constant" then kind = "swizzle" end  -- checked by its use below
+    -- The use of the pointer below checks the swizzle.
+    if kind == "constant" then kind = "swizzle" end
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)
     end
@@ -79,8 +80,9 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- Makes a vector with the shape of x, and with its type unless another is
--- given. Its elements are 0, because values of a kernel are never undefined.
+--- Makes a tensor or vector with the shape of x, and with its type unless
+-- another is given. Its elements are 0, because values of a kernel are never
+-- undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end

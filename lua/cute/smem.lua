@@ -8,8 +8,8 @@ local core = require "cute.core"
 
 local smem = {}
 
--- For each kind: B, M, S of Sw<B,M,S> on bytes, the span in bits, and the rows
--- of an atom.
+-- For each kind of swizzle: the numbers B, M, S of Sw<B,M,S> on bytes, the span
+-- in bits, and the rows of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -23,7 +23,7 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- Returns the swizzle of a kind in the form that is stored, which works on
+--- Returns the swizzle of a kind as it is stored in a layout: it works on
 -- bytes.
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))

@@ -1,5 +1,5 @@
 --- Stores the accumulators of a tile by TMA, part by part through a ring of
--- buffers in shared memory, as the epilogues of Hopper's GEMMs do.
+-- buffers in shared memory, as the epilogues of CUTLASS's GEMMs for Hopper do.
 --
 -- A part consists of EN columns, with as many rows as the tile of the MMA. It
 -- is converted and written to shared memory, by stmatrix if its type has 16
@@ -15,8 +15,8 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- Returns the atom that stores EN columns: the atom of utils.get_smem_store_op,
--- or half of it if it has too many columns.
+-- Returns the atom that stores EN columns of accumulators: the atom of
+-- utils.get_smem_store_op, or one for half as many columns if it has too many.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -77,8 +77,9 @@ function epilogue.new(o)
       or cute.arch.sync_threads}, Epilogue)
 end
 
--- Fills the part with n values of a fragment, beginning with number `first`. f
--- converts them, and they are rounded to the part's type.
+-- Fills registers of one part with n values of a fragment, beginning with
+-- number `first`. f converts the values, which are then rounded to the type of
+-- D.
 local function fill(self, acc, first, f)
   local part = self.part
   local sums = cute.make_rmem_tensor(part.shape, acc.element_type)
@@ -88,8 +89,8 @@ local function fill(self, acc, first, f)
   part:store(x:to(part.element_type))
 end
 
--- Copies the buffer to the part at {m, n} of D. A box that begins outside D is
--- skipped.
+-- Copies a buffer to the part at {m, n} of D by TMA. A box that begins outside
+-- D is skipped.
 local function send(self, m, n, l, buffer)
   local from = self.from(_, buffer)
   local to = self.matrices and self.to(_, m, n, l) or self.to(_, m, n)
@@ -102,7 +103,8 @@ local function send(self, m, n, l, buffer)
   end)
 end
 
--- Makes the leader wait until the buffer of the next part is free.
+-- Makes the thread that issues the copies wait until the buffer of the next
+-- part is free.
 local function free(self)
   cute.when(self.leader, function() self.pipe:producer_acquire() end)
 end

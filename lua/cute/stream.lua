@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Checks a wait. In the simulator a wait returns at once, but a graph must not
--- contain one.
+-- Checks that a wait is allowed. In the simulator a wait returns at once, but a
+-- graph must not contain one.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -46,7 +46,8 @@ local function waits(what)
   end
 end
 
--- Raises an error if the object was closed, as on a GPU.
+-- Raises an error if stream, event or graph x was closed; the simulator does
+-- this as a GPU does.
 local function open(x, what)
   core.outside()
   if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
@@ -165,7 +166,7 @@ function stream.event(device)
   return must(d.dev:event())
 end
 
--- Returns the GPU of a stream, or nil for a stream of the simulator.
+-- Returns the GPU of stream s, or nil for a stream of the simulator.
 local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
@@ -214,8 +215,8 @@ function Graph.__tostring(g)
   return ("graph of the simulator, %d nodes"):format(g.nodes)
 end
 
--- Records the launches and copies of f. Returns a list of functions with their
--- arguments.
+-- Runs f in the simulator while recording its launches and copies. Returns the
+-- record, a list of functions with their arguments.
 local function record(f)
   core.outside()
   if core.recording() then

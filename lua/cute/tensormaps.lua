@@ -19,8 +19,9 @@ local BYTES = 128
 
 local function when(...) require "cute.lang.branch".when(...) end
 
---- The memory in which maps are changed. GMEM: in place in global memory. SMEM:
--- in shared memory, from which they are copied to global memory.
+--- The memory in which a kernel changes tensor maps. GMEM: the maps are changed
+-- in place in global memory. SMEM: they are changed in shared memory and then
+-- copied to global memory.
 tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
 
 local Manager = {}
@@ -48,7 +49,7 @@ local function by_one(f)
   when(arch.elect_one(), f)
 end
 
---- Returns the tensor map at a pointer.
+--- Returns the pointer to a tensor map in the form that copies accept.
 ---@param ptr table to i64
 function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
   return core.make_tensor(ptr.iterator or ptr,

@@ -349,7 +349,7 @@ function bits.nanosleep(ns)
 end
 
 --- Returns the identifier of the grid, which differs between launches
---- (%gridid).
+-- (%gridid).
 function bits.gridid() return intrin "gridid" end
 
 --- Returns one more than the largest possible smid().

@@ -53,10 +53,10 @@ function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
 end
 
 --- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
---- mbarrier there counts the bytes. smem_ptr and mbar_ptr are pointers to this
---- block's shared memory; the store uses the same positions in the other block.
---- A list or a vector stores several values at once: 2 or 4 values of 32 bits,
---- or 2 of 64 bits.
+-- mbarrier there counts the bytes. smem_ptr and mbar_ptr are pointers to this
+-- block's shared memory; the store uses the same positions in the other block.
+-- A list or a vector stores several values at once: 2 or 4 values of 32 bits,
+-- or 2 of 64 bits.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table
@@ -94,7 +94,7 @@ function cluster.setmaxregister_increase(reg_count)
 end
 
 --- Lowers the register limit of this warpgroup's threads. Other warpgroups can
---- then allocate the released registers.
+-- then allocate the released registers.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",

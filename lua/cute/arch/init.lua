@@ -111,7 +111,7 @@ function arch.sync_warp(mask)
 end
 
 --- Ends a group that contains the cp.async copies that this thread has issued
---- since it ended its previous group.
+-- since it ended its previous group.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
@@ -129,7 +129,7 @@ function arch.cp_async_wait_group(n)
 end
 
 --- Ends a group that contains the bulk stores (TMA) that this thread has issued
---- since it ended its previous group.
+-- since it ended its previous group.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
 --- Waits until at most n of this thread's groups of bulk stores are pending.

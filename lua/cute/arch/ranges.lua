@@ -36,7 +36,7 @@ local Plan = {__closed = true}  -- for cute.lang.dependencies
 Plan.__index = Plan
 
 --- Makes a plan. A kernel traced with the plan stores clock values in a buffer
---- of i64, which has room for `room` events of each warp.
+-- of i64, which has room for `room` events of each warp.
 ---@param room integer
 ---@param warps integer warps of a block
 function ranges.plan(room, warps)

@@ -252,7 +252,7 @@ end
 ---------------------------------------------------------------------------
 
 --- Raises an error if a function passed to cute.when has an empty body or
---- contains only `return`.
+-- contains only `return`.
 ---@param what string "cute.when"
 ---@param f function
 ---@param g? function

@@ -206,8 +206,8 @@ function dependencies.take(func, held, ran)
 end
 
 --- Returns the part of a program's record that can be reached from `values`,
---- including the elements of tensors. Returns nil if nothing of the record can
---- be reached.
+-- including the elements of tensors. Returns nil if nothing of the record can
+-- be reached.
 ---@param values any[]
 ---@param read table of take
 function dependencies.within(values, read)

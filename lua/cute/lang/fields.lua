@@ -53,7 +53,7 @@ function fields.rewind(region)
 end
 
 --- Closes the region. Its recorded writes are added to those of the enclosing
---- region.
+-- region.
 function fields.close(region)
   local outer, writes = region.outer and region.outer.writes, region.writes
   for _, t in ipairs(outer and writes or {}) do
@@ -70,7 +70,7 @@ function fields.close(region)
 end
 
 --- Closes the region and all regions inside it, and undoes the writes recorded
---- in them.
+-- in them.
 function fields.abandon(region)
   local around = top
   while around and around ~= region do around = around.outer end
@@ -83,7 +83,7 @@ function fields.abandon(region)
 end
 
 --- Sets t[k] = v without calling a metamethod, and records the write in the
---- innermost region.
+-- innermost region.
 function fields.set(t, k, v)
   local writes = top.writes
   if writes[t] == nil then
@@ -95,8 +95,8 @@ function fields.set(t, k, v)
 end
 
 --- Calls f() and returns its result. During the call, the innermost region is
---- one that holds all writes since `region` opened, including those of regions
---- inside it.
+-- one that holds all writes since `region` opened, including those of regions
+-- inside it.
 ---@param region table
 ---@param f function
 function fields.since(region, f)
@@ -222,8 +222,8 @@ local function each_inside(t, see)
 end
 
 --- Searches for the wanted tables, beginning at the roots (places of
---- variables). Returns the place of each wanted table that it finds, by the
---- shortest path.
+-- variables). Returns the place of each wanted table that it finds, by the
+-- shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
 ---@return table<table, table> places of the tables that were found
@@ -252,8 +252,8 @@ function fields.find(roots, wanted)
 end
 
 --- Returns the path to a place: a list of the keys that lead from the root
---- variable's table to it. The list also has the field `root` and, if the
---- variable always holds the same table, that table as `from`.
+-- variable's table to it. The list also has the field `root` and, if the
+-- variable always holds the same table, that table as `from`.
 function fields.way(place)
   if not place.up then
     return {root = place.root, from = place.fixed and place.t or nil}

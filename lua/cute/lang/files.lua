@@ -11,7 +11,7 @@ local MIB = 1 << 20
 files.MOST = 64 * MIB
 
 --- Returns the bytes of an open file that have not been read yet, or nil and a
---- reason. It does not close the file.
+-- reason. It does not close the file.
 ---@param f userdata
 ---@param most? integer bytes; files.MOST when absent
 ---@return string? text

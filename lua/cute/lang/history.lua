@@ -9,7 +9,7 @@
 local history = {}
 
 --- A function f(prepared, last) that is called for each launch, or nil. The
---- prompt and the option --watch set it.
+-- prompt and the option --watch set it.
 history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}

@@ -113,7 +113,7 @@ local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
 local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 
 --- Checks the one to three extents of a grid, block or cluster. Returns three
---- extents.
+-- extents.
 ---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
@@ -603,7 +603,7 @@ function Prepared:forget()
 end
 
 --- Runs the prepared launch with other arguments and returns true if their
---- kinds match; returns false if they do not.
+-- kinds match; returns false if they do not.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)

@@ -1,6 +1,6 @@
 --- Carries a local's value through a loop or branch: determines which parts of
---- the value change, their types and the known facts about them (such as
---- ranges). A kernel variable holds each part that changes.
+-- the value change, their types and the known facts about them (such as
+-- ranges). A kernel variable holds each part that changes.
 --
 -- A slot is a location that the body of a loop or branch may change
 -- (cute.lang.trace); slot.name is the local's name. A carry is the record of a

@@ -76,7 +76,7 @@ function regions.set(slot, level, value)
 end
 
 --- Returns the value that replaces undefined value v when Lua tests or compares
---- v: see cute.lang.undefined.
+-- v: see cute.lang.undefined.
 function regions.tested(v)
   local value = undefined.tested(state.open, v)
   return value
@@ -141,7 +141,7 @@ local function search(view, t)
 end
 
 --- Maps each function that cute.func returned (a helper) to the function that
---- was passed to cute.func.
+-- was passed to cute.func.
 regions.helpers = setmetatable({}, {__mode = "k"})
 
 function see(view, v)
@@ -235,9 +235,9 @@ end
 local is_known = regions.is_known
 
 --- Checks the field of a slot that is nil either before or after a region;
---- `now` is its value at the region's end. Values that Lua alone knows may be
---- stored under a new key, but not appended to a list: the list would grow
---- once, although the loop should let it grow in each iteration.
+-- `now` is its value at the region's end. Values that Lua alone knows may be
+-- stored under a new key, but not appended to a list: the list would grow
+-- once, although the loop should let it grow in each iteration.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -280,8 +280,8 @@ local function variables(carry)
 end
 
 --- Prints what a pass found about a slot. With `from` and `to`: the slot
---- changes between these values. Without: the known facts about the slot have
---- widened.
+-- changes between these values. Without: the known facts about the slot have
+-- widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,
@@ -296,7 +296,7 @@ function Region:tell(slot, from, to)
 end
 
 --- Returns the position in the script of the traced `for` loop whose iterator
---- was called.
+-- was called.
 ---@param level integer of the frame with the loop, for the caller
 ---@return string
 function regions.place(level)
@@ -317,7 +317,7 @@ local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
                ["cute.func"] = "function"}
 
 --- Opens a region. `key` is its position in the script. A later region at the
---- same position begins with the changes that this region found.
+-- same position begins with the changes that this region found.
 ---@param what string "this loop"
 ---@param key string
 ---@param view table from regions.collect
@@ -345,7 +345,7 @@ function regions.open(what, key, view)
 end
 
 --- Returns the innermost open region that cute.break_if or cute.return_if can
---- leave, or nil: a loop, or a function of cute.func.
+-- leave, or nil: a loop, or a function of cute.func.
 ---@return table?
 function regions.innermost()
   local region = state.open
@@ -664,8 +664,8 @@ function Region:learn_exit(slot, now)
 end
 
 --- Makes the threads for which cond is true leave the region. Their changes up
---- to here take effect. In a function of cute.func, `results` are the
---- function's results for these threads.
+-- to here take effect. In a function of cute.func, `results` are the
+-- function's results for these threads.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -868,7 +868,7 @@ function Region:begin_once()
 end
 
 --- Ends a pass over a function of cute.func that returned these results.
---- Returns true if another pass is needed.
+-- Returns true if another pass is needed.
 ---@param results table packed
 ---@return boolean
 function Region:end_once(results)
@@ -898,7 +898,7 @@ function Region:end_once(results)
 end
 
 --- Ends the region of a function of cute.func and returns the function's
---- results.
+-- results.
 ---@return any ...
 function Region:finish_once()
   for _, slot in ipairs(self.view.slots) do

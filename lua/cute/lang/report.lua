@@ -207,7 +207,7 @@ function report.outcome(raised)
 end
 
 --- Raises an error for a failure of the environment. `message` is "sentence
---- [kind]", followed by lines of details.
+-- [kind]", followed by lines of details.
 ---@param message string
 function report.raise(message)
   local parts = report.parse(message)

@@ -49,8 +49,8 @@ end
 local nesting = setmetatable({}, {__mode = "k"})
 
 --- Marks f as a function that is called without pcall. The functions that f
---- calls may call f again, and each level of C calls uses part of a small
---- stack.
+-- calls may call f again, and each level of C calls uses part of a small
+-- stack.
 ---@param f function
 ---@return function f
 function sign.nests(f)
@@ -188,7 +188,7 @@ local function absent(full)
 end
 
 --- Adds all names that the package cutelua has for a class or a namespace to
---- that table.
+-- that table.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)

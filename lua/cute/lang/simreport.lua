@@ -483,7 +483,7 @@ function Report:notes()
 end
 
 --- Returns a kernel's note as it is printed and marks it as written. Returns
---- nil if it was already written.
+-- nil if it was already written.
 ---@param kernel string
 ---@param text string
 ---@return string? note as printed

@@ -347,7 +347,7 @@ end
 local Var = {}
 
 --- Raises [type-mismatch] if a cute.var itself is compared or converted, where
---- its number `v.value` is meant.
+-- its number `v.value` is meant.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used as a number\n  write v.value "
     .. "for its current value")

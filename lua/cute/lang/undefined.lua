@@ -346,8 +346,8 @@ function undefined.again(region, fresh)
 end
 
 --- Handles a pass with substituted values whose code differs from that of the
---- pass with nil. Facts that inner regions found in between may be the reason,
---- so both passes are first repeated.
+-- pass with nil. Facts that inner regions found in between may be the reason,
+-- so both passes are first repeated.
 ---@param region table
 ---@param name? string
 ---@return boolean

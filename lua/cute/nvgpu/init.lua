@@ -19,7 +19,7 @@ end
 
 nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
 --- The values of the options sem and scope of cute.arch.load, store and
---- atomics.
+-- atomics.
 nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
                      RELEASE = "release", ACQ_REL = "acq_rel"}
 nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",

@@ -131,7 +131,7 @@ local function meeting(p, tile, splits)
 end
 
 --- Returns the estimated ns of a product in tiles {BM, BN, BK} with K split
---- into `splits` parts.
+-- into `splits` parts.
 ---@param p table
 ---@param tile table {BM, BN, BK, good, waits, room, ...}: good: fraction of
 -- `rate` that it reaches, if not that of its size; waits: ns that a step along
@@ -176,7 +176,7 @@ local function can_share(p, tile, splits)
 end
 
 --- Returns candidates for each tile of a list: with an undivided K, and with K
---- split into the numbers of parts that are possible.
+-- split into the numbers of parts that are possible.
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles

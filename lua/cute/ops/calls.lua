@@ -46,7 +46,7 @@ function calls.new()
 end
 
 --- Returns the results of a call that was recognized: the tensors of `out`, or
---- new tensors if the call has no `out`.
+-- new tensors if the call has no `out`.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -86,8 +86,8 @@ end
 local counts = {}
 
 --- Returns memory of at least n i32 that are 0; a launch sets them to 0 again
---- at its end. Also returns whether this memory belongs to the graph that is
---- being captured.
+-- at its end. Also returns whether this memory belongs to the graph that is
+-- being captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil
@@ -131,8 +131,8 @@ function calls.dependent(device)
 end
 
 --- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with these
---- arguments, through a prepared launch of the step; prepares a new one if none
---- fits.
+-- arguments, through a prepared launch of the step; prepares a new one if none
+-- fits.
 ---@param step table
 ---@param list table arguments {n =}; `from` as for known:ready
 ---@param o table device, stream, seed, captured = the captured values of a
@@ -166,7 +166,7 @@ function calls.launch(step, list, o, check)
 end
 
 --- Returns a prepared launch in the form that known:ready accepts, or nil for a
---- launch on the simulator.
+-- launch on the simulator.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end
   return {launch = ready.run, values = core.launch_values(list),
@@ -174,8 +174,8 @@ function calls.step(ready, list)
 end
 
 --- Records from which number of the call the kernel argument `list.n` comes:
---- the nth number of the call's argument `at`. part: 1 or 2 for the lower or
---- upper half of an f64.
+-- the nth number of the call's argument `at`. part: 1 or 2 for the lower or
+-- upper half of an f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -43,10 +43,10 @@ local is_users = capture.is_users
 local codes = 0
 
 --- Returns a list that describes what a function captures: {[0] = the list's
---- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
---- otherwise its fields with these keys. Returns false if f is not a user's
---- function, if its code cannot be read, or if it keeps state. Functions with
---- the same code have the same list. core.calls calls this function.
+-- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
+-- otherwise its fields with these keys. Returns false if f is not a user's
+-- function, if its code cannot be read, or if it keeps state. Functions with
+-- the same code have the same list. core.calls calls this function.
 ---@param f function
 ---@return table|false form
 ---@return string? wrong the forbidden operation of the function
@@ -203,8 +203,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns the state that a trace of the function read in addition to the
---- captured values, with its current contents, in the form of core.unchanged.
---- Returns nil if the trace read no such state.
+-- captured values, with its current contents, in the form of core.unchanged.
+-- Returns nil if the trace read no such state.
 ---@param program table the program of that trace
 ---@return table?
 function Capture:reads(program)
@@ -214,7 +214,7 @@ function Capture:reads(program)
 end
 
 --- Raises an error if a function that was traced on its own stored to a
---- captured tensor, which would be state.
+-- captured tensor, which would be state.
 ---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do

@@ -53,8 +53,8 @@ local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "unroll"}
 
 --- Returns a candidate's name, which is unique among the problem's candidates:
---- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
---- problems of other sizes.
+-- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
+-- problems of other sizes.
 ---@param c table
 ---@return string
 function choose.name(c)
@@ -189,9 +189,9 @@ Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
 --- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
---- order = accumulation order, promise, why, how = "by rule" or "measured",
---- moved = matrices that are repacked ("A, B, D"), others, refused, text,
---- trace()}; tostring returns the text.
+-- order = accumulation order, promise, why, how = "by rule" or "measured",
+-- moved = matrices that are repacked ("A, B, D"), others, refused, text,
+-- trace()}; tostring returns the text.
 ---@param p table the problem
 ---@param c table
 ---@param trace fun(): any the traced kernel: with .source, .ir, .resources

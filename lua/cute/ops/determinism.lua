@@ -60,8 +60,8 @@ local function check_reductions(p)
 end
 
 --- Sets fields of problem p from the options: p.promise, the guarantee in
---- words; p.order, the required accumulation order, if any; p.splits, the
---- number of parts of K, where known.
+-- words; p.order, the required accumulation order, if any; p.splits, the
+-- number of parts of K, where known.
 function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then

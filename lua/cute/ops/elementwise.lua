@@ -29,8 +29,8 @@ local At = {}
 At.__index = At
 
 --- Returns the coordinates of each element as one vector for each mode of the
---- result. The coordinates have type i32, or i64 for a mode of more than 2^31
---- elements.
+-- result. The coordinates have type i32, or i64 for a mode of more than 2^31
+-- elements.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
@@ -44,8 +44,8 @@ function At:coords()
 end
 
 --- Returns x / (1 - p), or 0 with probability p, like at:dropout in epilogues
---- of ops.gemm. The last two modes of the result count as row and column, the
---- modes before them as batch.
+-- of ops.gemm. The last two modes of the result count as row and column, the
+-- modes before them as batch.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
@@ -617,7 +617,7 @@ end
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
 --- Returns steps that set all elements of a result like dst to one number.
---- Their plan must have `anew` (see tensor_op.run). o has device and arch.
+-- Their plan must have `anew` (see tensor_op.run). o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
   -- Each call makes its own tensor, because a graph keeps the tensor.
@@ -702,8 +702,8 @@ function ops.copy(src, dst, o)
 end
 
 --- Queues the copy dst = src of two tensors of the same shape on the GPU that
---- holds them. Returns false if that is not possible: if a layout is composed,
---- or if elements of dst share addresses.
+-- holds them. Returns false if that is not possible: if a layout is composed,
+-- or if elements of dst share addresses.
 ---@param dst any
 ---@param src any
 ---@param stream? any

@@ -46,7 +46,7 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
   end})
 
 --- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). For an index
---- outside of W, the row is NaNs.
+-- outside of W, the row is NaNs.
 ---@param I any i32 or i64
 ---@param W any
 ---@param o? {out: any}

@@ -183,7 +183,7 @@ function At:dropout(x, p, seed)
 end
 
 --- Returns the index in the batch of the matrix that the accumulators belong
---- to.
+-- to.
 function At:batch_index()
   self.placed = true
   if self.probe or self.batches == 1 then return 0 end
@@ -217,20 +217,20 @@ local function reduction(at, name, kind, op, x)
 end
 
 --- Makes a result of the epilogue: each row of x reduced to one f32, in a
---- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest
---- magnitude) or "rms" (root of the mean square).
+-- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest
+-- magnitude) or "rms" (root of the mean square).
 function At:row_reduce(op, x)
   return reduction(self, "row_reduce", "row", op, x)
 end
 
 --- Makes a result of the epilogue: each column of x reduced to one f32, in a
---- tensor (...,N).
+-- tensor (...,N).
 function At:col_reduce(op, x)
   return reduction(self, "col_reduce", "col", op, x)
 end
 
 --- Makes a result of the epilogue: all elements of x reduced to one f32, in a
---- tensor (1).
+-- tensor (1).
 function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
 
 ---------------------------------------------------------------------------
@@ -319,9 +319,9 @@ local function probe(p, f, captured)
 end
 
 --- Finds the results of an epilogue before a kernel exists. Sets p.results,
---- p.fingerprint, and p.placed (do values depend on an element's row or
---- batch?). Returns the type of the first result, and the numbers of the
---- captured values that the epilogue reads as matrices of D's shape.
+-- p.fingerprint, and p.placed (do values depend on an element's row or
+-- batch?). Returns the type of the first result, and the numbers of the
+-- captured values that the epilogue reads as matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
@@ -381,10 +381,10 @@ local function leave(at, out, next_one)
 end
 
 --- Returns the epilogue of problem p for candidate c: {finish = the option
---- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
---- the epilogue's kernel arguments, except further outputs, which come last;
---- take(captured): uses the function of another call with the same code in
---- later traces}.
+-- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
+-- the epilogue's kernel arguments, except further outputs, which come last;
+-- take(captured): uses the function of another call with the same code in
+-- later traces}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f

@@ -24,7 +24,7 @@ local function renumbered(text)
 end
 
 --- Returns the fingerprint of an epilogue from `ir`, the dump of its trace, and
---- `words` about its loads and results.
+-- `words` about its loads and results.
 ---@param ir string its instructions, from a dump without names
 ---@param words string[] its calls of `at`, and its results
 ---@return string

@@ -1,5 +1,5 @@
 --- Activation functions for epilogues. They accept vectors, values of a kernel
---- and plain numbers.
+-- and plain numbers.
 --
 -- The f32 versions use few instructions, because they run at the same time as
 -- tensor cores. They use the special function unit for 2^x and 1 / x. Their

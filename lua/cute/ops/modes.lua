@@ -160,9 +160,9 @@ function modes.column(loops, i)
 end
 
 --- Returns the number of elements of operand i that one access can move along
---- the first loop: a power of two, at most `most`. The memory's alignment, the
---- strides of other loops and, if there are several loops, the extent are
---- multiples of this number of elements. 1 means that no vectors are possible.
+-- the first loop: a power of two, at most `most`. The memory's alignment, the
+-- strides of other loops and, if there are several loops, the extent are
+-- multiples of this number of elements. 1 means that no vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -186,8 +186,8 @@ function modes.width(loops, i, bits, alignment, most, along)
 end
 
 --- Reports whether different coordinates always have different addresses, for
---- loops that are sorted by operand i's strides. Returns false if that is
---- uncertain.
+-- loops that are sorted by operand i's strides. Returns false if that is
+-- uncertain.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -211,9 +211,9 @@ local function span(t)
 end
 
 --- Returns how operands i and j of loops overlap in memory: nil (not at all),
---- "same" (each element has the same address in both), "apart" (their elements
---- alternate without overlap, like columns of one matrix), or "mixed"
---- (otherwise).
+-- "same" (each element has the same address in both), "apart" (their elements
+-- alternate without overlap, like columns of one matrix), or "mixed"
+-- (otherwise).
 ---@param loops table[] with the strides of both
 ---@param a any tensor i
 ---@param b any tensor j

@@ -15,8 +15,8 @@ local rowwise = {}
 
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
--- Returns extent and stride of all modes but the last one, merged; nil if they
--- are not equally spaced.
+-- Returns extent and stride of all modes but the last one, merged to one mode;
+-- nil if they are not equally spaced.
 local function leading(l)
   local shape, stride = {}, {}
   for i = cute.rank(l) - 1, 1, -1 do
@@ -48,14 +48,15 @@ function rowwise.matrix(t)
     {m > 1 and apart or n, 1}))
 end
 
---- Reports whether t is a matrix of contiguous rows without shared elements.
+--- Reports whether t can be viewed as a matrix of contiguous rows that share no
+-- elements.
 function rowwise.apart(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] >= a.shape[2])
 end
 
---- Returns a tensor's extents, those of all modes but the last one ({1} if
--- there are none), the number of rows and their length.
+--- Returns four values: a tensor's extents; the extents of all modes but the
+-- last one ({1} if there are none); the number of rows; the length of a row.
 ---@param t any
 ---@return integer[] shape
 ---@return integer[] rows
@@ -74,13 +75,14 @@ local function dense(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
 end
 
---- Returns a tensor of contiguous elements as a vector.
+--- Returns a tensor whose elements are contiguous as a vector of them; nil for
+-- nil.
 function rowwise.vector(t)
   return t and cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
 end
 
--- Returns the elements of the widest vector with which every row of these
--- matrices can be accessed, in elements of `bits`.
+-- Returns the number of elements, of `bits` bits each, of the widest vector
+-- with which every row of these matrices can be accessed.
 local function width_of(list, n, bits)
   local w = core.gcd(128 // bits, n)
   for _, t in ipairs(list) do
@@ -116,7 +118,7 @@ end
 -- Operations
 ---------------------------------------------------------------------------
 
--- Methods of a call for the function `plan` of an operation.
+-- Methods of the object `call` that the function `plan` of an operation gets.
 local Call = {}
 Call.__index = Call
 
@@ -146,7 +148,7 @@ end
 --- Raises an error about the arguments of the call.
 function Call:fail(text, ...) self.raise(text, ...) end
 
---- Raises unless t has elements of a type that row kernels process.
+--- Raises an error unless t has elements of a type that row kernels process.
 function Call:floats(name, t)
   if not FLOATS[operand.plain(t.element_type).name] then
     self:fail("%s has elements of type %s; bf16, f16 or f32 is needed", name,
@@ -154,7 +156,7 @@ function Call:floats(name, t)
   end
 end
 
---- Raises unless t has the extents of x.
+--- Raises an error unless t has the extents of x.
 function Call:same(name, t, as, x)
   local a, b = modes.extents(t.layout), modes.extents(x.layout)
   local same = #a == #b
@@ -165,15 +167,15 @@ function Call:same(name, t, as, x)
   end
 end
 
---- Raises unless t is a vector of n elements.
+--- Raises an error unless t is a vector of n elements.
 function Call:vector(name, t, n)
   if cute.rank(t) ~= 1 or cute.size(t) ~= n then
     self:fail("%s is %s; a vector of %d elements is needed", name, t.layout, n)
   end
 end
 
--- Returns an operand as it is, or as a new contiguous tensor if its layout does
--- not fit. Reports whether it is new.
+-- Returns an operand t as it is, or as a new contiguous tensor if its layout
+-- does not fit. The second result is true if the tensor is new.
 local function packed(t, fits, o)
   if fits(t) then return t, false end
   local rows = cute.empty(modes.extents(t.layout), t.element_type,
@@ -181,8 +183,8 @@ local function packed(t, fits, o)
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
--- Checks the operands of a call and makes matrices of them. Reports whether one
--- was copied.
+-- Checks the operands of a call, and copies those whose layout the kernel does
+-- not accept. Returns true if one was copied.
 local function prepare(call, names, spec)
   local copied = false
   for i, name in ipairs(names) do
@@ -202,7 +204,7 @@ local function prepare(call, names, spec)
   return copied
 end
 
--- Checks the tensors given for results.
+-- Checks the tensors that a call gives for the results.
 local function check_outputs(call, plan, apart)
   for i in pairs(call.out) do
     if i > #plan.results then
@@ -231,7 +233,8 @@ local function check_outputs(call, plan, apart)
   end
 end
 
--- Returns the options of a call's own as a text that identifies its kernel.
+-- Returns the values of an operation's own options as a text; calls with the
+-- same text can use the same plan.
 local function key_of(o, scalars)
   local words = {}
   for i, name in ipairs(scalars) do
@@ -242,8 +245,8 @@ local function key_of(o, scalars)
   return table.concat(words, " ")
 end
 
--- Returns the operands of a call and its options, the last argument if it is a
--- table of options.
+-- Returns the operands of a call as a list, and its options: the last argument
+-- if it is a table of options, else {}.
 local function split(...)
   local list, n = {...}, select("#", ...)
   while n > 0 and list[n] == nil do n = n - 1 end
@@ -315,7 +318,8 @@ function rowwise.operation(what, spec)
       plan.anew = plan.anew or copied
       if not plan.anew then known:add(plan, arguments(list, o)) end
     end
-    -- After a failed launch the counters that blocks share may not be 0.
+    -- If a launch fails, the counters that blocks share may not be 0 and are
+    -- discarded.
     local _ <close> = plan.counts and setmetatable({}, {__close = function(_, e)
       if e ~= nil then calls.failed(plan.place) end
     end}) or nil

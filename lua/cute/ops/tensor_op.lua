@@ -15,7 +15,8 @@ local report = require "cute.lang.report"
 
 local tensor_op = {}
 
---- Returns a function that raises errors about the arguments of a call.
+--- Returns a function that raises errors about the arguments of operation
+-- `what`.
 ---@param what string "ops.reduce"
 function tensor_op.failing(what)
   return function(text, ...)
@@ -46,7 +47,7 @@ function tensor_op.is_options(x)
   return type(x) == "table" and getmetatable(x) == nil
 end
 
---- Raises unless t is a tensor that these operations accept.
+--- Raises an error unless t is a tensor that these operations accept.
 function tensor_op.check(fail, name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))

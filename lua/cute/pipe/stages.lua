@@ -1,5 +1,6 @@
---- cute.pipeline, part: rings of stages between producers and consumers. There
--- is one class for each mechanism that signals a full or empty stage.
+--- cute.pipeline, part: pipelines, which are rings of stages between producers
+-- and consumers. There is one class for each mechanism that signals a full or
+-- empty stage.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -41,8 +42,8 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
---- Returns the producer's initial state: at the first stage, with all stages
--- empty.
+--- Returns the producer's initial state: it is at the first stage, and all
+-- stages are empty.
 function CpAsync:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
@@ -157,8 +158,8 @@ function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
---- Returns the producer's initial state: at the first stage, with all stages
--- empty.
+--- Returns the producer's initial state: it is at the first stage, and all
+-- stages are empty.
 function Async:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
@@ -243,11 +244,11 @@ Tma.__index = Tma
 -- from this block's own copies and from copies that other blocks of its cluster
 -- multicast to it.
 --
--- consumer_group has the readers of this block. In a cluster {m, n}, blocks
--- copy A to their row and B to their column. The readers of a block therefore
--- signal all blocks whose copies reach it. If consumer_group counts threads,
--- each thread arrives once at each of these blocks. If it counts warps, one
--- lane of each warp does.
+-- consumer_group describes the readers in this block. In a cluster {m, n}, a
+-- block copies its part of A to the blocks of its row and its part of B to
+-- those of its column. The readers of a block therefore signal all blocks whose
+-- copies reach it. If consumer_group counts threads, each thread arrives once
+-- at each of these blocks. If it counts warps, one lane of each warp does.
 --
 -- If wgmma reads a stage, a plain arrival is sufficient to release the stage to
 -- another block. If threads read the stage themselves (ldmatrix, loads),
@@ -295,7 +296,8 @@ function Tma:producer_commit(state) end  -- luacheck: ignore self state
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  if rows == 1 then return i end  -- the ranks of a row are consecutive
+  -- The ranks of the blocks of a row are consecutive.
+  if rows == 1 then return i end
   if columns == 1 then return i end
   local j = i - columns
   local other = core.where(core.lt(j, m), j, j + 1)
@@ -592,7 +594,8 @@ local ASYNC = [[
   consumer_release(state: PipelineState) producer_tail(state: PipelineState)
   make_producer() make_consumer() make_participants()
 ]]
-for name, f in pairs(Async) do  -- their common methods
+-- Copy the methods that all pipelines have in common.
+for name, f in pairs(Async) do
   if Tma[name] == nil then Tma[name] = f end
 end
 local ABSENT = "cluster cp_async tx_count scope"

@@ -7,7 +7,7 @@ local core = require "cute.core"
 
 local states = {}
 
---- The two kinds of users of stages.
+--- The names of the two kinds of users of stages, for make_pipeline_state.
 states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 
 local State = {}

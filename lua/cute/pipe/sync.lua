@@ -77,7 +77,8 @@ function sync.NamedBarrier(opts)
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end
 
---- Arrives without waiting. This thread or others wait with another call.
+--- Arrives at the named barrier without waiting. Other calls of this thread or
+-- of other threads wait.
 function Barrier:arrive()
   arch.barrier_arrive(self.barrier_id, self.num_threads)
 end
@@ -235,7 +236,8 @@ end
 local Array = {}
 Array.__index = Array
 
---- The memory layout of an mbarrier: 8 bytes, as in hardware.
+--- The memory layouts of a pipeline's mbarriers: V0, consecutive mbarriers of 8
+-- bytes, is the only one.
 sync.MbarrierLayout = {V0 = "v0"}
 
 --- Allocates shared memory for the mbarriers of a pipeline: a pointer to

@@ -19,7 +19,7 @@ local function name_of(op, what, dtype, names)
 end
 
 --- Makes the MMA atom that computes D = A B + C for 16 x 8 x 16 or 16 x 8 x 8
---- elements.
+-- elements.
 ---@param ab_dtype cute.DType f16 or bf16
 ---@param acc_dtype cute.DType f32; for f16 also f16
 ---@param shape_mnk integer[] {16, 8, 16} or {16, 8, 8}

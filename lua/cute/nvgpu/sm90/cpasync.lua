@@ -69,12 +69,12 @@ function cpasync.CopyBulkTensorTileS2GOp()
 end
 
 --- Operations that combine the elements that a TMA reduction copies with the
---- elements in global memory.
+-- elements in global memory.
 cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
                          OR = "or", XOR = "xor"}
 
 --- Makes the operation that combines boxes in shared memory with the elements
---- in global memory (a TMA reduction).
+-- in global memory (a TMA reduction).
 ---@param reduction_kind? string from ReductionKind, "add" when absent
 function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
   local kind = reduction_kind or "add"
@@ -129,14 +129,14 @@ function cpasync.CopyBulkTensorIm2ColS2GOp()
 end
 
 --- Makes the operation that copies runs of bytes to the shared memory of
---- another CTA (cta_rank) and signals the mbarrier there.
+-- another CTA (cta_rank) and signals the mbarrier there.
 function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
 end
 
 --- Makes the operation that stores registers, in values of 32 or 64 bits, to
---- the shared memory of another CTA (cta_rank). The mbarrier there at mbar_ptr
---- counts the bytes.
+-- the shared memory of another CTA (cta_rank). The mbarrier there at mbar_ptr
+-- counts the bytes.
 function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end

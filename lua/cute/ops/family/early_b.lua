@@ -1,5 +1,5 @@
 --- Decides whether a product that may read B before the previous launch ends
---- should do so.
+-- should do so.
 local tiles = require "cute.tiles"
 
 local early_b = {}

@@ -51,14 +51,14 @@ local function lead_of(t)
 end
 
 --- Returns the contiguous mode (1 or 2) of matrix `name` of problem p: "A", "B"
---- or "D".
+-- or "D".
 function sm90.lead(p, name)
   if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
   return lead_of(p[name])
 end
 
 --- Returns the reason why gemm_sm90 does not accept the layout of matrix
---- `name`; nil if it does.
+-- `name`; nil if it does.
 ---@return string?
 function sm90.refuses(p, name)
   local lead = sm90.lead(p, name)

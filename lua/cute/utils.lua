@@ -114,7 +114,8 @@ function utils.get_smem_layout_atom_epi(layout, dtype, epi_tile)
   return utils.get_smem_layout_atom_ab(smem.major(layout), dtype, epi_tile)
 end
 
---- Repeats the atom over a tile and its stages: (M or N, K, stages).
+--- Repeats the layout atom over a tile and its stages: returns the layout (M or
+-- N, K, stages).
 ---@param leading_mode "K"|"MN"
 ---@param smem_tile_shape integer[] {M or N, K}
 ---@param dtype cute.DType
@@ -173,8 +174,8 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- Returns the mma.sync atom of Ampere whose K covers 256 bits of elements (128
--- for tf32).
+-- Returns Ampere's mma.sync atom for these types. Its K covers 256 bits of
+-- elements (128 for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
   local m, n = 16, 8

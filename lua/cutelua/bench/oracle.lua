@@ -1,5 +1,5 @@
---- References that several lessons share, on buffers, in plain Lua and double
--- precision: rows of products, rows of attention.
+--- Reference results that several lessons share, computed on buffers, in plain
+-- Lua and double precision: rows of products, rows of attention.
 local sign = require "cute.lang.signature"
 local oracle = {}
 
@@ -14,8 +14,8 @@ function oracle.run(b, at, n)
   return list
 end
 
---- Returns the dot product of a list, indexed from 0, and as many elements of a
--- buffer, starting at index `at`.
+--- Returns the dot product of a list, indexed from 0, and as many elements of
+-- buffer b, starting at index `at`.
 function oracle.dot(list, b, at)
   local sum = 0.0
   for i = 0, #list do sum = sum + list[i] * b[at + i] end

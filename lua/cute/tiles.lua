@@ -637,8 +637,9 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
--- Returns predicates that accumulators are inside C, one for each group of
--- `width` neighbours of the first mode, or nil if all are inside.
+-- Returns predicates for a copy of accumulators, which are true for those
+-- inside C: one for each group of `width` neighbours of the first mode. Returns
+-- nil if all accumulators are inside.
 local function inside_result(C, width)
   if not C.crd then return nil end
   local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
@@ -665,7 +666,7 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies elements between a fragment and memory, if they are inside C.
+-- Copies those elements between a fragment and memory that are inside C.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -687,9 +688,9 @@ local function as_matrix(t, M)
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
--- Loads x at the positions of C's accumulators, (MMA,M,N), if one value of x
--- belongs to many rows or columns. Each value is loaded once. Returns nil for
--- any other x.
+-- Loads x at the positions of C's accumulators, (MMA,M,N), if x has one value
+-- for many rows or columns. Each value is loaded once. Returns nil for any
+-- other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -715,12 +716,12 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
---- Makes this thread's part of C and its accumulators acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C, or acc if both are nil.
--- put(r) writes a fragment. load(t[, dtype]) returns the values of another
--- matrix (M,N), or of a vector (N), at the accumulators' positions: a vector
--- (MMA,M,N) of their type or of dtype, with 0 outside. save(t, v) writes such a
--- vector to t.
+--- Makes the object for this thread's part of a result C, with accumulators acc
+-- (MMA,M,N). store(alpha, beta) writes C = alpha acc + beta C, or acc if both
+-- are nil. put(r) writes a fragment. load(t[, dtype]) returns the values of
+-- another matrix (M,N), or of a vector (N), at the accumulators' positions: a
+-- vector (MMA,M,N) of their type or of dtype, with 0 outside C. save(t, v)
+-- writes such a vector to t.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
@@ -734,7 +735,8 @@ function tiles.result(t, mma, tile, at, thread)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
-  -- if an extent of 1 has stride 0, `part` defines no order
+  -- A mode of extent 1 may have stride 0; then the strides of `part` define no
+  -- order.
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -787,7 +789,8 @@ function tiles.scaled(C, alpha, beta, like)
     out:store(C.acc:load():to(dtype))
     return out
   end
-  cute.when(cute.ne(beta, 0), function()  -- otherwise C may be undefined
+  -- If beta is 0, C is not read, because it may be undefined.
+  cute.when(cute.ne(beta, 0), function()
     out:fill(0)
     guarded(C, C.part, out)
     local was = out:load():to(C.acc.element_type)

@@ -128,7 +128,7 @@ end
 ---@param f fun(...): ...
 ---@return any ... results of f
 function ranges.range(name, f, ...)
-  if name == "" then core.fail("bad-argument", "range: a name is needed") end
+  if name == "" then core.fail("bad-argument", "range: the name is empty") end
   if not core.tracing() then return f(...) end
   core.name_place(name, true)
   if plan then record(plan, name, false) end

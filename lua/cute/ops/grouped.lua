@@ -357,8 +357,8 @@ end
 local function list(problems, o)
   local call, out = call_of(nil, nil, nil, o or NONE), {}
   if call.o.out then
-    fail("out cannot be combined with a list of problems: give each its own, "
-      .. "{A, B, D}")
+    fail("out cannot be combined with a list of problems: give each "
+      .. "problem its own D, {A, B, D}")
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end

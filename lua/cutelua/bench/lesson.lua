@@ -3,8 +3,9 @@
 --
 --     lesson.gemm(arg, {kernel =, tile =, block =, about =})
 --
--- runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K), B (N,K)
--- and C (M,N), for the words of a command line. Further fields of a rung:
+-- This call runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K),
+-- B (N,K) and C (M,N), for the words of a command line. The table describes a
+-- rung, one version of the kernel. Further fields of a rung:
 --   types     element types of A, B and C ({"bf16", "bf16", "bf16"})
 --   sums      the type of alpha and beta ("f32"; false: the kernel takes none)
 --   tolerance limit of the relative error in the Frobenius norm

@@ -222,10 +222,9 @@ local WORDS = {[0] = "ok", [1] = "bug", [3] = "incomplete"}
 function Session:replay(program, launch)
   if self.nth ~= self.kept.nth then return end
   if program.info.name ~= self.kept.kernel then
-    core.fail("bad-argument", ("%s is for launch %d, kernel %s, but here that "
-      .. "launch is kernel "
-      .. "%s"):format(self.opt.replay, self.nth, self.kept.kernel,
-      program.info.name))
+    core.fail("bad-argument", ("the schedule in %s is for launch %d of kernel "
+      .. "%s, but here that launch is of kernel %s"):format(self.opt.replay,
+      self.nth, self.kept.kernel, program.info.name))
   end
   return check.replay(program, launch, self.kept)
 end

@@ -48,7 +48,7 @@ function asks.prompt(request)
   return run.input(field(request, "text", "string"))
 end
 
--- Returns the page of the last answer.
+-- Returns the page of the latest run; raises an error if there is none.
 local function last_page()
   if not run.page then
     core.fail("bad-argument", "nothing was launched yet: run a script first")
@@ -56,8 +56,8 @@ local function last_page()
   return run.page
 end
 
--- Returns the object of the last page that a request numbers; raises where
--- there is none.
+-- Returns `found`, the object of the latest page that a request numbers. Raises
+-- an error if it is nil.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
@@ -123,7 +123,8 @@ end
 
 function asks.hello()
   local ok, sys = pcall(require, "cute.sys")
-  run.prompt()  -- loads modules before the user types
+  -- Loads the modules of the prompt before the user types.
+  run.prompt()
   return {version = ok and sys.version or nil, lua = _VERSION}
 end
 

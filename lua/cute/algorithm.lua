@@ -38,7 +38,8 @@ local function write(out, f)
   core.autovec_copy(held, out)
 end
 
--- Sets element i of `out` to f(i).
+-- Sets each element i of `out` to f(i), computed in registers first if `out` is
+-- in memory.
 local function write_each(out, f)
   write(out, function(to)
     for i = 0, core.size(out) - 1 do
@@ -51,16 +52,16 @@ local function write_each(out, f)
   end)
 end
 
---- Sets every element to x.
+--- Sets every element of tensor t to x.
 ---@param t cute.Tensor
 ---@param x number|cute.Value
 function algorithm.fill(t, x) t:fill(x) end
 
---- Sets every element to zero.
+--- Sets every element of tensor t to zero.
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
--- Returns the values of t in the shape of `like`.
+-- Returns t, a tensor or vector, as a vector of values in the shape of `like`.
 local function values(t, like)
   local all = t:load()
   if text(t.shape) == text(like.shape) then return all end

@@ -1,7 +1,8 @@
 --- The GPU: whether there is one, and its properties. The package cutelua adds
 -- the measurement of launches.
 --
--- Buffers, kernels and cuBLAS products are methods of the device object:
+-- A GPU is represented by a device object, whose methods make buffers, kernels
+-- and cuBLAS products:
 --
 --     local dev = assert(gpu.open())
 --     local a = dev:buffer(host)              -- or dev:buffer("bf16", n)
@@ -136,7 +137,7 @@ function gpu.cublas(t)
 end
 
 --- Prepares products by cublasLt. Returns a list with one product for each
--- algorithm that its heuristics propose, the most promising first.
+-- algorithm that cublasLt's heuristics propose, the most promising first.
 --
 -- Operands can also be e4m3 and e5m2 (not both e5m2), in layout "tn" with
 -- extents that are multiples of 16. scale_A and scale_B are buffers of one f32

@@ -59,7 +59,8 @@ local function section_sizes(elf, prefix, sizes)
   return sizes
 end
 
---- Returns the bytes of machine code of a kernel; an instruction has 16.
+--- Returns the number of bytes of a kernel's machine code; each instruction has
+-- 16.
 ---@param cubin string
 ---@param name string
 ---@return integer
@@ -106,7 +107,8 @@ function jit.resources(log, cubin)
   return kernels, first
 end
 
--- Maps "k.cu(12): error: ..." to "gemm.lua:31: error: ... (gemm.cu:12)".
+-- Replaces the position of a line of the compiler's log by one in the script:
+-- "k.cu(12): error: ..." becomes "gemm.lua:31: error: ... (gemm.cu:12)".
 local function map_line(line, name, lines)
   local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
   if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
@@ -117,7 +119,8 @@ local function map_line(line, name, lines)
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 
---- Returns NVRTC's log with script lines instead of source lines.
+--- Returns NVRTC's log with lines of the script instead of lines of the
+-- generated source.
 ---@param log string
 ---@param name string              names the source, as `name.cu`
 ---@param lines table<integer, string>|nil source line -> "script.lua:31"; ""
@@ -132,8 +135,8 @@ function jit.map_log(log, name, lines)
   return table.concat(out, "\n")
 end
 
--- Returns the lines that need attention: the front end's warnings, and ptxas's
--- remarks (C75xx), which are in the log of a successful compile.
+-- Returns the lines of the log that need attention: the front end's warnings,
+-- and ptxas's remarks (C75xx), which are in the log of a successful compile.
 local function warnings(log)
   local list = {}
   for line in log:gmatch "[^\n]+" do
@@ -197,7 +200,8 @@ function jit.ptx_lines(text)
       local outer = line:match "inlined_at %d+ (%d+ %d+)"
       caller[place] = outer
       now = outer or place
-      for _ = 1, 8 do now = caller[now] or now end  -- at most 8 inlined levels
+      -- Calls may be inlined at most 8 levels deep.
+      for _ = 1, 8 do now = caller[now] or now end
       now = math.tointeger(now:match "%d+")
       now = now ~= 0 and now  -- 0: compiler-generated
     end

@@ -16,9 +16,10 @@ function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
 --- Returns the number of blocks of a cluster.
 function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
---- Arrives at the cluster barrier. All threads of all blocks of the cluster
--- must arrive. A thread that waits sees everything written before the arrivals.
--- opts: aligned = false if the lanes of a warp may arrive one by one.
+--- Arrives at the cluster barrier, where all threads of all blocks of the
+-- cluster must arrive. After cluster_wait, a thread sees everything that other
+-- threads wrote before they arrived. opts: aligned = false if the lanes of a
+-- warp may arrive one by one.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
@@ -101,7 +102,8 @@ function cluster.setmaxregister_decrease(reg_count)
                                           reg_count))
 end
 
---- Older names of setmaxregister_increase and setmaxregister_decrease.
+--- The names that older versions use for setmaxregister_increase and
+-- setmaxregister_decrease.
 cluster.warpgroup_reg_alloc = cluster.setmaxregister_increase
 cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 

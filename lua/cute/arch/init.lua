@@ -68,8 +68,8 @@ local function check_id(what, id)
   return 0, id
 end
 
--- Returns the arguments of a barrier call, which may be given as one table
--- {barrier_id =, number_of_threads =, aligned =}.
+-- Returns the three arguments of a barrier call. They may be given as one table
+-- {barrier_id =, number_of_threads =, aligned =} instead.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
@@ -143,17 +143,17 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- Makes earlier memory accesses of this thread visible to its block before
--- later ones (__threadfence_block).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its block, before those after the call (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- Makes earlier memory accesses of this thread visible to its cluster before
--- later ones (sm_90).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its cluster, before those after the call (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- Makes earlier memory accesses of this thread visible to its device before
--- later ones (__threadfence).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its device, before those after the call (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- Makes earlier memory accesses of this thread visible to the host and other
--- devices before later ones (__threadfence_system).
+--- Orders this thread's memory accesses before the call, as seen by the host
+-- and other devices, too, before those after the call (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 local PROXIES = {alias = true, async = true, ["async.global"] = true,

@@ -85,7 +85,7 @@ end
 -- barrier follows. Before sm_90, makes them visible to the block.
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
---- Arrives `arrive_count` times at once.
+--- Arrives at the mbarrier `arrive_count` times at once.
 ---@param mbar_ptr table
 ---@param peer_cta_rank_in_cluster? any integer
 ---@param arrive_count? any integer, 1 when absent
@@ -184,7 +184,8 @@ function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
                        parity(what, phase))
 end
 
---- Calls mbarrier_try_wait where `cond` is true; returns true elsewhere.
+--- Calls mbarrier_try_wait in threads where `cond` is true, and returns its
+-- result; returns true in all others.
 ---@param cond any a boolean
 ---@param mbar_ptr table
 ---@param phase any 0 or 1

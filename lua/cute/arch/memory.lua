@@ -74,7 +74,8 @@ local function atomic(kind)
   end
 end
 
---- Adds to the element at a pointer atomically; returns its old value.
+--- Adds a value to the element at a pointer, atomically; returns the element's
+-- old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
@@ -114,19 +115,21 @@ memory.atomic_xor = atomic "xor"
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
---- Performs atomic_max on f32. If one operand is a NaN, the result is the
--- other.
+--- Replaces the f32 at a pointer by the larger of it and `value`, atomically.
+-- If one of the two is a NaN, the larger is the other one. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- Performs atomic_min on f32. If one operand is a NaN, the result is the
--- other.
+--- Replaces the f32 at a pointer by the smaller of it and `value`, atomically.
+-- If one of the two is a NaN, the smaller is the other one. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmin = atomic "min"
---- The older name of atomic_fmax.
+--- The name that older versions use for atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax
 
 --- Stores `val` at a pointer if the element there equals `cmp`, atomically;
@@ -207,8 +210,8 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n. Each % that
--- the text already contains is doubled.
+-- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n, where n is
+-- the operand's number. A % that the text already contains is doubled.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")

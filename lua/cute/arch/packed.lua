@@ -82,7 +82,8 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
--- Defines op_packed_<type>x2; for vectors it applies op to each element.
+-- Defines the function op_packed_<type>x2 for an operation such as "add" and a
+-- type; for vectors it applies op to each element.
 local function arithmetic(op, count, plain, t)
   local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
   packed[name] = function(...)
@@ -227,8 +228,8 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the
--- functions for the other types.
+-- Defines, for each type, cvt_i4x8_to_bf16x8(x, zero?), which converts x -
+-- zero, and the similar functions.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, zero)
@@ -267,7 +268,7 @@ function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
 --- Converts an i8 to bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 
--- Signatures of these functions, derived from their names.
+-- Signatures of the functions in this file; most are derived from their names.
 local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",

@@ -1,4 +1,4 @@
---- cute.arch.range: parts of a kernel that have a name.
+--- cute.arch.range: gives parts of a kernel (ranges) names that timelines show.
 --
 -- A name costs nothing: the generated code of the kernel is the same with and
 -- without it. The simulator records where a range begins and ends

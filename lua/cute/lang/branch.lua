@@ -377,8 +377,8 @@ end
 local Flat = {}
 Flat.__index = Flat
 
--- The closing value of the generic for. Lua calls it when the loop ends in any
--- way.
+-- The closing value of the generic `for` over cute.when or cute.cases. Lua
+-- calls it when the loop ends, by an error, break or return, too.
 function Flat:__close(err)
   if self.done or not core.tracing() then return end
   core.hook(false)
@@ -392,9 +392,9 @@ function Flat:__close(err)
   end
 end
 
--- Returns the values for the `for` variables in the branch at position `at`:
--- false for the conditions before `at`, true for the condition at `at`. Later
--- conditions are unknown.
+-- Returns the values that the variables of the `for` have in the branch at
+-- position `at`: false for the conditions before `at`, true for the condition
+-- at `at`. Later conditions are unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
@@ -471,10 +471,10 @@ local function next_on_host(flat)
   return answers(flat, flat.last)
 end
 
--- Returns the iterator of a chain of conditions. `last` is the position of the
--- branch that is taken if no traced condition is true: the position of a
--- condition that is known to be true, or one more than the number of
--- conditions.
+-- Returns the iterator for a `for` over a chain of conditions. `last` is the
+-- position of the branch that is taken if no traced condition is true: the
+-- position of a condition that is known to be true, or one more than the number
+-- of conditions.
 local function flat_form(what, single, ...)
   local flat = setmetatable({what = what, single = single, all = {...},
                              conds = {}, at = {}, open = {}}, Flat)

@@ -5,8 +5,8 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The numbers of the opcodes by name. core/bind/trace.h defines some of them,
--- too.
+-- The numbers of Lua's opcodes, by name. core/bind/trace.h defines some of
+-- them, too.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -82,7 +82,8 @@ local function prototype(r)
     byte(r)
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end
-  for _ = 1, 4 do assert(size(r) == 0) end  -- stripped debug information
+  -- A dump without debug information has four empty lists here.
+  for _ = 1, 4 do assert(size(r) == 0) end
   return p
 end
 
@@ -118,8 +119,8 @@ function bytecode.constant(f, i)
   return p and p.k[i]
 end
 
---- Returns "empty" if a function's body is empty, "return" if it only returns,
--- else nil.
+--- Returns "empty" if a function's body is empty, "return" if the body only
+-- consists of `return`, else nil.
 ---@return string?
 function bytecode.idle(f)
   -- The dump of a function that does something has more than 64 bytes.

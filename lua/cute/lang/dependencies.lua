@@ -79,8 +79,9 @@ function View:table(t)
   self:see(meta)
 end
 
--- Returns t[k] without calling any function, as core.unchanged does. If __index
--- is a function, returns that function and the metatable that holds it.
+-- Returns t[k] as core.unchanged does: follows tables in __index, but calls no
+-- function. If __index is a function, returns nil, that function and the
+-- metatable that holds it.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
@@ -188,7 +189,7 @@ local function new_view(ran)
 end
 
 --- Returns the state that a trace of func could read, in the form of
--- core.unchanged. The record also keeps `ran`.
+-- core.unchanged. The record also keeps `ran`, the functions that ran.
 ---@param func function
 ---@param held any[] arguments, or their parts, that are used as they are:
 -- functions, classes

@@ -147,9 +147,11 @@ function devices.pick(values, opts, default)
   return devices.device(named or default, opts.arch)
 end
 
-devices.trims = {}  -- functions to call before cute.gpu.trim frees memory
+-- The functions that cute.gpu.trim calls before it frees memory.
+devices.trims = {}
 
---- Registers f, which drops cached memory whenever cute.gpu.trim is called.
+--- Registers a function f that drops cached memory; cute.gpu.trim calls f each
+-- time.
 function devices.on_trim(f) table.insert(devices.trims, f) end
 
 sign.strict("device", Device, "dev info place")

@@ -125,8 +125,9 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- Reports whether key a comes before key b: numbers, then strings, then all
--- others. The order of numbers and strings is the same in every process.
+-- Reports whether key a comes before key b: numbers come first, then strings,
+-- then all other keys. The order of numbers and strings is the same in every
+-- process.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
@@ -205,8 +206,8 @@ function fields.name(place, k)
   return k == nil and name or step(name, k)
 end
 
--- Calls see(t, key) for each table that t held when the innermost region began
--- its pass.
+-- Calls see(t, key) for each table that table t held under a key, or as a key,
+-- when the innermost region began its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do

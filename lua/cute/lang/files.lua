@@ -72,8 +72,8 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes to the file from open_aside and moves it to its target; returns nil
--- and a reason on failure. The close variable removes the temporary file on
+-- Writes to the file that open_aside opened and moves it to its target; returns
+-- nil and a reason on failure. The close variable removes the temporary file on
 -- every exit, including errors.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()
@@ -114,7 +114,8 @@ end
 ---@param path string
 ---@return boolean? ok, string? message
 function files.writable(path)
-  -- opening a pipe would wait for its reader
+  -- A pipe counts as writable without a test: opening it would wait for its
+  -- reader.
   if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")

@@ -32,8 +32,8 @@ function history.note(p, found)
   if history.watcher then history.watcher(p, last) end
 end
 
---- Launches on a GPU. If a watcher is set, records an event before and after
--- the launch.
+--- Launches a prepared launch on a GPU. If a watcher is set, records an event
+-- before and after the launch.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's

@@ -29,8 +29,8 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- For __closed see cute.lang.dependencies. __host: the object cannot be passed
--- to a kernel.
+-- __closed: the object tracks its own contents (see cute.lang.dependencies).
+-- __host: the object cannot be passed to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
 -- Fields that are computed when they are first read: source (CUDA C), ir
@@ -106,7 +106,8 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- The hardware's limits along x, y, z, and for the threads of a block.
+-- The hardware's limits on the extents of grids, blocks and clusters along x,
+-- y, z.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64},
               cluster = {math.huge, math.huge, math.huge}}
@@ -205,8 +206,8 @@ local NUMERICS = {"fmad", "fastmath"}
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
--- Checks an option's value beyond its type. Returns a description of valid
--- values, or false if the value is valid.
+-- Checks the value of an option beyond its type. Returns text that says what is
+-- valid if the value is not, else false or nil.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -305,9 +306,9 @@ local function run_sim(p, opts, values, grid)
   return found
 end
 
--- Returns the result of a launch. If it failed, raises an error, or with faults
--- = "return" returns nil, the message and (on the simulator) the report. Misuse
--- always raises.
+-- Returns the result of a launch. If the launch failed, raises an error, or
+-- with faults = "return" returns nil, the message and (on the simulator) the
+-- report. Misuse raises an error in any case.
 local function outcome(name, faults, ok, result, more)
   if ok then return result end
   local message = report.outcome(result)
@@ -320,9 +321,10 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
---- Returns the arguments for the driver. The buffer of a device tensor is
--- passed directly. The buffer of a host tensor is copied to the device for the
--- launch, and copied back afterwards if the kernel writes that argument.
+--- Returns the arguments of a launch in the form that the driver needs, and the
+-- copies of host tensors. The buffer of a device tensor is passed directly.
+-- The buffer of a host tensor is copied to the device for the launch, and
+-- copied back afterwards if the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -463,8 +465,8 @@ end
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- Returns as text the option value that a prepared launch was compiled for, or
--- nil if any value is valid.
+-- Returns as text the value of option k for which a prepared launch was
+-- compiled, or nil if any value is valid.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])

@@ -40,7 +40,7 @@ local function parts(x, depth)
 end
 
 -- Returns a copy of x whose scalars are replaced by those of `list`, beginning
--- with index `at`. Also returns the next index.
+-- with list[at]. Also returns the index after the last one used.
 local function rebuild(x, list, at)
   at = at or 1
   if type(x) ~= "table" then return core.rebuild(x, list, at) end
@@ -169,7 +169,8 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry (see above) of a local that changes from `init` to `now`.
+-- Returns the carry (see the head of this file) of a local that changes from
+-- `init` to `now`.
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -197,8 +198,8 @@ local function fits(carry, init)
   return true
 end
 
--- Returns the text that is appended to a local's name for the name of its part
--- i.
+-- Returns the text that, appended to a local's name, names the kernel variable
+-- for part i of its value.
 local function part_name(sig, i)
   if sig == "scalar" then return "" end
   return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1

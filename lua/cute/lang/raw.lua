@@ -201,8 +201,8 @@ local function find_kernel(text, name)
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
--- Returns the argument for parameter i in the form that the driver's launch
--- accepts.
+-- Checks the value v for parameter i and returns it in the form that the
+-- driver's launch accepts.
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
@@ -242,8 +242,8 @@ local LAUNCH = {grid = "integer table", block = "integer table",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- For __closed see cute.lang.dependencies. __host: the object cannot be passed
--- to a kernel.
+-- __closed: the object tracks its own contents (see cute.lang.dependencies).
+-- __host: the object cannot be passed to a kernel.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 

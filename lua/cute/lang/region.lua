@@ -45,8 +45,9 @@ end
 -- Slots: locations that a body may change
 ---------------------------------------------------------------------------
 
--- A slot is a local {n=, name=} of the frame, an upvalue {f=, n=, name=}, or a
--- field {t=, k=, name="state.phase"} of a table.
+-- Returns a slot's current value. A slot is a local {n=, name=} of the function
+-- at a stack level, an upvalue {f=, n=, name=}, or a field {t=, k=,
+-- name="state.phase"} of a table.
 function regions.get(slot, level)
   if slot.t then return rawget(slot.t, slot.k) end
   if slot.f then return (select(2, debug.getupvalue(slot.f, slot.n))) end
@@ -88,8 +89,9 @@ local SENTINEL = {}
 -- Types of traced values, which are meaningless after the trace.
 local TRACED = {value = true, vector = true}
 
---- Restores the script's variables and tables that loops and branches changed.
--- Until the end of the trace they held values of the kernel.
+--- Restores the variables and fields of the script that loops and branches
+-- changed to their values before the trace. Until the end of the trace they
+-- held values of the kernel.
 function regions.restore()
   for _, known in next, state.left do
     for _, slot in next, known do
@@ -209,7 +211,8 @@ function regions.collect(level, functions)
   return view
 end
 
--- Returns a slot's key, which is the same in every pass and region.
+-- Returns the key of a slot: text that is the same in every pass and in every
+-- region.
 local function key_of(slot)
   if slot.key then return slot.key end
   if slot.f then
@@ -259,7 +262,7 @@ end
 local Region = {}
 Region.__index = Region
 
--- CUTELUA_DEBUG=trace prints the findings of each pass.
+-- With CUTELUA_DEBUG=trace, the findings of each pass are printed.
 local telling = core.debugs "trace"
 
 -- Returns the variables of a carry with their known ranges as text: "i32 0 to

@@ -6,8 +6,8 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
--- The package cutelua adds guesses about lines that Lua rejects. Without the
--- package there are none.
+-- The module of the package cutelua that explains lines which Lua rejects.
+-- Without that package, nothing is explained.
 local suggest = require "cute.lang.signature".extensible("suggest", {},
   "value module syntax")
 local source = require "cute.lang.source"
@@ -18,15 +18,15 @@ local MAX_LINES = 12
 local MAX_FRAMES = 40
 
 --- Kinds of errors that report a failure of the environment and not a mistake
--- in the script. They are printed as one plain sentence without source lines;
--- for a failure of the GPU the position follows.
+-- in the script. Each is printed as one plain sentence without source lines.
+-- After a failure of the GPU, the position in the script follows.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
   ["out-of-memory"] = true,
 }
 
---- The suggestion for each kind of error for which one suggestion always fits.
+--- Suggestions that fit every error of a kind, by kind.
 report.suggestions = {
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
   ["bad-ptx"] = "docs/ptx.md lists the opcodes and modifiers that the reader "
@@ -113,7 +113,8 @@ function report.note(text)
   if line then report.tell(line) end
 end
 
---- Message handler for xpcall: records the error and its stack.
+--- Records an error and its stack; xpcall uses this function as message
+-- handler.
 ---@param err any
 ---@param above? integer functions to leave out
 ---@return table failure
@@ -176,7 +177,8 @@ function report.keep(err, kernel)
   return err
 end
 
---- Splits a message into its parts.
+--- Splits the text of an error into its parts: file, line, sentence, kind and
+-- the lines that follow.
 ---@return table parts with file, line, sentence, kind and rest (lines)
 function report.parse(message)
   local first, rest = message:match "^([^\n]*)\n?(.*)$"
@@ -275,8 +277,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- First words of lines that already give advice. After such a line a general
--- suggestion is not printed.
+-- The first words of lines that are advice. If a message has such a line, no
+-- general suggestion is printed.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}

@@ -1,4 +1,5 @@
---- Formats the simulator's findings.
+--- Formats the findings of a run on the simulator: faults with advice, notes,
+-- memory traffic.
 --
 -- A report is the table that a launch on the simulator returns:
 --   ok            no fault was found
@@ -88,8 +89,8 @@ simreport.ADVICE = {
   ["runaway"] = "check that the loop ends; if it does, raise the budget option",
 }
 
---- Advice for certain messages: kind, pattern of the message, advice, and a
--- phrase for the fault's second line.
+--- Advice for certain messages, as {kind, pattern of the message, advice,
+-- phrase that describes the fault's second line}.
 local SPECIAL = {
   {"block-race", "takes a number", "let the block that draws the last number "
     .. "reset the counter: it counts all tiles, plus one for each block that "
@@ -175,8 +176,8 @@ local SPECIAL = {
     .. "bytes"},
 }
 
--- Advice for a race of a source line with itself, when it reads and writes the
--- same element.
+-- Advice for a race in which both accesses are on one source line, by kind of
+-- race.
 local ONE_LINE = {
   ["race"] = "to add to one element from many threads, use an atomic "
     .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
@@ -239,12 +240,14 @@ local function on_the_way(r)
     where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
-  -- `adds`: one line reads an element and then writes it.
+  -- The line reads an element and then writes it, as additions to shared memory
+  -- do.
   local adds = same and not reads == (r.way == "straight")
   return adds and ATOMIC .. where or where
 end
 
--- Advice by kind of fault and by its field `lack`, the missing operation.
+-- Advice for a fault whose report says which operation is missing, by the kind
+-- of the fault and its field `lack`.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() after the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
@@ -404,8 +407,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns a list and the number of leading faults. The list has, for each
--- leading fault, the number of other faults that may follow from it.
+--- Returns two values: a list with, for each leading fault, the number of other
+-- faults that may follow from it; and the number of leading faults.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders

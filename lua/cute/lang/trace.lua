@@ -147,8 +147,8 @@ end
 -- cute.loop, cute.var
 ---------------------------------------------------------------------------
 
--- Runs the body of cute.loop and raises an error if it returns results: they
--- would be lost, and `return` would leave only the body.
+-- Runs a function of cute.loop and raises an error if it returns results: they
+-- would be lost, and its `return` would not leave the kernel.
 local function run_body(f)
   if select("#", f()) > 0 then
     core.fail("bad-argument", "cute.loop: the function returned a value, which "
@@ -436,7 +436,8 @@ local function is_known()
   return known
 end
 
--- Lua's own messages about traced values, with the advice to print for each.
+-- Patterns of Lua's own messages about traced values, with the advice to print
+-- for each.
 local HINTS = {
   {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
   {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
@@ -477,8 +478,9 @@ local function is_static(message, in_table)
 end
 
 --- Traces func as kernel `name` with these arguments. opts.missing: a sentence
--- that names the arguments that are nil. opts.numbers: some arguments are
--- numbers. opts.in_table: some are in tables. opts.held: see dependencies.take.
+-- that names the arguments that are nil. opts.numbers: whether some arguments
+-- are numbers. opts.in_table: whether some of these are in tables. opts.held:
+-- see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}

@@ -32,7 +32,8 @@ for name in ("GETTABLE GETI GETFIELD CALL TFORCALL"):gmatch "%u+" do
   MAKES[OP[name]] = true
 end
 
--- Reports whether instruction i, followed by j, sets a register.
+-- Reports whether instruction i sets register `reg`, if instruction j runs
+-- next.
 local function sets(flow, i, j, reg)
   local op, a = flow.op[i], flow.a[i]
   if op == OP.LOADNIL then return a <= reg and reg <= a + flow.b[i] end
@@ -68,8 +69,8 @@ end
 
 local always
 
--- Returns the innermost local of that name in the function at a level, and its
--- value.
+-- Returns the innermost local of that name in the function at a stack level,
+-- and its value.
 local function find_local(level, name)
   local found, held
   for n = 1, math.huge do
@@ -158,7 +159,8 @@ function always(f, at, reg, value, state, carried)
   return next(found) ~= nil and result
 end
 
--- Returns the target of the jump after a test.
+-- Returns the instruction to which the jump after the test at instruction `at`
+-- leads.
 local function target(flow, at)
   for i = at + 2, flow.n - 1 do
     for _, j in ipairs(flow.before[i]) do
@@ -167,7 +169,8 @@ local function target(flow, at)
   end
 end
 
--- Reports whether the tested value is the y of `x and y or z`.
+-- Reports whether the value tested at instruction `at` is the y of `x and y or
+-- z`.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
@@ -239,7 +242,7 @@ local function expression(info)
   return found
 end
 
--- Returns the register's name, or the tested expression.
+-- Returns the name of a register's local or upvalue, or the tested expression.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)

@@ -1,12 +1,13 @@
 --- Handles variables and fields that are nil before a loop or branch and have a
 -- value after it.
 --
--- Threads that never ran the body have no value for such a slot (a variable or
--- field), so after the body the slot is undefined. It holds an undefined value,
--- which raises [out-of-region] on use. The value that the body left in the slot
--- is recorded, too. If Lua tests an undefined value inside a region, the region
--- is traced twice: with nil and with the recorded value. Both passes have to
--- generate the same code, as they do when a cache is filled or found filled.
+-- A slot is a variable or field. Threads that never ran the body have no value
+-- for a slot that the body sets first, so after the body the slot is undefined.
+-- It holds an undefined value, which raises [out-of-region] on use. The value
+-- that the body left in the slot is recorded, too. If Lua tests an undefined
+-- value inside a region, the region is traced twice: with nil and with the
+-- recorded value. Both passes have to generate the same code, as they do when a
+-- cache is filled or found filled.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
@@ -91,8 +92,8 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot that is nil before a region and has
--- `value` at one of its ends.
+--- Returns the undefined value for a slot that was nil before a region and that
+-- has `value` at one of the region's ends.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -104,8 +105,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot that has different values at the two
--- ends of a branch.
+--- Returns the undefined value for a slot that has one value at the end of one
+-- branch and another value at the end of the other branch.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -126,8 +127,8 @@ local function own(region, f, n, name, v)
                                    head = v, yes = v, no = v})
 end
 
--- Replaces `v` by `value` in every slot that holds `v` and that the function at
--- `level` can reach.
+-- Replaces the undefined value `v` by `value` in every local, upvalue and field
+-- that holds `v` and that the function at `level` can reach.
 local function replace(region, v, value, level)
   for n = 1, math.huge do
     local name, now = debug.getlocal(level + 1, n)
@@ -165,9 +166,9 @@ function undefined.tested(region, v)
   return value
 end
 
---- Returns the value of a loop's slot at the begin of a pass that substitutes
--- values: the value that the body left in it or, if the pass requires it, the
--- value before the loop.
+--- Returns the value that a loop's slot has at the begin of a pass that
+-- substitutes values: the value that the body left in the slot or, if the pass
+-- requires it, the value before the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -205,7 +206,7 @@ function undefined.give(region, place)
   end
 end
 
---- Raises an error if the number of t's fields is read while one of them is
+--- Raises an error if the length of list t is read while one of its fields is
 -- undefined.
 ---@param t table
 function undefined.read(t)

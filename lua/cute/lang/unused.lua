@@ -1,7 +1,8 @@
---- Detects calls whose result is not used. For kernels, such a call is `add(x,
--- y)` where `add(x, y):launch {...}` is meant. Only the first call of a kernel
--- is recorded, so later calls cost one field access. For iterators in a kernel,
--- it is `cute.when(c)` or `cute.range(n)` outside of a `for`.
+--- Detects calls whose result is not used: of kernels, and of iterators. For
+-- kernels, such a call is `add(x, y)` where `add(x, y):launch {...}` is meant.
+-- Only the first call of a kernel is recorded, so later calls cost one field
+-- access. For iterators in a kernel, such a call is `cute.when(c)` or
+-- `cute.range(n)` outside of a `for`.
 local core = require "cute.core"
 
 local unused = {}
@@ -22,7 +23,8 @@ local function caller()
   end
 end
 
---- Records where kernel k is called.
+--- Records the line of the script at which kernel k is called, for
+-- unused.notes.
 ---@param k table
 function unused.note(k)
   k.called = true

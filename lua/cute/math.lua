@@ -185,15 +185,16 @@ function math_.fpowi(x, n)
   return n < 0 and 1.0 / r or r
 end
 
--- Computes x^n for negative n by the rules of integer division.
+-- Computes x^n for integers x and n < 0: 1 / x^-n, truncated to an integer.
+-- `odd` tells whether n is odd.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
   local minus = core.where(odd, -1, 1)
   return core.where(core.eq(x, -1), minus, one)
 end
 
---- Raises an integer to an integer power; negative powers are 0 except those of
--- 1 and -1.
+--- Raises an integer to an integer power. A negative power is 0, except that of
+-- 1 or -1.
 function math_.ipowi(x, n)
   if math.type(n) == "integer" then
     if n == 0 then return traced(x) and x * 0 + 1 or 1 end
@@ -235,7 +236,7 @@ function Divisor.__mod(a, d)
   return a - quotient(a, d) * d.divisor
 end
 
---- Returns quotient and remainder of a nonnegative dividend.
+--- Returns the quotient and the remainder of a nonnegative dividend.
 function Divisor:divmod(a)
   local q = quotient(a, self)
   return q, a - q * self.divisor

@@ -25,7 +25,8 @@ local TYPES = {
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
 -- Types that NumPy does not have, with the descr that ml_dtypes 0.6.0 writes
--- for them. The reader must know which type the bytes represent.
+-- for them. Several types have the same descr, so the reader must say which
+-- type the bytes represent.
 local BY_READER = {
   {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
 }
@@ -56,7 +57,8 @@ local function parse_value(text, at)
   if to then return text:sub(at, to), to end
 end
 
--- Parses {key: value, ...} to a table; returns nil for anything else.
+-- Parses the text of a Python dictionary, {key: value, ...}, to a table.
+-- Returns nil for any other text.
 local function parse_dict(text)
   local inside = text:match "^%s*{(.*)}%s*$"
   if not inside then return nil end
@@ -272,9 +274,10 @@ local function check_wanted(array, opt)
   return true
 end
 
--- Reads n bytes from f, or fewer at the end of the file. Returns nil and a
--- reason on failure. If the size of the input is known, memory is allocated
--- once. A pipe has no known size, so the size in its header is not trusted.
+-- Reads n bytes from file f, or fewer at the end of the file. Returns nil and a
+-- reason on failure. With `sized`, the size of the input is known, and memory
+-- is allocated once. A pipe has no known size; its header may name any size, so
+-- memory grows with the bytes that arrive.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do

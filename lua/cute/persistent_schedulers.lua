@@ -62,8 +62,9 @@ local function at_least_one(n)
   return n
 end
 
---- Makes parameters: the number of tiles of the result along M, N and L
--- (batches), and of blocks of a cluster along M, N (K: 1).
+--- Makes the parameters of a scheduler from the number of tiles of the result
+-- along M, N and L (batches), and the number of blocks of a cluster along M
+-- and N (K: 1).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
 ---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
@@ -163,8 +164,8 @@ function Work.__index(work, name)
   return type(valid) == "function" and valid() or valid
 end
 
---- Makes a tile {m, n, l}. Its validity is a boolean, or a function that
--- returns one.
+--- Makes the tile {m, n, l}. Its validity is given as a boolean, or as a
+-- function that returns one.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 function schedule.WorkTileInfo(tile_idx, is_valid_tile)
@@ -181,9 +182,9 @@ function Static.__index(tiles, name)
     // tiles.num_persistent_clusters
 end
 
---- Makes a scheduler of this block's tiles, which are at every grid-th cluster
--- position. block_idx and grid_dim, three numbers each, are those of the launch
--- when absent.
+--- Makes a scheduler of this block's tiles: its cluster's first position, and
+-- each position that is a multiple of the number of clusters later. block_idx
+-- and grid_dim, three numbers each, are those of the launch when absent.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -203,8 +204,8 @@ function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
--- Returns the tile of this block if its cluster is at position `i`: tile_idx =
--- {m, n, l}, is_valid_tile.
+-- Returns this block's tile when its cluster is at position `i`: tile_idx = {m,
+-- n, l}, is_valid_tile.
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
@@ -362,7 +363,8 @@ local function send(work)
   work.next = draw(tiles)
 end
 
---- Advances to the next position.
+--- Advances to the next tile number: draws and sends it, or receives it from
+-- the first block of the cluster.
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
@@ -375,8 +377,8 @@ function Giver:advance_to_next_work()
   self.state:advance()
 end
 
---- Waits until all blocks have read the numbers that were sent, before shared
--- memory is released.
+--- Waits until all blocks of the cluster have read the numbers that this block
+-- sent, so that shared memory can be released.
 function Giver:tail()
   local tiles = self.tiles
   if tiles.blocks == 1 then return end
@@ -445,9 +447,8 @@ StreamK.__index = StreamK
 --
 -- The cluster that has a tile's first step finishes the tile. Clusters with
 -- other steps of the tile store partial sums for it, before they wait for
--- anything. The range after a tile's first range belongs to a cluster that
--- began earlier. The finishing cluster therefore does not wait for long, and
--- always ends.
+-- anything. These clusters began earlier than the finishing cluster, which
+-- therefore does not wait for long, and always ends.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -556,7 +557,7 @@ function StreamK:get_current_work()
   return w
 end
 
---- Returns the first work.
+--- Returns the first work of this cluster, in the form of get_current_work.
 function StreamK:initial_work_tile_info() return self:get_current_work() end
 
 --- Reports whether range `from` begins inside the tile of work `w`, so that it

@@ -9,7 +9,7 @@ local ROUNDS = 10
 local M0, M1 = 0xD2511F53, 0xCD9E8D57  -- multipliers
 local W0, W1 = 0x9E3779B9, 0xBB67AE85  -- key increments
 
--- Returns the high and low word of a u32 times a constant.
+-- Returns the high and the low word of the product of x, a u32, and a constant.
 local function product(x, by)
   local wide = x:to(cute.u64) * by
   return (wide >> 32):to(cute.u32), wide:to(cute.u32)
@@ -53,8 +53,8 @@ local function key_of(seed)
   return wide:to(cute.u32), (wide >> 32):to(cute.u32)
 end
 
--- Returns n elements of a fragment that are `step` apart, beginning with
--- element `from`.
+-- Returns a view of n elements of a fragment that are `step` apart, beginning
+-- with element `from`.
 local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
@@ -63,8 +63,9 @@ end
 -- in registers besides the accumulators.
 local AT_ONCE = {4, 2}
 
---- Returns a random word for each element of a matrix, from vectors of rows and
--- columns. It is word column % 4 of counter (column / 4, row, batch, 0).
+--- Returns a random word for each element of a matrix, given the elements' rows
+-- and columns as vectors. It is word column % 4 of the Philox block with
+-- counter (column / 4, row, batch, 0).
 ---@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
 -- of a row, so they share a counter
 function philox.words(rows, cols, batch, seed, paired)
@@ -97,8 +98,8 @@ function philox.words(rows, cols, batch, seed, paired)
   return out:load()
 end
 
---- Returns a number of (0, 1) for position `row`, from word 0 of counter (row,
--- 0, 0, 0).
+--- Returns a random number between 0 and 1 (exclusive) for position `row`. It
+-- comes from word 0 of the Philox block with counter (row, 0, 0, 0).
 ---@param row any i32 of the kernel
 ---@param seed any
 function philox.uniform(row, seed)

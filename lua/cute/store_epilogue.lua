@@ -28,14 +28,15 @@ local function store_atom(dtype, major, columns)
     or "SM90_U32x2_STSM_N", dtype)
 end
 
---- Makes an object that stores accumulators to a tensor. Call store(acc, at, f)
--- for each tile, and tail() after all tiles.
+--- Makes an object that stores accumulators to a tensor by TMA. Call store(acc,
+-- at, f) for each tile, and tail() after all tiles.
 --
--- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
--- made with (utils.make_smem_layout_epi); EM is the MMA's number of rows.
--- `coords` are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous
--- mode of smem, "n" when absent. barrier: synchronizes the threads of the MMA;
--- all threads of the block when absent. thread: this thread's index among them.
+-- `smem` (EM,EN,STAGES) is the ring of buffers in shared memory; EM is the
+-- MMA's number of rows. Its layout is the one that `atom` was made with
+-- (utils.make_smem_layout_epi). `coords` are the atom's coordinates, (M,N) or
+-- (M,N,L). major: the contiguous mode of smem, "n" when absent. barrier:
+-- synchronizes the threads of the MMA; all threads of the block when absent.
+-- thread: this thread's index among them.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)
@@ -145,7 +146,7 @@ function Epilogue:store(acc, at, f)
   end
 end
 
---- Waits until all stores have read shared memory.
+--- Waits until all stores have read shared memory, so that it can be released.
 function Epilogue:tail()
   cute.when(self.leader, function() self.pipe:producer_tail() end)
 end

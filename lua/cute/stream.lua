@@ -94,7 +94,7 @@ function Event:elapsed(to)
   return (recorded(to) - recorded(self)) * 1e3
 end
 
---- Returns the event to the driver.
+--- Releases the event.
 function Event:close() self.closed = true end
 
 local Stream = {simulated = true, device = "sim"}
@@ -131,7 +131,7 @@ function Stream:record(event)
   return event
 end
 
---- Returns the stream to the driver when all its work is complete.
+--- Releases the stream when all its work is complete.
 function Stream:close() self.closed = true end
 
 sign.class("event", Event, [[
@@ -253,7 +253,7 @@ function Graph:launch_n(n, on)
 end
 
 --- Records another function in place of the recorded one. This is cheap if only
--- numbers and tensors differ.
+-- numbers and tensors differ between the two.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
   self.nodes = #self.list

@@ -83,7 +83,7 @@ local function leaf(what, x)
   return {id = named[name].id, div = check_divisibility(div)}
 end
 
--- Appends the leaves of nested tables to a list.
+-- Appends the leaves of a nested table to a list.
 local function flat(x, list, depth)
   if x == nil then core.fail("bad-argument", "a shape is needed, got nil") end
   if type(x) ~= "table" then

@@ -105,8 +105,9 @@ local function after(k, shape)
 end
 
 --- Returns functions that iterate over the K tiles of two operands: the first
--- tile, next(k), and has(k), which is false after the last tile. Tiles are
--- numbers, or coordinates if both operands have the same ones.
+-- tile, next(k), and has(k), which is false after the last tile. A tile is
+-- given by its number, or by its coordinates if both operands have the same
+-- coordinates.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -162,7 +163,7 @@ function tiles.vector(t, lead)
   return unit
 end
 
---- Reports whether rows of a matrix are contiguous.
+--- Reports whether each row of a matrix is contiguous.
 function tiles.is_rows(t)
   return not is_plain(t) or is_one(t.stride[2])
 end
@@ -369,9 +370,9 @@ function tiles.inside(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
 end
 
---- Copies a tile (BM,BN) from shared memory to its position in t, (M,N), whose
--- rows are contiguous. Accesses are as wide as the rows allow; only elements
--- inside t are written.
+--- Copies a tile (BM,BN) from shared memory to its place in t, a matrix (M,N)
+-- whose rows are contiguous. Accesses are as wide as the rows allow; only
+-- elements inside t are written.
 ---@param s any
 ---@param t any
 ---@param tile integer[]
@@ -427,9 +428,11 @@ end
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- Only 16-bit elements are transposed on the way to the fragments, and 64-bit
-  -- elements are loaded one by one from any order. All other elements are
-  -- transposed on the way into shared memory, one at a time.
+  -- s_lead is the contiguous mode in shared memory. 16-bit elements keep their
+  -- order there and are transposed on the way to the fragments (ldmatrix).
+  -- 64-bit elements keep it too: they are loaded one by one, from any order.
+  -- All other elements are transposed on the way into shared memory, one at a
+  -- time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
@@ -526,13 +529,13 @@ function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
---- Makes an operand's tiles. Fields: smem (rows,k,PIPE); frag (MMA,M,K);
--- k_tiles; k_blocks, the steps of fetch along K; moves, the number of moves of
--- a thread for a tile. Methods: load(k_tile, stage) and fetch(stage, k_block);
--- block(k_block) returns the fetched part, which is frag(_, _, k_block) if a
--- fetch serves one MMA. Without cp.async, load consists of take(k_tile), to
--- registers, and put(stage). If K is (BK,k), a tile can be given by its
--- coordinates in k, whose shape is k_shape.
+--- Makes the object that moves an operand's tiles. Fields: smem (rows,k,PIPE);
+-- frag (MMA,M,K); k_tiles; k_blocks, the steps of fetch along K; moves, the
+-- number of moves of a thread for a tile. Methods: load(k_tile, stage) and
+-- fetch(stage, k_block); block(k_block) returns the fetched part, which is
+-- frag(_, _, k_block) if a fetch serves one MMA. Without cp.async, load
+-- consists of take(k_tile), to registers, and put(stage). If K is (BK,k), a
+-- tile can be given by its coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
@@ -605,9 +608,9 @@ end
 -- Global memory to fragments
 ---------------------------------------------------------------------------
 
---- Loads tile k_tile of a matrix t into a fragment (MMA,M,K), from this
--- thread's partition (MMA,M,K,k). Accesses are as wide as the matrix and the
--- fragment allow; elements outside t are 0.
+--- Returns a function (k_tile, frag) that loads tile k_tile of a matrix t into
+-- a fragment (MMA,M,K), from this thread's partition (MMA,M,K,k). Accesses are
+-- as wide as the matrix and the fragment allow; elements outside t are 0.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
@@ -655,9 +658,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns how many neighbours along N one access of a thread can move, for t's
--- part (MMA,M,N). The first result considers only the partition (C.pair), the
--- second result also the rows of t (C.width).
+-- Returns how many elements adjacent along N one access of a thread can move,
+-- for a thread's part (MMA,M,N) of t. The first result considers only the
+-- partition (C.pair), the second one also the rows of t (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -680,7 +683,7 @@ local function guarded(C, src, dst)
   end
 end
 
--- Returns a vector as a matrix whose rows are equal; returns a matrix
+-- Returns a vector t (N) as a matrix with M equal rows; returns a matrix
 -- unchanged.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
@@ -827,10 +830,10 @@ end
 --     leave:store(acc, {m, n}, function(sums) return cute.max(sums, 0) end)
 --     leave:tail()
 --
--- EM is the number of rows of the MMA. The atom was made with the layout of a
--- buffer. major = "m": the layout is contiguous along M; barrier: synchronizes
--- the MMA's threads; all threads of the block when absent; thread: this
--- thread's index among them.
+-- EM is the number of rows of the MMA, and `atom` was made with the layout of
+-- one buffer. Options: major = "m" if that layout is contiguous along M;
+-- barrier, which synchronizes the MMA's threads (all threads of the block when
+-- absent); thread, this thread's index among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)

@@ -1,4 +1,5 @@
---- Functions on IntTuples that call back into Lua, and small helpers.
+--- Functions on IntTuples that call a Lua function for each element or mode,
+-- and small helpers.
 local core = require "cute.core"
 
 local tuple = {}

@@ -93,8 +93,9 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
---- Returns the layout atom for an operand whose contiguous mode is `major`, and
--- the name of its swizzle, which is the widest that the extent allows.
+--- Returns the layout atom in shared memory for an operand whose contiguous
+-- mode is `major`, and the name of its swizzle, which is the widest that the
+-- extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
@@ -105,7 +106,7 @@ function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
   return smem.atom(major, kind, bits), kind
 end
 
---- Returns the layout atom for a tile of the result.
+--- Returns the layout atom in shared memory for a tile of the result.
 ---@param layout "row"|"col" C's contiguous mode: the second or the first
 ---@param dtype cute.DType
 ---@param epi_tile integer[] {M, N}
@@ -218,7 +219,7 @@ end
 utils.get_smem_store_op = hopper.get_smem_store_op
 utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
---- Copies a tile with the threads of a block. Each thread copies its part of
+--- Copies a tile with all threads of a block. Each thread copies its part of
 -- both tensors.
 ---@param tiled_copy table
 ---@param src table

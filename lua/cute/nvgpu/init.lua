@@ -87,7 +87,7 @@ nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
 -- CTA writes its own tile.
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
--- Reverses a list {d, h, w}, {h, w} or {w} and applies f to its elements.
+-- Reverses a list {d, h, w}, {h, w} or {w}, and applies f to each element.
 local function reversed(list, f)
   local out, n = {}, #list
   for i = 1, n do out[i] = f(n + 1 - i) end

@@ -56,7 +56,8 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
--- Returns the number of rows of A, or the expected number of rows of a group.
+-- Returns the number of rows of A. For grouped products, it is the expected
+-- number of rows of a group, if known.
 local function rows(p) return p.expected or p.m end
 
 -- Returns the number of bytes of A and B of all batches.
@@ -67,7 +68,8 @@ end
 -- Operands of fewer bytes than this stay in L2 until the next product.
 local STAYS = 16 << 20
 
---- Returns the bandwidth, in bytes per ns, at which that many bytes are read.
+--- Returns the bandwidth in bytes per ns for operands of this size: L2's for
+-- small operands, which stay there, else that of memory.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
 --- Returns the ns that memory needs to read the operands and write D once.
@@ -112,13 +114,14 @@ end
 -- Bytes of partial sums that L2 keeps until they are added.
 local KEPT = 8 << 20
 
--- Returns the number of blocks for tiles {BM, BN}.
+-- Returns the number of blocks of a launch: one for each tile {BM, BN}, times
+-- the parts of split-K.
 local function blocks_of(p, tile, splits)
   return tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
 end
 
--- Returns the bytes of a block's accumulators.
+-- Returns the size of a block's accumulators in bytes.
 local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
 
 -- Returns the ns that the blocks of a split-K tile need to exchange partial

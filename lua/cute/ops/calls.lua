@@ -6,18 +6,21 @@
 --     known:add(plan, arguments...)              -- record the plan of a call
 --     known:ready(run, arguments...)             -- and its launches
 --
--- The arguments of a call identify its configuration: operands, options, and
--- functions with their captured values. Numbers may differ between launches of
--- a configuration, except those passed as cute.constexpr, which are part of it.
+-- A configuration consists of the operands' layouts and types, the options, and
+-- the functions with their captured values. It is identified by the arguments
+-- of a call. Numbers may differ between launches of one configuration, except
+-- numbers passed as cute.constexpr, which are part of it.
 -- core/bind/plan_cache.c finds a call by its arguments and starts its launches
--- in a microsecond. New calls, and those on the simulator, run in Lua.
+-- in a microsecond. Calls with a new configuration, and those on the simulator,
+-- run in Lua.
 --
--- The memory that blocks of a launch share comes from the pool. A launch
+-- Memory that the blocks of a launch share comes from the memory pool. A launch
 -- allocates it and frees it at once, in stream order. Launches of one stream
--- therefore share memory, launches of two streams do not, and a graph keeps
--- its own. Counters, by which blocks detect the last one, are 0 between
--- launches, so each stream keeps some. If a graph captures launches with
--- counters, they get new counters, which the graph sets to 0.
+-- therefore share memory, launches of two streams do not, and a graph keeps its
+-- own. A counter, by which a block detects that it is the last one, must be 0
+-- when a launch begins, and the launch resets it. So each stream keeps its
+-- counters. Launches that a graph captures get new counters, which the graph
+-- sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
 -- begins while its predecessor on the stream ends, and waits for all of it

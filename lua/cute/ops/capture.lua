@@ -10,8 +10,8 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone g has its own upvalues for these values; the upvalues of f stay
--- unchanged. Functions that f calls are cloned with it.
+-- The clone g has upvalues of its own for the captured values; the upvalues of
+-- f stay unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -98,7 +98,7 @@ local function look(self, f, i, k, v)
   end
 end
 
--- Visits the captured values in the same order as core.calls
+-- Visits the values that f captures, in the same order as core.calls
 -- (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
@@ -122,9 +122,9 @@ local function walk(self, f, root)
   end
 end
 
---- Returns an object with the current captures of f. Its fields are values (the
--- numbers and tensors), parts (everything else, as {function, upvalue, field,
--- value}) and the method clone().
+--- Returns an object with the values that f captures now. Its fields are values
+-- (the numbers and tensors), parts (everything else, as {function, upvalue,
+-- field, value}) and the method clone().
 ---@param f function
 ---@return table
 function capture.of(f)
@@ -152,8 +152,9 @@ local function bare(f)
   end
 end
 
---- Returns a copy of the captured function, and a function that sets its
--- values: bind(list) sets them in the order of `values`, bind() removes them.
+--- Returns a copy of the captured function, and a function bind that sets the
+-- copy's captured values: bind(list) sets them in the order of `values`,
+-- bind() removes them.
 ---@return function
 ---@return function bind
 function Capture:clone()

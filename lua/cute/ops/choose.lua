@@ -99,12 +99,12 @@ function choose.list(p)
   return list, refused
 end
 
---- Returns the choice for a problem: the best measured one (cute.ops.tuned),
--- else the candidate of all families with the least estimated time: {family,
--- base = the family that offers it, options, tile, stages, cluster, split,
--- order, ns, why = a sentence, how = "by rule" or "measured", others = the next
--- best, refused = {{family, why}, ...}}. Returns nil and the rejections if no
--- family accepts the problem.
+--- Returns the choice for a problem: the candidate that was measured as the
+-- best (cute.ops.tuned) or, without a measurement, the candidate with the
+-- least estimated time. Fields: {family, base = the family that offers it,
+-- options, tile, stages, cluster, split, order, ns, why = a sentence, how =
+-- "by rule" or "measured", others = the next best, refused = {{family, why},
+-- ...}}. Returns nil and the rejections if no family accepts the problem.
 ---@param p table
 ---@return table?
 ---@return table refused
@@ -119,7 +119,8 @@ function choose.choose(p)
   return c, refused
 end
 
---- Returns the choice, or raises an error with the reasons why no kernel fits.
+--- Returns the choice for a problem, or raises an error with the reasons why no
+-- kernel fits.
 ---@param p table
 ---@return table
 function choose.must(p)

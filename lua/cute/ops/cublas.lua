@@ -29,11 +29,12 @@ local NVJET = 66
 -- Reduction schemes of cublasLt: no reduction (0), and sums in f32 (2).
 local IN_F32 = {[0] = true, [2] = true}
 
--- Number of parts into which this version of cuBLAS divides K on an H200, for
--- operands with K contiguous and D of their type. "rows:parts" means this many
--- parts from this many rows on, up to ROWS rows. No product with LARGE or more
--- elements of D had more than one part. With a bias the numbers are the same,
--- except those in `biased`.
+-- Number of parts into which this version of cuBLAS divides K on an H200. The
+-- operands have K contiguous, and D has their type. Each row is {N, K, parts by
+-- type}. "1:12 57:11" means 12 parts for M from 1 to 56 and 11 parts from 57
+-- on; ROWS is the largest M. No product with LARGE or more elements of D had
+-- more than one part. With a bias the numbers are the same, except those in
+-- `biased`.
 cublas.VERSION = 130100
 cublas.ROWS = 128
 local LARGE = 1 << 22
@@ -88,7 +89,7 @@ local function lead_of(name, t)
   like("%s is %s, which has gaps between its elements", name, t.layout)
 end
 
--- Returns the number of elements from one matrix of a batch to the next.
+-- Returns the distance between consecutive matrices of a batch, in elements.
 local function step_of(name, t)
   local step = t.stride[3] or 0
   if math.type(step) == nil then
@@ -120,8 +121,8 @@ local function kind_of(p, bias)
   end
 end
 
--- Returns the bias in the form that cublasLt accepts, {bias, epilogue}, or nil
--- if there is none.
+-- Returns the bias of a call in the form that cublasLt accepts, {bias,
+-- epilogue}; nil if the call has no epilogue.
 local function bias_of(p, call, leads)
   if not call.f then return nil end
   local bias = call.captured.values[1]

@@ -205,7 +205,7 @@ local function order_of(p)
   end
 end
 
--- Checks the operands. Those that are tensors become p.inputs.
+-- Checks the operands of a call. Puts the tensors among them into p.inputs.
 local function operands_of(p, call)
   local tensors = {}
   for i, t in ipairs(call.operands) do
@@ -302,15 +302,15 @@ local SHARED = 96 << 10
 -- block.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
--- Larger tiles for a single operand whose rows begin inside memory lines: they
--- split fewer lines. They need ROOM bytes of shared memory per block. ONES are
--- tiles for elements that are stored one by one.
+-- LARGE: larger tiles, for a single operand whose rows begin inside memory
+-- lines, because large tiles split fewer lines. They need ROOM bytes of shared
+-- memory per block. ONES: tiles for elements that are stored one by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
--- Reports whether the threads of a block can load a tile of elements with this
--- number of bits.
+-- Reports whether the threads of a block can divide a tile among them, for
+-- elements with this number of bits.
 local function fits(tile, bits)
   local warps, all = tile[2] * bits // 1024, tile[3] // 32
   if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
@@ -443,9 +443,9 @@ local function mapped(p, o)
   return true
 end
 
--- Returns the transpose kernel for problem p, or nil. The kernel is for plain
--- transpositions of matrices of at least one tile, whose rows do not allow
--- 16-byte vectors.
+-- Returns the transpose kernel for problem p, or nil if that kernel does not
+-- support p. It supports plain transpositions of matrices of at least one tile
+-- whose rows do not allow 16-byte vectors.
 local function anywhere(p)
   local x, y = p.inputs[1], p.outputs[1]
   local bits = y.dtype.bits
@@ -469,7 +469,7 @@ local function anywhere(p)
   return transpose(o)
 end
 
--- Returns the kernel of problem p.
+-- Returns the kernel for problem p; f is the user's function.
 local function kernel_of(p, f)
   local tile = choose_turned(p)
   local turn = tile and anywhere(p)
@@ -588,7 +588,8 @@ local function plan_of(p, call)
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  -- A plan is reused with other tensors, so it keeps no tensor of this call.
+  -- The plan is reused for calls with other tensors, so it keeps no tensor of
+  -- this call.
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
   for _, x in ipairs(p.outputs) do x.t = nil end
@@ -738,7 +739,8 @@ function ops.convert(x, dtype, o)
   return start("ops.convert", nil, options, {x}, {names = {"x"}})
 end
 
--- Returns x with its modes permuted.
+-- Returns x with its modes permuted: mode perm[i] at position i. Without perm,
+-- the last two modes are exchanged.
 local function turned(x, perm, fail)
   tensor_op.check(fail, "x", x)
   local rank = cute.rank(x)

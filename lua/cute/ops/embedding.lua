@@ -1,5 +1,6 @@
---- Rows of a table by index and rotations by position: ops.embedding, ops.rope
--- and their gradients; kernels/embedding.lua, kernels/rope.lua.
+--- Rows of a table selected by indices, and rotations of heads by position:
+-- ops.embedding, ops.rope and their gradients, by kernels/embedding.lua and
+-- kernels/rope.lua.
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"

@@ -63,7 +63,7 @@ local function note(at, what, dtype)
   end
 end
 
--- Reports whether a type has integers that i32 cannot represent.
+-- Reports whether a type has integers outside the range of i32.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end

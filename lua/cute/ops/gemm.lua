@@ -2,7 +2,7 @@
 --
 -- A plan is made once for each configuration: types, layouts and alignment of
 -- the operands, options, device. It keeps its kernel. Later calls of the same
--- configuration are recognized (cute.ops.calls) and only launch.
+-- configuration are recognized (cute.ops.calls) and only launch the kernel.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -62,7 +62,8 @@ local function source(t, batch, value)
   return s
 end
 
--- Checks that B has two rows (gate and up) for each column of D.
+-- Checks that B has two rows (gate and up) for each column of D, as gated =
+-- true needs.
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
@@ -129,8 +130,8 @@ local function fold(p, call, B, read)
   if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
 end
 
--- Returns a problem that has the extents of the product and the number of
--- matrices.
+-- Returns a new problem (see cute.ops.choose) with the extents M, N and K and
+-- the batch modes of a product.
 local function extents(all, batch)
   local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
@@ -261,8 +262,8 @@ local function ordered(B, C, o)
   return C, o
 end
 
--- Returns C in the shape of D. A vector (N), a single row and a single column
--- are broadcast.
+-- Returns C with the extents of D. A vector (N), a single row or a single
+-- column is broadcast.
 local function spread(A, B, C)
   local packed = int4.is(B)
   if not C or cute.rank(A) < 2 or not packed and cute.rank(B) < 2 then
@@ -293,7 +294,8 @@ local function spread(A, B, C)
   return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns a call in the form that plans accept: see cute.ops.plan.
+-- Returns the table of a call's operands and options, the form that plans
+-- accept: see cute.ops.plan.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
@@ -353,7 +355,7 @@ end
 function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
 --- Returns the data that the tuner needs for these operands: the problem, its
--- candidates, and a call in the form that plans accept.
+-- candidates, and the call in the form that plans accept.
 function gemm.offers(A, B, o, C)
   local alpha, beta
   C, o, alpha, beta = normal(C, o)

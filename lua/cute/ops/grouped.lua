@@ -3,7 +3,7 @@
 -- products.
 --
 -- Only the device knows how many rows an expert has. The host neither reads
--- this number nor waits for it. Calls are cached like those of ops.gemm.
+-- these numbers nor waits for them. Calls are cached like those of ops.gemm.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -49,8 +49,8 @@ local function check_tensor(name, t, rank, modes)
   operand.check_strides(name, t, math.min(rank, 2))
 end
 
--- Checks that mode i of x and mode j of y have equal extents; modes count from
--- 1.
+-- Checks that mode i of x and mode j of y have equal extents. Modes are counted
+-- from 1.
 local function check_same(mode, x, a, i, y, b, j)
   local m, n = cute.size(a, i - 1), cute.size(b, j - 1)
   if m ~= n then
@@ -60,7 +60,8 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Checks the tensor of offsets (E+1) or counts (E).
+-- Checks the tensor of offsets (E+1) or of counts (E), which divides the rows
+-- among groups.
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -75,7 +76,7 @@ local function check_where(ragged, t, B)
   end
 end
 
--- Returns the checked problem of a call: see cute.ops.choose.
+-- Checks the operands of a call. Returns its problem: see cute.ops.choose.
 local function problem(call)
   local A, B, o, D = call.A, call.B, call.o, call.out[1]
   local masked = core.typename(A) == "tensor" and cute.rank(A) == 3
@@ -146,7 +147,7 @@ local known = calls.new()
 -- a call.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
--- Marks numbers that are part of a configuration.
+-- Returns a number as cute.constexpr, so that it is part of a configuration.
 local function fixed(n) return math.type(n) and cute.constexpr(n) end
 
 local function arguments(A, B, where, o)
@@ -158,7 +159,8 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- Returns a call in the form that plans accept: see cute.ops.plan.
+-- Returns the table of a call's operands and options, the form that plans
+-- accept: see cute.ops.plan.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha
@@ -274,8 +276,8 @@ local function all_of(problems, o)
   return all
 end
 
--- Returns a launch of all problems as a step of cute.ops.calls, or false if
--- that is not possible.
+-- Returns one launch for all products of a list, as a step of cute.ops.calls;
+-- false if one launch cannot compute them.
 local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
     and all_of(problems, o)

@@ -9,8 +9,8 @@ local cute = require "cute"
 
 local modes = {}
 
--- Returns the extents and the strides of the leaves of one mode as two lists,
--- in colexicographic order.
+-- Returns two lists for the leaves of one mode, in colexicographic order: the
+-- extents, and the strides.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
@@ -62,8 +62,8 @@ function modes.shape(list, fail)
   return shape
 end
 
--- Adds the loops of mode `m` of the shape. If operands have nested modes, each
--- loop ends wherever a leaf of any operand ends.
+-- Adds the loops for mode `m` of the shape, whose extent is n. If operands have
+-- nested modes, a loop ends wherever a leaf of any operand ends.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -97,7 +97,8 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops of a shape, with its last mode first (row-major order).
+--- Returns the loops over a shape, those of the last mode first (row-major
+-- order).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)
@@ -109,7 +110,7 @@ function modes.loops(list, shape, fail)
 end
 
 --- Sorts loops in place by the strides of operand `lead`, the smallest first.
--- Strides that are equal or 0 are compared by the next operands.
+-- If these strides are equal or 0, the strides of the next operand decide.
 ---@param loops table[]
 ---@param lead integer
 ---@param count integer number of operands

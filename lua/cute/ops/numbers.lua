@@ -1,4 +1,4 @@
---- Passes numbers of a call as kernel arguments.
+--- Appends the numbers of a call to the arguments of a kernel.
 local calls = require "cute.ops.calls"
 local cute = require "cute"
 

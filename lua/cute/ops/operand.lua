@@ -111,7 +111,7 @@ function operand.check_shared(name, x, D, what, alike)
   fail("%s shares memory with %s", what, name)
 end
 
--- Returns the modes of a tensor in front of the two modes of a matrix.
+-- Returns the batch modes of an operand: all modes except the last two.
 local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
@@ -234,8 +234,8 @@ function operand.is_flat(t)
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns a tensor with rows of zeros instead of t's empty rows, for the
--- product over an empty K.
+--- Returns a tensor of zeros with extent 16 for K, to take the place of t,
+-- whose K is empty. The product is the same.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
   -- Every kernel accepts this extent of K.
@@ -265,7 +265,7 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- Returns a vector (..., n) as (n, l), in which one mode holds all batches.
+--- Returns a vector (..., n) as (n, l), in which mode l holds all batches.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -306,8 +306,8 @@ function operand.check_options(what, known, o)
   end
 end
 
---- Returns the type of D that a call's options name, or nil. It must be the
--- type of `out`.
+--- Returns the type of D that a call's options name, or nil. Raises an error if
+-- it is not the type of `out`.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -329,7 +329,7 @@ function operand.sums_of(a, b)
   return cute.f32, a.bits >= b.bits and a or b
 end
 
---- Returns the type of elements in memory.
+--- Returns the type in which memory holds elements of type dtype: f32 for tf32.
 function operand.plain(dtype)
   return dtype == cute.tf32 and cute.f32 or dtype
 end

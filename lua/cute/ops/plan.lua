@@ -221,14 +221,14 @@ local function placed(to, floats)
   return list, floats
 end
 
---- Returns the plan for a call with problem p. It uses the best candidate, or
--- no kernel if D is empty.
+--- Returns the plan for a call with problem p. The plan uses the best
+-- candidate, or no kernel if D is empty.
 function plans.of(p, call)
   if cute.product(p.shape) == 0 then return plans.empty(p) end
   return plans.new(p, choose.must(p), call)
 end
 
---- Makes a plan for problem p with candidate c.
+--- Makes a plan that computes problem p by candidate c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
@@ -492,8 +492,9 @@ function Plan:launch(call, out, work, turns)
   return run
 end
 
---- Launches everything and returns the results. Passes the launches to `ready`,
--- which records them for later calls of this configuration.
+--- Launches all kernels of the plan and returns the results. Passes the
+-- launches to `ready`, which records them for later calls of this
+-- configuration.
 ---@param call table
 ---@param ready fun(run: table)
 function Plan:run(call, ready)

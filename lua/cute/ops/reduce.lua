@@ -254,7 +254,7 @@ end
 
 -- The expression gives a NaN whose sign bit is 0.
 local NAN = -(0 / 0)
--- Results of a reduction over no elements, as in NumPy and PyTorch.
+-- Results of reductions over no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 
 --- Returns the result of operation `op` over no elements. Raises an error if it
@@ -398,7 +398,7 @@ local function finish(x, op, o, launched, ...)
   return calls.results(o.out, ...)
 end
 
---- Reduces modes of x by an operation; see docs/ops.md.
+--- Reduces modes of x by an operation such as "sum"; see docs/ops.md.
 ---@param x any
 ---@param op string sum mean prod max min amax norm rms
 -- argmax argmin

@@ -28,15 +28,16 @@ local function leading(l)
   return all.shape, all.stride
 end
 
--- Returns extent and stride of the last mode, which may be tuples.
+-- Returns the extent and the stride of the last mode of a layout. Either may be
+-- a tuple.
 local function last(l)
   local shape, stride, rank = l.shape, l.stride, cute.rank(l)
   if type(shape) ~= "table" then return shape, stride end
   return shape[rank], stride[rank]
 end
 
---- Returns a tensor (...,N) as a matrix (M,N) with contiguous rows, or nil if
--- its elements are spaced otherwise.
+--- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
+-- its layout does not allow it.
 ---@param t any
 ---@return any?
 function rowwise.matrix(t)
@@ -69,7 +70,8 @@ function rowwise.extents(t)
   return shape, rows, cute.product(rows), shape[#shape]
 end
 
--- Reports whether the elements of t are contiguous, in the order of rows.
+-- Reports whether t is compact: its elements are contiguous in memory in
+-- row-major order.
 local function dense(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
@@ -93,7 +95,8 @@ local function width_of(list, n, bits)
   return w
 end
 
---- Returns the options {n, dtype, width} of a row kernel (kernels/rows.lua).
+--- Returns the options {n, dtype, width} with which a row kernel is made
+-- (kernels/rows.lua).
 ---@param tensors any[] given operands and outputs of rows; nil entries allowed
 ---@param count integer length of the list
 ---@param types any[] element types of the new results
@@ -122,7 +125,8 @@ end
 local Call = {}
 Call.__index = Call
 
---- Returns a plan without steps. `results` lists {shape =, dtype =}.
+--- Makes a plan (see cute.ops.tensor_op) that has no steps yet. `results` lists
+-- {shape =, dtype =}.
 ---@param count integer number of the call's operands, some nil
 function Call:start(count, results)
   local tensors, n = {}, 0
@@ -138,14 +142,15 @@ function Call:start(count, results)
   return p
 end
 
---- Returns the type of the first result: that of `out` or `dtype`, or x's.
+--- Returns the type of the first result: the type of `out`, the option `dtype`
+-- or, without both, the type of x.
 function Call:dtype(what, x)
   return tensor_op.dtype(what, self.o)
     or self.out[1] and core.typename(self.out[1]) == "tensor"
     and self.out[1].element_type or operand.plain(x.element_type)
 end
 
---- Raises an error about the arguments of the call.
+--- Raises an error about the arguments of this call.
 function Call:fail(text, ...) self.raise(text, ...) end
 
 --- Raises an error unless t has elements of a type that row kernels process.

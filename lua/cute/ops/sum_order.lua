@@ -63,7 +63,7 @@ function STEPS.gemm_skinny(p, o)
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 
--- Returns the phrase that says that K is divided into parts of `each` elements.
+-- Returns a phrase for the user: K is divided into parts of `each` elements.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end

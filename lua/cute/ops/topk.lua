@@ -64,7 +64,7 @@ local find = rowwise.operation("ops.topk", {names = {"X"},
   end})
 
 --- Returns the k largest elements of each row in descending order, and their
--- indices (i32). Of equal elements the first counts.
+-- indices (i32). Equal elements are in the order of their indices.
 ---@param X any (...,N)
 ---@param k integer 1 to 64
 ---@param o? {smallest: boolean?, out: any}

@@ -54,7 +54,7 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
--- Returns a class without the name of its epilogue.
+-- Returns a class with "epilogue" in place of the name of its epilogue.
 local function nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil
@@ -95,7 +95,8 @@ local function has_types(x, ...)
   return true
 end
 
--- Returns a sentence about the first error in a table, or nil.
+-- Returns a sentence about the first error in the contents of a table file, or
+-- nil if there is none.
 local function fault(t)
   if type(t) ~= "table" then return "it does not return a table" end
   if t.format ~= tuned.FORMAT then
@@ -174,7 +175,8 @@ function tuned.text(t)
   return table.concat(out)
 end
 
---- Merges the rows of `more` into t. They replace rows for the same sizes.
+--- Merges the rows of `more` into table t. A row of `more` replaces the row of
+-- t for the same sizes.
 ---@param t table
 ---@param more table<string, table[]> by class
 function tuned.merge(t, more)
@@ -200,7 +202,7 @@ end
 
 local said = {}
 
--- Prints a sentence on standard error, once.
+-- Prints a sentence on standard error, once per process.
 local function say(text)
   if said[text] then return end
   said[text] = true

@@ -36,11 +36,12 @@ function Op.__tostring(op) return op.name end
 
 local function op_of(fields) return setmetatable(fields, Op) end
 
---- The caches through which cp.async and loads read.
+--- The PTX cache operators of cp.async and of loads.
 cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
                          LAST_USE = "lu", NONE = "cv"}
 
---- Makes cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
+--- Makes the operation cp.async, with which each thread copies its own elements
+-- from global to shared memory; for cute.make_copy_atom(op, dtype, bits).
 ---@param cache_mode? string from LoadCacheMode: ALWAYS (when absent) or GLOBAL
 function cpasync.CopyG2SOp(cache_mode)
   local kind = cache_mode or "ca"
@@ -141,8 +142,8 @@ function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end
 
---- Groups the modes of both tensors that are contiguous in both into one first
--- mode.
+--- Returns both tensors with a new first mode, which holds as many elements as
+-- are contiguous in both tensors.
 ---@param src table
 ---@param dst table
 ---@return table src, table dst
@@ -172,8 +173,8 @@ local function fail(kind, text, ...)
   core.fail(kind, maker .. ": " .. text:format(...))
 end
 
--- Returns the leaves of a layout: their extents, and their strides as text
--- ("1@0", "64").
+-- Returns the leaves of a layout as two lists: the extents, and the strides as
+-- text ("1@0", "64").
 local function leaves(layout)
   local shape = core.flatten_to_tuple(core.shape(layout))
   local stride = core.flatten_to_tuple(core.stride(layout))
@@ -416,7 +417,8 @@ local function box_of_pixels(coords, smem, tiler)
   return channels, pixels
 end
 
--- Checks the operation of an im2col atom that `ctas` CTAs share.
+-- Checks the operation of an im2col atom whose tile is shared by `ctas` CTAs of
+-- a cluster.
 local function check_im2col(op, ctas)
   if getmetatable(op) ~= Op or not op.im2col then
     fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "

@@ -106,12 +106,13 @@ function sm90.takes(p)
   return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")
 end
 
--- Number of tiles along K after which sums of 8-bit floats continue in f32, as
--- in cublasLt: tensor cores keep fewer bits. More tiles would hold more stages.
+-- Number of tiles along K whose products of 8-bit floats the tensor cores sum;
+-- then the sum is added in f32, as in cublasLt, because tensor cores keep fewer
+-- bits. A larger number would keep more stages occupied at a time.
 local PROMOTE = 1
 
--- Returns the number of tiles along K after which the sums continue in f32, or
--- nil if the tensor cores' sums are f32.
+-- Returns the number of tiles along K that the tensor cores sum before the sum
+-- is added in f32; nil if the tensor cores sum the whole K.
 local function promote(p)
   if types.fp8(p.a) then return p.group and 1 or PROMOTE end
   return p.group and p.group // 64 or nil
@@ -159,8 +160,8 @@ local function has_room(o)
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Returns the matrices of p.sources that TMA can load, at most two, and their
--- options for gemm_sm90.
+-- Returns those matrices of p.sources (which epilogues read) that TMA can load,
+-- at most two, and their options for gemm_sm90.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do

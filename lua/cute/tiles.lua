@@ -428,10 +428,11 @@ end
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- s_lead is the contiguous mode in shared memory. 16-bit elements keep their
-  -- order there and are transposed on the way to the fragments (ldmatrix).
-  -- 64-bit elements keep it too: they are loaded one by one, from any order.
-  -- All other elements are transposed on the way into shared memory, one at a
+  -- s_lead is the contiguous mode in shared memory. 16-bit elements have the
+  -- same order there as in global memory: if necessary they are transposed on
+  -- the way to the fragments (ldmatrix). 64-bit elements have the same order,
+  -- too: they are loaded one by one, from any order. All other elements, if not
+  -- contiguous along K, are transposed on the way into shared memory, one at a
   -- time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead

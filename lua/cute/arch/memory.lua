@@ -4,14 +4,15 @@
 -- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
 -- tensor can be passed instead and stands for its first element. Options of
 -- accesses:
---   sem    memory order: "relaxed" "acquire" "release" "acq_rel"
---   scope  scope of the order: "cta" "cluster" "gpu" "sys"
---   cop    cache operator: loads "ca" "cg" "cs" "lu" "cv",
---          stores "wb" "cg" "cs" "wt"
---   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
---          "evict_no_allocate" "evict_unchanged"
---   level_prefetch_size  memory that a load prefetches into L2: "size_64b"
---          "size_128b" "size_256b" (sm_80; ignored for older targets)
+-- sem: memory order: "relaxed" "acquire" "release" "acq_rel".
+-- scope: scope of the order: "cta" "cluster" "gpu" "sys".
+-- cop: cache operator: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs"
+--   "wt".
+-- level1_eviction_priority: "evict_normal" "evict_first" "evict_last"
+--   "evict_no_allocate" "evict_unchanged".
+-- level_prefetch_size: memory that a load prefetches into L2: "size_64b"
+--   "size_128b" "size_256b" (sm_80; ignored for older targets).
+--
 -- Accesses with a memory order do not race with each other, and order other
 -- accesses by the PTX memory model (docs/errors.md, "race"). The simulator
 -- executes them in the order of the schedule and ignores the cache hints.

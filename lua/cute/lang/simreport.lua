@@ -2,28 +2,27 @@
 -- memory traffic.
 --
 -- A report is the table that a launch on the simulator returns:
---   ok            no fault was found
---   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
---                 offset=, coord=, layout=, thread=, block=, count=,
---                 lack= (the missing operation, where known), leads= (number of
---                 the fault that this one may follow from),
---                 way= (of a race: the path through the program from the other
---                 access to this one: "straight", "again", to a line of an
---                 unrolled loop, or "loop", through its end), loop_file=, loop=
---                 (that loop; else one that leads back with no barrier),
---                 outside= (the barrier has to be outside of a branch)}
---   lines         memory traffic by source line: {file=, line=, op=, shared=,
---                 global=, out= (from shared memory to global), count=,
---                 wavefronts=, conflicts=, requests=, sectors=,
---                 least_sectors=, bytes=}
---   instructions, mmas, ctas, seconds, output (of printf), stopped
---   requests      with record = true: recorded accesses to shared memory
---   granules      largest number of memory granules that a cluster tracked
---   relies        list, like `reports`: where the kernel relies on behaviour
---                 of GPUs that PTX does not guarantee
---   few           set if the grid seems too small for an output: see
---                 core/sim/left.c
---   notes()       sentences on behaviour that is no fault but hardly intended
+-- ok: true if no fault was found.
+-- reports: the faults, each {kind=, message=, file=, line=, line2=, tensor=,
+--   offset=, coord=, layout=, thread=, block=, count=, lack= (the missing
+--   operation, where known), leads= (number of the fault that this one may
+--   follow from), way= (of a race: the path through the program from the other
+--   access to this one: "straight", "again", to a line of an unrolled loop, or
+--   "loop", through its end), loop_file=, loop= (that loop; else one that leads
+--   back with no barrier), outside= (the barrier has to be outside of a
+--   branch)}.
+-- lines: memory traffic by source line, each {file=, line=, op=, shared=,
+--   global=, out= (from shared memory to global), count=, wavefronts=,
+--   conflicts=, requests=, sectors=, least_sectors=, bytes=}.
+-- instructions, mmas, ctas, seconds, output (of printf), stopped.
+-- requests: recorded accesses to shared memory, if the launch has record
+--   = true.
+-- granules: largest number of memory granules that a cluster tracked.
+-- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
+--   that PTX does not guarantee.
+-- few: set if the grid seems too small for an output: see core/sim/left.c.
+-- notes(): sentences on behaviour that is no fault but hardly intended.
+--
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.
 local core = require "cute.core"

@@ -261,16 +261,18 @@ local function split(...)
   return list, o
 end
 
---- Makes an operation from its description:
---   names: of the operands, in order; a name that ends in "?" may be missing
---   tensors: options that are tensors, appended to the operands
---   flat: names of operands whose elements must be contiguous, in one string
---   fits(t): reports whether a kernel accepts the layout of another operand
---     (a matrix of contiguous rows when absent); others are copied
---   apart(t): the same of a result (equally spaced rows when absent)
---   options: types of further options, by name
---   plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
---     call[name] is an operand and call.o has the options
+--- Makes an operation from its description, a table with these fields:
+-- names: names of the operands, in order; a name that ends in "?" may be
+--   missing.
+-- tensors: options that are tensors, appended to the operands.
+-- flat: names of operands whose elements must be contiguous, in one string.
+-- fits(t): reports whether a kernel accepts the layout of another operand (a
+--   matrix of contiguous rows when absent); others are copied.
+-- apart(t): reports whether a kernel accepts the layout of a result (equally
+--   spaced rows when absent).
+-- options: types of further options, by name.
+-- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
+--   call[name] is an operand and call.o has the options.
 ---@param what string "ops.softmax"
 ---@param spec table
 ---@return function

@@ -97,7 +97,8 @@ function Report:traffic()
   return core.visible(columns.table(rows, 3), true)
 end
 
---- Returns the sum of a field over the lines whose op matches a pattern.
+--- Returns the sum of a field of `lines` over those lines whose op matches a
+-- pattern; over all lines without a pattern.
 ---@param field string
 ---@param op? string
 function Report:total(field, op)

@@ -3,17 +3,19 @@
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
 -- This call runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
---   dtype      element type (cute.bf16)
---   args       the kernel's arguments, as in harness's make (A, B)
---   cluster    blocks of a cluster
---   grid       function(m, n), where tiles do not determine it
---   refuses    function(p) -> why the kernel cannot copy p, in one sentence
---   instead    {name, the case for problems that the kernel refuses}
---   transpose  B (N,M) is A (M,N) transposed
---   compare    {{name =, kernel =}, ...}: run and timed for comparison
---   cases      {{fields that differ}, ...}: one lesson each, by `dtype`
---   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: instead of
---              one kernel, each a step from the one before; gain: in words
+-- dtype: element type (cute.bf16).
+-- args: the kernel's arguments, as in harness's make (A, B).
+-- cluster: blocks of a cluster.
+-- grid: function(m, n), where tiles do not determine it.
+-- refuses: function(p) -> why the kernel cannot copy p, in one sentence.
+-- instead: {name, the case for problems that the kernel refuses}.
+-- transpose: true if B (N,M) is A (M,N) transposed.
+-- compare: {{name =, kernel =}, ...}: other kernels, run and timed for
+--   comparison.
+-- cases: {{fields that differ}, ...}: one lesson each, by `dtype`.
+-- rungs: {{name =, kernel =, tile =, block =, gain =}, ...}, instead of one
+--   kernel: versions, each a step from the one before; gain: what it gains, in
+--   words.
 --
 --     copylesson.lesson(spec)
 --

@@ -17,37 +17,37 @@
 -- A problem p has the extents by the names of `dims`, `dtype`, `opt` (the
 -- options), `sm` (such as 90: the device's, if known), and the operands'
 -- buffers by name. Fields of a lesson:
---   dims       options of extents, with their descriptions
---   tile       steps of the extents, for odd sizes (16 of each dim)
---   dtypes     choices of --dtype; without it runs use the first one, with
---              every = true all of them
---   sim, gpu   extents of the runs on either device
---   options    further options, as in cutelua.program.cli
---   operands   {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
---              row-major. fill: "normal", "zero", {lo, hi} (integers) or
---              function(buffer, seed); out: a result, which is only filled
---              if `fill` is given; scratch: out, and not counted in `bytes`
---   make       {kernel =, grid =, block =, cluster =, args =} for a problem,
---              or a list of such launches. grid: a number, a list, or a
---              function of the extents; args: names of operands, {name,
---              function(tensor)} for views of them, and values (all operands)
---   reference  returns piece i of the results: {name = list}; a list starts
---              at element i * #list of its operand, or at `list.at`. p.was
---              has the initial contents of operands that are filled and
---              written
---   pieces     number of pieces (1); enough are checked to cover about
---              `look` elements (2^20)
---   tolerance  {dtype = error}: limit of |got - want| relative to |want|, or
---              to the root mean square of the piece, whichever is larger
---   verify     function(p) -> ok, "all elements", the error: instead of
---              reference; compared(p) with it, like harness.compared
---   bytes      least bytes moved (each operand once)
---   flops      function(p) -> operations of p: speeds are then in TFLOP/s, and
---              the driver's copy is not timed
---   compare    {{name =, make =}, ...}: run and timed for comparison
---   rungs      {{name =, make =, gain =}, ...}: instead of make, each a step
---              from the one before; gain: in words
---   from_file  --a provides the first operand, and its two extents
+-- dims: options of extents, with their descriptions.
+-- tile: steps of the extents, for odd sizes (16 of each dim).
+-- dtypes: choices of --dtype; without it runs use the first one or, with
+--   every = true, all of them.
+-- sim, gpu: extents of the runs on the simulator and on a GPU.
+-- options: further options, as in cutelua.program.cli.
+-- operands: {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
+--   row-major. fill: "normal", "zero", {lo, hi} (integers) or function(buffer,
+--   seed); out: a result, which is only filled if `fill` is given; scratch:
+--   out, and not counted in `bytes`.
+-- make: function(p) -> {kernel =, grid =, block =, cluster =, args =}, or a
+--   list of such launches. grid: a number, a list, or a function of the
+--   extents; args: names of operands, {name, function(tensor)} for views of
+--   them, and values (all operands).
+-- reference: function(p, i) -> piece i of the results: {name = list}; a list
+--   starts at element i * #list of its operand, or at `list.at`. p.was has the
+--   initial contents of operands that are filled and written.
+-- pieces: function(p) -> number of pieces (1); as many are checked as are
+--   needed to cover about `look` elements (2^20).
+-- tolerance: {dtype = error}: limit of |got - want| relative to |want|, or to
+--   the root mean square of the piece, whichever is larger.
+-- verify: function(p) -> ok, "all elements", the error: used instead of
+--   reference. compared: function(p), with verify, like harness.compared.
+-- bytes: function(p) -> the least bytes moved (each operand once).
+-- flops: function(p) -> operations of p: speeds are then in TFLOP/s, and the
+--   driver's copy is not timed.
+-- compare: {{name =, make =}, ...}: other kernels, run and timed for
+--   comparison.
+-- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
+--   kernel, each a step from the one before; gain: what it gains, in words.
+-- from_file: true if --a provides the first operand, and its two extents.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -321,7 +321,8 @@ function harness.launches(p, make)
   return out
 end
 
--- Returns the prepared launches of a contestant on a device.
+-- Returns the prepared launches of a compared kernel on a device; `make`
+-- returns the launches for problem p.
 local function prepare(p, make, device, o)
   local runs = {}
   for i, l in ipairs(harness.launches(p, make)) do

@@ -6,29 +6,30 @@
 -- This call runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K),
 -- B (N,K) and C (M,N), for the words of a command line. The table describes a
 -- rung, one version of the kernel. Further fields of a rung:
---   types     element types of A, B and C ({"bf16", "bf16", "bf16"})
---   sums      the type of alpha and beta ("f32"; false: the kernel takes none)
---   tolerance limit of the relative error in the Frobenius norm
---   grid      function(m, n, k) (a block per tile of C)
---   layouts   supported layouts among tn, nt, nn, tt (all)
---   layout    the default layout ("tn")
---   tf32      the kernel truncates f32 operands to tf32; cuBLAS may round
---   general   {kernel =} with the same grid and block, for problems that the
---             kernel does not support: it needs whole tiles, and A and B in
---             the order of `layout`
---   variants  {{"--flag", help =, kernel =}, ...}: other fields by a flag, or
---             by a word of an option, {"--option", "word", help =, ...}
---   choose    function(m, n, k): fields that depend on the size (kernel,
---             tile, block, cluster, grid, arguments, takes)
---   unit      size of one rounding in the tensor cores' sums, where they keep
---             fewer bits than usual for these types
---   arguments function(A, B, C, alpha, beta) -> the kernel's arguments, where
---             they differ from these (TMA atoms)
---   takes     function(A, B, C) -> false and the reason, where `general` has
---             to run (lesson.rows_of_16)
---   needs     a feature that the kernel needs (core/ir/target.h); `general` is
---             for GPUs without it
---   cluster   extents of a launch's clusters
+-- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
+-- sums: the type of alpha and beta ("f32"; false: the kernel takes none).
+-- tolerance: limit of the relative error in the Frobenius norm.
+-- grid: function(m, n, k) -> the grid (one block per tile of C when absent).
+-- layouts: supported layouts among tn, nt, nn, tt (all).
+-- layout: the default layout ("tn").
+-- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
+-- general: {kernel =} with the same grid and block, for problems that the
+--   kernel does not support: it needs whole tiles, and A and B in the order of
+--   `layout`.
+-- variants: {{"--flag", help =, kernel =}, ...}: other fields by a flag, or by
+--   a word of an option, {"--option", "word", help =, ...}.
+-- choose: function(m, n, k): fields that depend on the size (kernel, tile,
+--   block, cluster, grid, arguments, takes).
+-- unit: size of one rounding in the tensor cores' sums, where they keep fewer
+--   bits than usual for these types.
+-- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, where
+--   they differ from these (TMA atoms).
+-- takes: function(A, B, C) -> false and the reason, where `general` has to run
+--   (lesson.rows_of_16).
+-- needs: a feature that the kernel needs (core/ir/target.h); `general` is for
+--   GPUs without it.
+-- cluster: extents of a launch's clusters.
+--
 -- scripts/ladder.lua and the specs use the parts of rungs: lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"

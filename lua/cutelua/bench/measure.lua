@@ -20,8 +20,9 @@ local function check_launchable(what, i, x)
   end
 end
 
--- Returns a function that launches a contestant n times: an object with launch
--- (and launch_n), or a function called once per launch.
+-- Returns a function that launches a contestant n times. c.launch is an object
+-- with the method launch (and perhaps launch_n), or a function called once per
+-- launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then

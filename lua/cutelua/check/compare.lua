@@ -2,16 +2,16 @@
 -- in plain Lua.
 --
 -- A comparison is a table:
---   with     "reference" or "GPU"
---   tensor   name of the result
---   most     the largest relative error allowed (0: bits must be equal)
---   of       number of elements compared
---   count    number of wrong elements
---   error    the greatest relative error
---   low, high  corners of the bounding box of all wrong elements
---   first    the first wrong element: coord, got, want; and if its writer is
---            known: file, line, block, threads, and the name and value of the
---            registers that were stored
+-- with: "reference" or "GPU".
+-- tensor: name of the result.
+-- most: the largest relative error allowed (0: bits must be equal).
+-- of: number of elements compared.
+-- count: number of wrong elements.
+-- error: the greatest relative error.
+-- low, high: corners of the bounding box of all wrong elements.
+-- first: the first wrong element: coord, got, want; and if its writer is known:
+--   file, line, block, threads, and the name and value of the registers that
+--   were stored.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -29,8 +29,8 @@ compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
 -- Numbers
 ---------------------------------------------------------------------------
 
---- Returns the distance of two numbers relative to the larger of |want| and
--- scale.
+--- Returns the difference of two numbers, relative to |want| or to scale,
+-- whichever is larger.
 function compare.distance(got, want, scale)
   if got == want or got ~= got and want ~= want then return 0 end
   local d = math.abs(got - want)

@@ -2,24 +2,25 @@
 -- `cutelua check SCRIPT` for all launches of a script.
 --
 -- A verdict is a table:
---   verdict   "ok": all schedules of these inputs were covered and have no
---             fault; "bug": see report, fault and schedule; "incomplete":
---             open lists the parts that were not covered
---   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
---   results (number of different ones; not a fault)
---   differs   two lines whose order changes results
---   compared  comparisons of results with a GPU's and a reference's, empty
---             if there is neither (cutelua.check.compare). A difference is
---             a bug, too. gpu: the GPU's name; not_compared: the reason for
---             no comparison
---   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes;
---             if the kernel rejects a size: verdict = "refused", why = reason
---   notes     sentences on behaviour that the runs rely on and PTX does not
---             guarantee
---   needs     after an ok with surgeon = true: which synchronisation is needed
---   mend      after a bug with surgeon = true: a change or an inserted line
---             that fixes the bug (cutelua.check.repair)
---   sums      a line whose float sums are added in no fixed order
+-- verdict: "ok": all schedules of these inputs were covered and have no fault;
+--   "bug": see report, fault and schedule; "incomplete": open lists the parts
+--   that were not covered.
+-- kernel, blocks, turns (of one run), runs, seconds.
+-- orders: number of distinct orders of turns.
+-- results: number of distinct results; more than one is not a fault.
+-- differs: two lines whose order changes the results.
+-- compared: comparisons of results with a GPU's and a reference's, empty if
+--   there is neither (cutelua.check.compare). A difference is a bug, too. gpu:
+--   the GPU's name; not_compared: the reason for no comparison.
+-- sizes: {size =, verdict =, why =, of = verdict}, ... at other sizes; if the
+--   kernel rejects a size: verdict = "refused", why = reason.
+-- notes: sentences on behaviour on which the runs rely, although PTX does not
+--   guarantee it.
+-- needs: after an ok with surgeon = true: which synchronisation is needed.
+-- mend: after a bug with surgeon = true: a change of a line, or a new line,
+--   that fixes the bug (cutelua.check.repair).
+-- sums: a line whose float sums are added in no fixed order.
+--
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
@@ -263,8 +264,9 @@ function check.runner(program, launch)
   end
 end
 
--- Wraps run so that `notes` collects behaviour that PTX does not guarantee and
--- that runs without a fault rely on, once for each pair of lines.
+-- Returns run with an addition. If a run without a fault relies on behaviour
+-- that PTX does not guarantee, it appends that to `notes`, once for each pair of
+-- lines.
 local function watched(run, notes)
   local known = {}
   return function(o)

@@ -113,7 +113,8 @@ function operands.rings(here)
   return here.rings
 end
 
--- Returns the smallest ring that contains an operand's mbarriers.
+-- Returns the smallest ring, an array of mbarriers used in turn, that contains
+-- the mbarriers of an operand.
 local function ring_of(here, o)
   local best
   local lo, hi = o.value or o.lo or 0, o.value or o.hi or math.huge

@@ -81,8 +81,9 @@ local function estimated(program, launch, edits)
   return times, card, why
 end
 
---- Returns the seconds of a launch unchanged ([0]) and with each list of
--- patches, and the method, in words. Raises only on Ctrl-C.
+--- Returns the seconds that a launch takes: at index 0 unchanged, at index i
+-- with the i-th list of patches. Also returns the method, in words. Raises
+-- only on Ctrl-C.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param edits table[][]

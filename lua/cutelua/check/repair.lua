@@ -265,7 +265,8 @@ local function need_told(n)
     NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
 end
 
---- Returns a list of repair.needs as text.
+--- Returns the text that tells the user which synchronisation is needed, for a
+-- list from repair.needs.
 function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do

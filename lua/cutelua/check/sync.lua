@@ -105,8 +105,8 @@ local OPS = {
   ["cluster.wait"] = {words = plain "arch.cluster_wait"},
 }
 
---- Returns an operation as source text, including the operation that precedes
--- it.
+--- Returns an operation as source text. If the operation has another one before
+-- it (o.first), the text contains both.
 ---@param o table
 ---@return string
 function sync.words(o)
@@ -181,8 +181,8 @@ for _, op in ipairs {"cp.async.wait", "wgmma.wait_group", "bulk.wait"} do
   CHANGES[op] = fewer
 end
 
---- Calls add(patch operation, words) for each possible replacement at a site.
--- here: {threads =, ctas =, sites =}.
+--- Calls add(patch operation, words) for each operation that could replace the
+-- one at a site of the kernel. here: {threads =, ctas =, sites =}.
 ---@param site table
 ---@param here table
 ---@param add fun(as: table, words: string)

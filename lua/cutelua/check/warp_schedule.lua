@@ -35,7 +35,8 @@ local function where(turn)
     turn.line) or "?"
 end
 
--- Groups consecutive turns of one warp: {who, lines}.
+-- Divides the turns of a path into stretches, in which only one warp has turns.
+-- Returns a list of {who, lines}.
 local function stretches(path)
   local list = {}
   for _, turn in ipairs(path) do

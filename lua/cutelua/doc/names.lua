@@ -309,8 +309,8 @@ local function module_item(name, value)
   return item
 end
 
--- Completes the item of a table of constants from its class in lua/cute/meta.
--- Returns false for any other item.
+-- Fills in the item of a table of constants from the table's class in
+-- lua/cute/meta. Returns false for any other item.
 local function constants(item)
   local same = load_meta().names[item.name]
   local entry = not MODULES[item.name]

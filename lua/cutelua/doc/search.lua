@@ -216,8 +216,8 @@ local function kind_text(kind)
   return table.concat(out, "\n")
 end
 
--- Returns the text of the section with that heading or at that position, or the
--- headings of that document.
+-- Returns the text of the section whose heading or position a question names.
+-- If it names a document, returns the document's headings.
 local function section_text(question)
   local asked, heads, text = question:lower(), {}, nil
   local page = asked:gsub("^docs/", ""):gsub("%.md$", "")

@@ -28,7 +28,8 @@ local function shades()
   return list
 end
 
--- Returns colours from negative through zero to positive.
+-- Returns the palette for signed values: colours from negative through zero to
+-- positive.
 local function heat()
   local list, ends = {}, {{120, 164, 226}, {238, 132, 118}}
   for i = -8, 8 do

@@ -4,20 +4,22 @@
 -- the user's guide.
 --
 -- A key is the number of a Lua line that produced code. Fields of a launch:
---   name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}
---   keys      {{file, line}, ...}, file a number of the page's files; keys
---             after the first `lines` belong only to things
---   cu        {text = {line, ...}, at = {key or 0, ...}}
---   ptx, sass {text =, at = {line of cu or 0, ...}}; sass.live: registers
---   counts    by key: {issued =, waits =, passes =, conflicts =, sectors =,
---             registers =, ops = {{op, tensors, count, passes, conflicts,
---             sectors, bytes}, ...}}
---   notes     {{key = 0 where no line is known, kind = "bad" or "warn", text =,
---             also = key of the other line, rest = {{key =, text =}, ...} of
---             faults that may follow from this one}, ...}
---   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
---   conflicts {{key =, text =, picture =}, ...}
---   estimate, log   texts
+-- name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}.
+-- keys: {{file, line}, ...}, file a number of the page's files; keys after the
+--   first `lines` belong only to things.
+-- cu: {text = {line, ...}, at = {key or 0, ...}}.
+-- ptx, sass: {text =, at = {line of cu or 0, ...}}; sass.live: the
+--   number of live registers.
+-- counts: by key: {issued =, waits =, passes =, conflicts =, sectors =,
+--   registers =, ops = {{op, tensors, count, passes, conflicts, sectors,
+--   bytes}, ...}}.
+-- notes: {{key = 0 where no line is known, kind = "bad" or "warn", text =, also
+--   = key of the other line, rest = {{key =, text =}, ...} of faults that may
+--   follow from this one}, ...}.
+-- things: {{name =, kind =, space =, layout =, key =, more =, picture =}}.
+-- conflicts: {{key =, text =, picture =}, ...}.
+-- estimate, log: texts.
+--
 -- A picture is the number of one of the page's pictures. A lazy page, for
 -- programs that query it interactively, draws pictures (page:picture) and
 -- makes estimates (page:costs) only on request, without a compiler.

@@ -177,7 +177,8 @@ function repl.new(opt)
   return self
 end
 
--- Sets cute, _ and X; the prompt works without them too.
+-- Sets the prompt's globals cute, _ (cute._) and X (cute.X). If cute cannot be
+-- loaded, the prompt works without them.
 function repl:preset()
   local ok, cute = self:call(require, "cute")
   if not ok then return end

@@ -4,24 +4,24 @@
 -- A request is {ask = NAME, ...}, the answer a table of plain data. An error
 -- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
 -- (cute.lang.report.told). The requests:
---   run       {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
---             error =, page =, pictures =}: page is the data of cutelua.page
---             if something was launched, without drawn pictures and costs;
---             page.left is the number of launches left out; pictures are
---             those of cute.draw
---   prompt    {text =}: as run, in the globals of the last run, or
---             {unfinished = true}
---   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
---             estimate
---   picture   {number = n} -> {picture =}: a picture of the last page
---   timeline  {kernel = n} -> {picture =, text =} of cutelua.profile.timeline
---   syntax    {name =, text =} -> {line =, message =}, or empty
---   complete  {text = up to the cursor} -> {word =, list = {{text =, about =},
---             ...}, more = there are more}
---   about     {name =} -> {text =}
---   hello     -> {version =, lua =}
---   npy       {name = a file's} -> {ok =, dtype =, shape =, global =}
---   lesson, block, exercise: see cutelua.workshop.lessons
+-- run: {name =, text =, words =, seed =} -> {ok =, code =, seconds =, error =,
+--   page =, pictures =}: page is the data of cutelua.page if something was
+--   launched, without drawn pictures and costs; page.left is the number of
+--   launches left out; pictures are those of cute.draw.
+-- prompt: {text =} -> as for run, in the globals of the last run, or
+--   {unfinished = true}.
+-- costs: {kernel = n} -> {kernel =}: the n-th kernel of the last page, with its
+--   estimate.
+-- picture: {number = n} -> {picture =}: a picture of the last page.
+-- timeline: {kernel = n} -> {picture =, text =} of cutelua.profile.timeline.
+-- syntax: {name =, text =} -> {line =, message =} of a syntax error, or {}.
+-- complete: {text = up to the cursor} -> {word =, list = {{text =, about =},
+--   ...}, more = true if there are more
+--   candidates}.
+-- about: {name =} -> {text =}.
+-- hello: -> {version =, lua =}.
+-- npy: {name = a file's name} -> {ok =, dtype =, shape =, global =}.
+-- lesson, block, exercise: see cutelua.workshop.lessons.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local report = require "cute.lang.report"

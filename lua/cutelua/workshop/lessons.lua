@@ -1,14 +1,14 @@
 --- The tutorial in the workshop: answers the page's requests about lessons.
---   lesson   {name = or its number} -> {name =, number =, title =, blocks =
---            {{kind =, text =, html = of text, name =, hints = of HTML,
---            solution = of an exercise}, ...}}, as in cutelua.learn
---   block    {lesson =, index =, text =, before = {{index =, text =}, ...}}:
---            the learner's text of a block of Lua or a picture, and of
---            earlier blocks where it differs from the lesson's -> as `run`,
---            and shown = {{line =, text =}, ...}, the values of lines with
---            `-->`
---   exercise {lesson =, name =, text =} -> as `run` of the attempt, and
---            right =, message = the error, line = where it names one
+-- lesson: {name = or its number} -> {name =, number =, title =, blocks =
+--   {{kind =, text =, html = of text, name =, hints = of HTML, solution = of an
+--   exercise}, ...}}, as in cutelua.learn.
+-- block: {lesson =, index =, text =, before = {{index =, text =}, ...}}: the
+--   learner's text of a block of Lua or a picture, and of earlier blocks where
+--   it differs from the lesson's -> as `run`, and shown = {{line =, text =},
+--   ...}, the values of lines with `-->`.
+-- exercise: {lesson =, name =, text =} -> as `run` of the attempt, and right =,
+--   message = the error, line = where it names one.
+--
 -- A block has the globals of the blocks before it. An exercise has the globals
 -- of the lesson's own blocks. The prompt continues after the last block.
 local core = require "cute.core"

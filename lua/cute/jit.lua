@@ -200,7 +200,7 @@ function jit.ptx_lines(text)
       local outer = line:match "inlined_at %d+ (%d+ %d+)"
       caller[place] = outer
       now = outer or place
-      -- Calls may be inlined at most 8 levels deep.
+      -- The loop follows inlined calls, up to 8 levels.
       for _ = 1, 8 do now = caller[now] or now end
       now = math.tointeger(now:match "%d+")
       now = now ~= 0 and now  -- 0: compiler-generated

@@ -59,8 +59,9 @@ local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- Numbers of counters processed at once, unpaired and paired: more do not fit
--- in registers besides the accumulators.
+-- Numbers of Philox blocks that `words` computes at once: without pairs of
+-- elements, and with pairs. More blocks do not fit in registers besides the
+-- accumulators.
 local AT_ONCE = {4, 2}
 
 --- Returns a random word for each element of a matrix, given the elements' rows

@@ -19,11 +19,11 @@ local function at_address(dtype, address, memspace, opts)
 end
 
 --- Makes a pointer to elements of `dtype`. The source is a buffer or tensor of
--- the host, an iterator of a kernel (taken for another type), or an address of
--- type i64 or u64 in global memory. A kernel loads the address
--- (`tensor.address` of the host or a GPU) or computes it. The simulator
--- resolves it among the arguments of the launch and tensors whose address was
--- requested; a GPU accepts any address.
+-- the host, an iterator of a kernel (the result has the other element type),
+-- or an address of type i64 or u64 in global memory. A kernel loads the
+-- address (`tensor.address` of the host or a GPU) or computes it. The
+-- simulator resolves it among the arguments of the launch and tensors whose
+-- address was requested; a GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": checked when given

@@ -17,7 +17,7 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
--- The limit is that of core/layout/layout.h.
+-- core/layout/layout.h has the same limit.
 local MAX_DEPTH = 32
 
 local function leaves(f, depth, t, ...)

@@ -3,11 +3,12 @@
 --     local plan = plans.new(p, c, call)   -- for a problem and its choice
 --     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
--- factors (nil where they have no effect), the epilogue with its captured
--- values, tensors for results, and the positions of the call's numbers in the
--- arguments of known calls (cute.ops.calls). Grouped calls also have `where`,
--- their offsets or counts.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}. A, B, C are the
+-- operands and o the options; alpha and beta are nil where they have no effect;
+-- f is the epilogue, captured its captured values; out are tensors for results.
+-- `at` holds, for each argument that may contain numbers, its position among
+-- the arguments that identify the call (cute.ops.calls). Grouped calls also
+-- have `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"

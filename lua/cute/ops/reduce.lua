@@ -151,9 +151,9 @@ local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
 -- Number of blocks that each place for a block runs in sequence, which evens
 -- out their times.
 local WAVES = 8
--- Number of elements that a thread holds at once during argmax and argmin,
--- which need wider registers. It is half as large if each element has a result
--- of its own.
+-- Largest number of elements that a thread holds at once during argmax and
+-- argmin, which need more registers for each element. It is half as large if
+-- each element has a result of its own.
 local HELD = 64
 
 -- Returns the number of blocks that share a result. It is chosen such that

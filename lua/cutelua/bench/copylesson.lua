@@ -33,7 +33,8 @@ local copylesson = {}
 local COPY_SIZES = {{4096, 8192}, {65536, 8192}}
 local TRANSPOSE_SIZES = {{8192, 8192}}
 
--- Checks that B has all bits of A: copies change none, not even a NaN's.
+-- Checks that B equals A bit by bit. A copy preserves all bits, also those of a
+-- NaN.
 local function verify(transpose)
   return function(p)
     local b = transpose and p.B:transpose(p.n, p.m) or p.B

@@ -356,8 +356,9 @@ end
 
 local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
 
--- Returns the tolerance of the error in the Frobenius norm. It is larger for a
--- few elements, which may all be rounded by half of the last place.
+-- Returns the tolerance of the error in the Frobenius norm. It is larger if C
+-- has few elements, because all of them may be rounded by half a unit in the
+-- last place.
 local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end

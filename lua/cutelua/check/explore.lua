@@ -121,8 +121,8 @@ end
 local Result = {}
 Result.__index = Result
 
--- Records the reason why a part was not covered, with its lines; each pair
--- once.
+-- Records the reason why a part was not covered, and the line of that part.
+-- Each pair of reason and line is recorded once.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)

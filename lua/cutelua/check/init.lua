@@ -264,9 +264,9 @@ function check.runner(program, launch)
   end
 end
 
--- Returns run with an addition. If a run without a fault relies on behaviour
--- that PTX does not guarantee, it appends that to `notes`, once for each pair of
--- lines.
+-- Returns run with an addition: if a run without a fault relies on behaviour
+-- that PTX does not guarantee, that behaviour is appended to `notes`, once for
+-- each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)

@@ -636,7 +636,7 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      -- A run that is not complete uses all of its time.
+      -- An exploration that is not complete has used up the time.
       if open then break end
     end
   end

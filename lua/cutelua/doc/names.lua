@@ -642,8 +642,8 @@ function names.near(name, list)
   return near
 end
 
--- Userdata of C that is documented as a class of lua/cute, by the name of its
--- type.
+-- For type names of C's userdata: the title of the class in lua/cute that
+-- documents the type.
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 

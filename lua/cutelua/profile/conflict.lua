@@ -36,8 +36,8 @@ end
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
 -- Returns the layout through which a kernel accesses a shared object, and
--- whether it uses several swizzles. The layout is the object's own or, if that
--- is flat, the layout of the first view of it.
+-- whether it uses several swizzles. The layout is the object's own or, if the
+-- object is flat memory, the layout of the first view of it.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view

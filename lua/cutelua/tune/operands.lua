@@ -79,8 +79,9 @@ local function layouts(o)
     layout(o.n, o.k, o.layouts:sub(2) == "n"), read_as(o, "tile")
 end
 
--- Returns the options of a call of ops.gemm that writes D, and C. new(kind,
--- dtype, number) makes the tensors that the epilogue reads.
+-- Returns two results: the options of a call of ops.gemm that writes D, and the
+-- C that the call adds (or nil). new(kind, dtype, number) makes the tensors
+-- that the epilogue reads.
 local function options_of(o, D, new)
   local more, C = {}, nil
   if o.make then more, C = epilogue_of(o, new) end
@@ -292,8 +293,9 @@ end
 -- Distance of neighbouring numbers relative to their size.
 local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}
 
--- Returns x as D's type can hold it, and the error allowed for it. Sums of k
--- products of numbers near 1 are in any order.
+-- Returns x within the range of D's type, and the error allowed for it. The
+-- error includes the rounding of k products of numbers near 1 that are added in
+-- any order.
 local function expected(o, x)
   local off = 0.004 * math.sqrt(o.k) + 0.008 * math.abs(x)
   if not o.d.is_integer then

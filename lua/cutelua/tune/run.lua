@@ -171,7 +171,7 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(size(x.o), name, what))
   end
   if job.kind == "final" then
-    -- Without this one, the finalists are selected and measured again.
+    -- The finalists are selected again, without the failed one, and measured.
     x.finalists = nil
   else
     x.open = x.open - 1

@@ -153,8 +153,8 @@ local function by_factors(p, o)
     * (o.tile[1] == 256 and 0.7 or 1)
 end
 
--- Reports whether a candidate leaves registers for an epilogue, which needs at
--- most 128 accumulators per thread.
+-- Reports whether a candidate leaves enough registers for an epilogue: its
+-- threads have at most 128 accumulators each.
 local function has_room(o)
   local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128

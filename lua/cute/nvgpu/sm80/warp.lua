@@ -52,13 +52,13 @@ local function matrices(op, load, turned)
   end
 end
 
---- Makes the operation ldmatrix, for cute.make_copy_atom(op, dtype).
+--- ldmatrix, for cute.make_copy_atom(op, dtype): returns the operation.
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op
 warp.LdMatrix8x8x16bOp = matrices("LdMatrix8x8x16bOp", "SM75_U32x%d_LDSM_N",
                                   "SM75_U16x%d_LDSM_T")
---- Makes the operation stmatrix (sm_90), for cute.make_copy_atom(op, dtype).
+--- stmatrix (sm_90), for cute.make_copy_atom(op, dtype): returns the operation.
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op

@@ -28,8 +28,9 @@ local function check_sizes(what, ...)
   end
 end
 
--- Calls f to fill registers in the shape of `out`, then stores them to memory
--- with the widest possible accesses.
+-- Calls f(registers) with a register tensor in the shape of `out` for f to
+-- fill, then stores the registers to `out` with the widest possible accesses.
+-- If `out` itself is in registers, calls f(out).
 local function write(out, f)
   if out.memspace == "rmem" then return f(out) end
   local held = core.make_rmem_tensor(out.shape, out.dtype)
@@ -37,7 +38,8 @@ local function write(out, f)
   core.autovec_copy(held, out)
 end
 
--- Sets element i of `out` to f(i).
+-- Sets each element i of `out` to f(i), computed in registers first if `out` is
+-- in memory.
 local function write_each(out, f)
   write(out, function(to)
     for i = 0, core.size(out) - 1 do
@@ -50,16 +52,16 @@ local function write_each(out, f)
   end)
 end
 
---- Sets every element to x.
+--- Sets every element of tensor t to x.
 ---@param t cute.Tensor
 ---@param x number|cute.Value
 function algorithm.fill(t, x) t:fill(x) end
 
---- Sets every element to zero.
+--- Sets every element of tensor t to zero.
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
--- Returns the values of t in the shape of `like`.
+-- Returns t, a tensor or vector, as a vector of values in the shape of `like`.
 local function values(t, like)
   local all = t:load()
   if text(t.shape) == text(like.shape) then return all end

@@ -1,7 +1,8 @@
 --- The GPU: whether there is one, and its properties. The package cutelua adds
 -- the measurement of launches.
 --
--- Buffers, kernels and cuBLAS products are methods of the device object:
+-- A GPU is represented by a device object, whose methods make buffers, kernels
+-- and cuBLAS products:
 --
 --     local dev = assert(gpu.open())
 --     local a = dev:buffer(host)              -- or dev:buffer("bf16", n)
@@ -11,9 +12,10 @@
 --     dev:sync()
 --
 -- Functions that request something (a GPU, a buffer, a product, a time) return
--- nil and a message if it does not exist. Functions that do something (launch,
--- launch_n, copies, memset, sync, record) raise an error if the driver refuses;
--- the message names the kernels that may be at fault. @module cute.gpu
+-- nil and a message if it is not available. Functions that do something
+-- (launch, launch_n, copies, memset, sync, record) raise an error if the driver
+-- reports one; the message names the kernels that may be at fault.
+-- @module cute.gpu
 
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -75,7 +77,8 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
-local clusters = {}  -- the driver's answers for each GPU, by cluster size
+-- Results of gpu.clusters for each GPU, by cluster size.
+local clusters = {}
 
 local function ask_clusters(dev, size)
   local info = dev:info()
@@ -134,7 +137,7 @@ function gpu.cublas(t)
 end
 
 --- Prepares products by cublasLt. Returns a list with one product for each
--- algorithm that its heuristics propose, the most promising first.
+-- algorithm that cublasLt's heuristics propose, the most promising first.
 --
 -- Operands can also be e4m3 and e5m2 (not both e5m2), in layout "tn" with
 -- extents that are multiples of 16. scale_A and scale_B are buffers of one f32

@@ -3,8 +3,8 @@
 --
 -- The first kind of scheduler handles groups with different extents. A tensor
 -- (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions of all
--- groups are numbered consecutively. A cluster takes every C-th position and
--- finds its group and tile:
+-- groups are numbered consecutively. If C clusters run, each takes every C-th
+-- position and finds the position's group and tile:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -20,8 +20,8 @@
 -- a list of offsets says where each group begins. The host does not know the
 -- number of tiles, so StaticPersistentRuntimeTileScheduler has no end.
 --
--- A search continues where the previous one ended, and each thread searches for
--- itself: positions must be requested in rising order.
+-- A search continues where the previous one ended, so positions must be
+-- requested in rising order. Each thread searches for itself.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -33,7 +33,7 @@ local function trace() return require "cute.lang.trace" end
 
 local function ceil_div(a, b) return (a + (b - 1)) // b end
 
--- Checks that t has n integers of 1 or more.
+-- Checks that t is a list of n integers of 1 or more, plain or traced.
 local function extents(what, t, n)
   for i = 1, n do
     if math.type(t[i]) ~= "integer" or t[i] < 1 then
@@ -51,10 +51,10 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler of every grid-th position of a plane. Positions are
--- consecutive along the plane's inner mode, whose extent in clusters is known.
--- The other mode has no end, so there is always a next position: the kernel has
--- to detect that no work is left.
+--- Makes a scheduler whose blocks each take every grid_dim[3]-th position of a
+-- plane of tiles. Positions are consecutive along the plane's inner mode,
+-- whose extent in clusters is known. The other mode has no end, so there is
+-- always a next position: the kernel has to detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -74,8 +74,8 @@ function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
     current_work_linear_idx = block_idx[3], num_tiles_executed = 0}, Runtime)
 end
 
---- Returns the current position: tile_idx = {m, n, 0} in clusters,
--- is_valid_tile = true.
+--- Returns the current position as a WorkTileInfo: tile_idx = {m, n, 0} in
+-- clusters, and is_valid_tile, which is always true.
 function Runtime:get_current_work()
   local inner = self.params.clusters[self.inner_mode + 1]
   local i = self.current_work_linear_idx
@@ -126,8 +126,8 @@ end
 local Result = {}
 Result.__index = Result
 
---- Makes the result of a search: the group, its tile, the group's extents, and
--- its number of tiles along K.
+--- Makes the result of a search for a group: the group, the tile in it, the
+-- group's extents, and its number of tiles along K.
 ---@param group_idx any
 ---@param cta_tile_idx_m any
 ---@param cta_tile_idx_n any
@@ -144,7 +144,8 @@ function grouped.GroupSearchResult(group_idx, cta_tile_idx_m, cta_tile_idx_n,
     cta_tile_count_k = cta_tile_count_k}, Result)
 end
 
---- Makes a WorkTileInfo with the tile's group.
+--- Makes a WorkTileInfo that also has the result of the search for the tile's
+-- group.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 ---@param group_search_result table
@@ -178,8 +179,8 @@ local function clusters_of(h, shapes, group)
          ceil_div(shapes[{group, 1}], h.tile[2])
 end
 
--- Counts groups until position i is in the last of them; returns the index of
--- that group.
+-- Advances the search until the counted groups contain position i; returns the
+-- index of the group that has it.
 local function search(h, i, shapes)
   local s = h.state
   for group in trace().range(s.start_group_idx, h.group_count) do
@@ -215,8 +216,9 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
     ceil_div(k, self.tile[3]))
 end
 
---- Finds the group at position cta_tile_coord[3]. Returns its number of tiles
--- along K, and the group. It is for threads that do not need the tile.
+--- Returns the number of K tiles of the group at position cta_tile_coord[3],
+-- and the group's index. Threads that do not need the tile's coordinate call
+-- this function.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx
@@ -228,9 +230,9 @@ end
 local Group = {}
 Group.__index = Group
 
---- Makes a StaticPersistentTileScheduler of this block's tiles in all groups.
--- params holds the cluster's shape along M and N and, as its L, the number of
--- clusters of all groups together.
+--- Makes a scheduler that, like StaticPersistentTileScheduler, iterates over
+-- this block's tiles, here of all groups. params holds the cluster's shape
+-- along M and N and, as its L, the number of clusters of all groups together.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] that of the launch when absent
 ---@param grid_dim? any[]
@@ -333,7 +335,7 @@ end
 
 local ContiguousWork = {}
 
--- Computes the field is_valid_tile when it is read, like WorkTileInfo.
+-- Computes the field is_valid_tile when a kernel reads it, like WorkTileInfo.
 function ContiguousWork.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   return core.lt(work.group_idx, work.group_count)

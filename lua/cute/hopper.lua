@@ -14,7 +14,7 @@ local hopper = {}
 
 local function dtype_of(x) return type(x) == "string" and core[x] or x end
 
--- Returns the extents of a tile: n integers of 1 or more.
+-- Checks the extents of a tile, n integers of 1 or more, and returns them.
 local function extents(what, tile, n)
   local list = {}
   for i = 1, n do
@@ -99,7 +99,8 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
--- Returns the MMA instruction with n columns.
+-- Returns the MMA instruction for these types and majors whose tile has n
+-- columns.
 local function mma_op(a, b, acc, n, source, a_major, b_major)
   if a.bits == 16 then
     if a ~= b then

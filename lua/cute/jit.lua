@@ -34,7 +34,8 @@ local jit = {}
 ---@field arch string
 ---@field nvrtc string        "13.0"
 
--- Returns the sizes of the sections `prefix .. kernel` of an ELF file.
+-- Adds to `sizes`, by the name of the kernel, the size of each section of an
+-- ELF file that is named `prefix` followed by the name of a kernel.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -58,7 +59,8 @@ local function section_sizes(elf, prefix, sizes)
   return sizes
 end
 
---- Returns the bytes of machine code of a kernel; an instruction has 16.
+--- Returns the number of bytes of a kernel's machine code; each instruction has
+-- 16.
 ---@param cubin string
 ---@param name string
 ---@return integer
@@ -80,7 +82,8 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    elseif props then  -- properties of a device function, not of a kernel
+    -- `props` may name a device function; its properties are skipped.
+    elseif props then
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then
       now.stack = tonumber(line:match "(%d+) bytes stack frame")
@@ -104,7 +107,8 @@ function jit.resources(log, cubin)
   return kernels, first
 end
 
--- Maps "k.cu(12): error: ..." to "gemm.lua:31: error: ... (gemm.cu:12)".
+-- Replaces the position of a line of the compiler's log by one in the script:
+-- "k.cu(12): error: ..." becomes "gemm.lua:31: error: ... (gemm.cu:12)".
 local function map_line(line, name, lines)
   local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
   if not at then return (line:gsub('"k%.cu"', '"' .. name .. '.cu"')) end
@@ -115,7 +119,8 @@ local function map_line(line, name, lines)
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 
---- Returns NVRTC's log with script lines instead of source lines.
+--- Returns NVRTC's log with lines of the script instead of lines of the
+-- generated source.
 ---@param log string
 ---@param name string              names the source, as `name.cu`
 ---@param lines table<integer, string>|nil source line -> "script.lua:31"; ""
@@ -130,8 +135,8 @@ function jit.map_log(log, name, lines)
   return table.concat(out, "\n")
 end
 
--- Returns the lines that need attention: the front end's warnings, and ptxas's
--- remarks (C75xx), which are in the log of a successful compile.
+-- Returns the lines of the log that need attention: the front end's warnings,
+-- and ptxas's remarks (C75xx), which are in the log of a successful compile.
 local function warnings(log)
   local list = {}
   for line in log:gmatch "[^\n]+" do
@@ -157,7 +162,8 @@ local function with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
-local MOST_SPILLED = 100  -- bytes of negligible spills
+-- Spills of at most this many bytes per thread are not reported.
+local MOST_SPILLED = 100
 
 local function losses(out, name)
   local list = {}
@@ -194,7 +200,8 @@ function jit.ptx_lines(text)
       local outer = line:match "inlined_at %d+ (%d+ %d+)"
       caller[place] = outer
       now = outer or place
-      for _ = 1, 8 do now = caller[now] or now end  -- at most 8 inlined levels
+      -- The loop follows inlined calls, up to 8 levels.
+      for _ = 1, 8 do now = caller[now] or now end
       now = math.tointeger(now:match "%d+")
       now = now ~= 0 and now  -- 0: compiler-generated
     end

@@ -17,7 +17,7 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Flushes subnormals of f32 to zero with their sign.
+-- Replaces subnormals of f32 by a zero of the same sign.
 local function flush(x)
   if not traced(x) then return x end
   return core.where(core.abs(x):lt(TINY), core.copysign(x * 0.0, x), x)
@@ -43,8 +43,8 @@ local function each(f, ...)
   return out:load()
 end
 
--- Reports whether the computation is in f32, as far as the types of the
--- arguments tell.
+-- Reports whether the computation is in f32, judging by the types of those
+-- arguments that have one.
 local function is_f32(args)
   local found = false
   for _, x in ipairs(args) do
@@ -124,7 +124,7 @@ function math_.sincos(x, opts) return core.sin(x, opts), core.cos(x, opts) end
 -- Classes of floats
 ---------------------------------------------------------------------------
 
--- The exponent of the smallest normal number, by type.
+-- The exponent of the smallest normal number of each float type.
 local LEAST = {f16 = -14, bf16 = -126, tf32 = -126, f32 = -126, f64 = -1022}
 
 local function check_float(name, x)
@@ -185,15 +185,16 @@ function math_.fpowi(x, n)
   return n < 0 and 1.0 / r or r
 end
 
--- Computes x^n for negative n by the rules of integer division.
+-- Computes x^n for integers x and n < 0: 1 / x^-n, truncated to an integer.
+-- `odd` tells whether n is odd.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
   local minus = core.where(odd, -1, 1)
   return core.where(core.eq(x, -1), minus, one)
 end
 
---- Raises an integer to an integer power; negative powers are 0 except those of
--- 1 and -1.
+--- Raises an integer to an integer power. A negative power is 0, except that of
+-- 1 or -1.
 function math_.ipowi(x, n)
   if math.type(n) == "integer" then
     if n == 0 then return traced(x) and x * 0 + 1 or 1 end
@@ -216,8 +217,9 @@ end
 local Divisor = {}
 Divisor.__index = Divisor
 
--- Returns the quotient of a nonnegative dividend: the upper half of its product
--- with the multiplier, corrected by two shifts. It is exact for 32 bits.
+-- Returns the quotient of a nonnegative dividend: the upper half of the product
+-- of the dividend and the multiplier, corrected by two shifts. The result is
+-- exact for 32 bits.
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor can only be the divisor, not the "
@@ -234,7 +236,7 @@ function Divisor.__mod(a, d)
   return a - quotient(a, d) * d.divisor
 end
 
---- Returns quotient and remainder of a nonnegative dividend.
+--- Returns the quotient and the remainder of a nonnegative dividend.
 function Divisor:divmod(a)
   local q = quotient(a, self)
   return q, a - q * self.divisor
@@ -246,7 +248,7 @@ sign.class("divisor", Divisor, "divmod(a: integer|value)")
 -- dividends: `i // d` and `i % d` become a product and two shifts.
 function math_.fast_divmod_create_divisor(divisor)
   local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)
-  -- l = ceil(log2 d); multiplier = floor(2^32 (2^l - d) / d) + 1
+  -- With l = ceil(log2 d), the multiplier is floor(2^32 (2^l - d) / d) + 1.
   local l = core.cvt(32, core.i32)
     - core.intrin("clz", 0, (d - 1):to(core.u32))
   local wide = d:to(core.u64)

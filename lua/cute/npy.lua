@@ -13,7 +13,8 @@ local npy = {}
 local MAGIC = "\x93NUMPY"
 local MAX_HEADER = 1 << 20  -- bytes
 local MAX_RANK = 64         -- NumPy's limit
-local PIECE = 1 << 24       -- bytes read at a time from input of unknown size
+-- Bytes to read at a time from an input of unknown size.
+local PIECE = 1 << 24
 
 -- For each NumPy type description (descr) without its byte order: our name of
 -- the type, and the bytes of an element.
@@ -24,7 +25,8 @@ local TYPES = {
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
 -- Types that NumPy does not have, with the descr that ml_dtypes 0.6.0 writes
--- for them. The reader must know which type the bytes represent.
+-- for them. Several types have the same descr, so the reader must say which
+-- type the bytes represent.
 local BY_READER = {
   {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
 }
@@ -55,7 +57,8 @@ local function parse_value(text, at)
   if to then return text:sub(at, to), to end
 end
 
--- Parses {key: value, ...} to a table; returns nil for anything else.
+-- Parses the text of a Python dictionary, {key: value, ...}, to a table.
+-- Returns nil for any other text.
 local function parse_dict(text)
   local inside = text:match "^%s*{(.*)}%s*$"
   if not inside then return nil end
@@ -105,7 +108,7 @@ local function parse_descr(descr, names)
   return t
 end
 
--- Returns the types that a reader expects, as a list.
+-- Returns the types that the reader of a file may expect, as a list.
 local function expected(dtype)
   return type(dtype) == "table" and dtype or {dtype}
 end
@@ -116,7 +119,8 @@ local function parse_shape(text)
   local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
   if not inside:find "%S" then return shape end
-  if not inside:find "," then return nil end  -- a parenthesized number
+  -- Without a comma, it is a number in parentheses and not a tuple.
+  if not inside:find "," then return nil end
   for item in (inside:gsub(",%s*$", "") .. ","):gmatch "([^,]*)," do
     local x = math.tointeger(tonumber(item:match "^%s*(%d+)L?%s*$"))
     if not x then return nil end
@@ -125,8 +129,8 @@ local function parse_shape(text)
   return shape
 end
 
--- Returns the number of elements, or nil if it or a stride does not fit in 63
--- bits.
+-- Returns the number of elements of an array, or nil if this number or a stride
+-- does not fit in 63 bits.
 local function count(shape)
   local n, empty = 1, false
   for _, extent in ipairs(shape) do
@@ -270,9 +274,10 @@ local function check_wanted(array, opt)
   return true
 end
 
--- Reads n bytes from f, or fewer at the end of the file. Returns nil and a
--- reason on failure. If the size of the input is known, memory is allocated
--- once. A pipe has no known size, so the size in its header is not trusted.
+-- Reads n bytes from file f, or fewer at the end of the file. Returns nil and a
+-- reason on failure. With `sized`, the size of the input is known, and memory
+-- is allocated once. A pipe has no known size; its header may name any size, so
+-- memory grows with the bytes that arrive.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do
@@ -312,10 +317,12 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  local early = head:sub(from)  -- elements that were read with the header
+  -- These are the elements that were read together with the header.
+  local early = head:sub(from)
   local here = f:seek()
   local size = here and f:seek "end"
-  local sized = size and size > 0  -- a device may report 0
+  -- A device may report a size of 0.
+  local sized = size and size > 0
   if sized then
     f:seek("set", here)
     local got = size - here + #early
@@ -356,7 +363,7 @@ function npy.read(path, opt)
   return array
 end
 
---- Writes a file through a temporary one.
+--- Writes a .npy file: writes a temporary file, which then replaces the file.
 ---@param path string
 ---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
@@ -376,7 +383,7 @@ end
 
 -- ---- buffers and tensors ----
 
---- Returns the strides of the elements in an array's bytes.
+--- Returns the stride of each mode of an array, in elements of its `bytes`.
 ---@param array table
 ---@return integer[]
 function npy.strides(array)
@@ -385,7 +392,8 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    step = step * math.max(shape[mode], 1)  -- for an extent of 0 as for 1
+    -- A mode of extent 0 counts as one of extent 1.
+    step = step * math.max(shape[mode], 1)
   end
   return strides
 end

@@ -22,9 +22,10 @@
 --     m 2    4  5 12 13                   m 2    8 10 12 14
 --     m 3    6  7 14 15                   m 3    9 11 13 15
 --
--- All numbers are in tiles; each block of a cluster has one tile. If the last
--- clusters extend beyond the result, some of their tiles are outside. All
--- blocks of a cluster get the same is_valid_tile, so they stay together.
+-- In PersistentTileSchedulerParams, all numbers are in tiles; each block of a
+-- cluster has one tile. If the last clusters extend beyond the result, some of
+-- their tiles are outside. All blocks of a cluster get the same is_valid_tile,
+-- so they stay together.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -36,8 +37,9 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
--- When parameters are passed to a kernel, the numbers of tiles and clusters
--- belong to the launch, the other fields to the program.
+-- The fields in __constants are constants of a kernel that gets the parameters
+-- as an argument. The numbers of tiles and clusters can differ between
+-- launches.
 local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
@@ -60,8 +62,9 @@ local function at_least_one(n)
   return n
 end
 
---- Makes parameters: the number of tiles of the result along M, N and L
--- (batches), and of blocks of a cluster along M, N (K: 1).
+--- Makes the parameters of a scheduler from the number of tiles of the result
+-- along M, N and L (batches), and the number of blocks of a cluster along M
+-- and N (K: 1).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
 ---@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
 ---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
@@ -98,14 +101,14 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
   return setmetatable(p, Params)
 end
 
--- Ensures that parameters which were passed as an argument have at least one
--- cluster.
+-- Tells the compiler that parameters which were passed to the kernel have at
+-- least one cluster; returns the parameters.
 local function of_kernel(params)
   for _, n in ipairs(params.clusters) do at_least_one(n) end
   return params
 end
 
---- Returns the number of clusters that have work.
+--- Returns the number of clusters that cover all tiles.
 function Params:total_clusters()
   return self.clusters[1] * self.clusters[2] * self.clusters[3]
 end
@@ -122,15 +125,15 @@ function Params:get_grid_shape(max_active_clusters)
           math.min(self:total_clusters(), max_active_clusters)}
 end
 
--- Returns the coordinates {m, n} of a cluster from its position `i` in the
--- order of a batch.
+-- Returns the coordinates {m, n} of the cluster at position `i` in the order of
+-- the tiles of one matrix.
 local function in_order(p, i)
   if p.order then
     local word = p.order[i]
     return word & 0xffff, (word >> 16) & 0xffff
   end
-  -- `fast` is the mode with groups of swizzle_size; `slow` is the mode along
-  -- which a group is traversed
+  -- `slow` is the mode along which a group of swizzle_size clusters is
+  -- traversed, `fast` the mode that the groups divide.
   local fast, slow = p.clusters[1], p.clusters[2]
   if p.raster_along_m then fast, slow = slow, fast end
   local size = p.swizzle_size
@@ -153,16 +156,16 @@ end
 
 local Work = {}
 
--- Computes the field is_valid_tile when it is read, because an unused
--- comparison would be reported.
+-- Computes the field is_valid_tile when a kernel reads it, because unused
+-- comparisons in a kernel are reported.
 function Work.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   local valid = rawget(work, "valid")
   return type(valid) == "function" and valid() or valid
 end
 
---- Makes a tile {m, n, l}. Its validity is a boolean, or a function that
--- returns one.
+--- Makes the tile {m, n, l}. Its validity is given as a boolean, or as a
+-- function that returns one.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
 function schedule.WorkTileInfo(tile_idx, is_valid_tile)
@@ -171,17 +174,17 @@ end
 
 local Static = {}
 
--- Computes the number of executed tiles when it is read. Loops then have fewer
--- variables.
+-- Computes the field with the number of executed tiles when a kernel reads it,
+-- so that loops carry fewer variables.
 function Static.__index(tiles, name)
   if name ~= "num_tiles_executed" then return Static[name] end
   return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
     // tiles.num_persistent_clusters
 end
 
---- Makes a scheduler of this block's tiles, which are at every grid-th cluster
--- position. block_idx and grid_dim, three numbers each, are those of the launch
--- when absent.
+--- Makes a scheduler of this block's tiles: its cluster's first position, and
+-- each position that is a multiple of the number of clusters later. block_idx
+-- and grid_dim, three numbers each, are those of the launch when absent.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -201,8 +204,8 @@ function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
--- Returns the tile of this block if its cluster is at position `i`: tile_idx =
--- {m, n, l}, is_valid_tile.
+-- Returns this block's tile when its cluster is at position `i`: tile_idx = {m,
+-- n, l}, is_valid_tile.
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
@@ -275,8 +278,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- `empty` counts the arrivals of all threads that read a number: consumers,
-  -- and producers that did not draw the number
+  -- `empty` counts an arrival of each thread or warp that reads a number: of
+  -- all consumers, and of all producers except the one that drew the number.
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -291,8 +294,8 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   return self
 end
 
--- Makes an iterator that begins at the cluster's own tile and at the first
--- stage of the ring.
+-- Makes an iterator over tiles of class `class` that begins at the cluster's
+-- own tile and at the first stage of the ring of numbers.
 local function walker(tiles, class, user)
   return setmetatable({tiles = tiles, params = tiles.params,
     cta_id_in_cluster = tiles.cta_id_in_cluster,
@@ -302,8 +305,9 @@ end
 
 local function leads() return core.eq(arch.block_idx_in_cluster(), 0) end
 
--- Draws the next number. Each cluster draws one number more than it has tiles.
--- The counter therefore shows which draw is the last of all.
+-- Draws the number of a further tile for the cluster. Each cluster draws one
+-- number more than it has tiles, so the counter shows which draw is the last of
+-- the launch.
 local function draw(tiles)
   local counter, clusters = tiles.counter, tiles.num_persistent_clusters
   local drawn = arch.atomic_add(counter.iterator, 1)
@@ -314,7 +318,8 @@ local function draw(tiles)
   return drawn + clusters
 end
 
---- Makes the iterator of the loading thread; the cluster's first block draws.
+--- Makes the iterator for the thread that loads the tiles; in the cluster's
+-- first block this thread also draws the numbers.
 function Dynamic:producer()
   local work = walker(self, Giver, "producer")
   if self.blocks == 1 then work.next = draw(self); return work end
@@ -323,10 +328,10 @@ function Dynamic:producer()
   return work
 end
 
---- Makes the iterator of a consumer.
+--- Makes the iterator for a thread that only receives numbers of tiles.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits until a number arrives and returns it.
+-- Waits until a number is in the current stage, and returns it.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -339,8 +344,8 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends a number to all blocks of the cluster. If there is only one block,
--- stores it.
+-- Sends the drawn number to all blocks of the cluster (if there is only one
+-- block, stores it), and draws the next one.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)
@@ -358,7 +363,8 @@ local function send(work)
   work.next = draw(tiles)
 end
 
---- Advances to the next position.
+--- Advances to the next tile number: draws and sends it, or receives it from
+-- the first block of the cluster.
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
@@ -371,8 +377,8 @@ function Giver:advance_to_next_work()
   self.state:advance()
 end
 
---- Waits until all blocks have read the numbers that were sent, before shared
--- memory is released.
+--- Waits until all blocks of the cluster have read the numbers that this block
+-- sent, so that shared memory can be released.
 function Giver:tail()
   local tiles = self.tiles
   if tiles.blocks == 1 then return end
@@ -399,7 +405,8 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  for _ in trace().range(advance_count) do  -- no number follows the last
+  -- After the last number, no other number arrives.
+  for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
   end
 end
@@ -418,8 +425,8 @@ end
 local StreamK = {}
 StreamK.__index = StreamK
 
---- Makes a scheduler of tiles and parts of tiles. All clusters end at about the
--- same time.
+--- Makes a scheduler of whole tiles and of parts of tiles along K, such that
+-- all clusters end at about the same time.
 --
 -- For example, 10 tiles for 4 clusters are two and a half waves: half of the
 -- clusters would wait for the end of the third wave. Of the full waves (here
@@ -440,9 +447,8 @@ StreamK.__index = StreamK
 --
 -- The cluster that has a tile's first step finishes the tile. Clusters with
 -- other steps of the tile store partial sums for it, before they wait for
--- anything. The range after a tile's first range belongs to a cluster that
--- began earlier. The finishing cluster therefore does not wait for long, and
--- always ends.
+-- anything. These clusters began earlier than the finishing cluster, which
+-- therefore does not wait for long, and always ends.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -500,8 +506,8 @@ function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
   return self
 end
 
---- Returns the number of a range's first step, counted over all tiles that are
--- split.
+--- Returns the number of the first step of a range, counted over the steps of
+-- all split tiles.
 function StreamK:first_step(range)
   local k = self.k_tiles
   if self.parts then
@@ -519,9 +525,9 @@ function StreamK:first_step(range)
     core.where(core.lt(k - inside, least), (tile + 1) * k, step))
 end
 
--- Reports whether the current position is in this cluster's range. With equal
--- parts, a cluster that finishes a tile executes its own part of the tile last,
--- when the other parts are ready.
+-- Reports whether the work at the current position is a part of a split tile.
+-- With equal parts, a cluster that finishes a tile executes its own part of the
+-- tile last, when the other parts are ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end
@@ -551,11 +557,11 @@ function StreamK:get_current_work()
   return w
 end
 
---- Returns the first work.
+--- Returns the first work of this cluster, in the form of get_current_work.
 function StreamK:initial_work_tile_info() return self:get_current_work() end
 
---- Reports whether range `from` begins inside the tile of work `w`. `from` must
--- be a range after w's own range.
+--- Reports whether range `from` begins inside the tile of work `w`, so that it
+-- has a part of the tile. `from` must be a range after w's own range.
 function StreamK:has_part(from, w)
   return core.lt(self:first_step(from), w.last_step)
 end

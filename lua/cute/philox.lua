@@ -9,7 +9,7 @@ local ROUNDS = 10
 local M0, M1 = 0xD2511F53, 0xCD9E8D57  -- multipliers
 local W0, W1 = 0x9E3779B9, 0xBB67AE85  -- key increments
 
--- Returns the high and low word of a u32 times a constant.
+-- Returns the high and the low word of the product of x, a u32, and a constant.
 local function product(x, by)
   local wide = x:to(cute.u64) * by
   return (wide >> 32):to(cute.u32), wide:to(cute.u32)
@@ -28,7 +28,8 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
--- Returns a seed, a number of Lua or of the kernel, as two words.
+-- Returns the two words of the key for a seed, which is a number of Lua or of
+-- the kernel, or a tensor with one number.
 local function key_of(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -52,18 +53,20 @@ local function key_of(seed)
   return wide:to(cute.u32), (wide >> 32):to(cute.u32)
 end
 
--- Returns n elements of a fragment that are `step` apart, beginning with
--- element `from`.
+-- Returns a view of n elements of a fragment that are `step` apart, beginning
+-- with element `from`.
 local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
--- number of counters processed at once: more do not fit in registers besides
--- the accumulators
+-- Numbers of Philox blocks that `words` computes at once: without pairs of
+-- elements, and with pairs. More blocks do not fit in registers besides the
+-- accumulators.
 local AT_ONCE = {4, 2}
 
---- Returns a random word for each element of a matrix, from vectors of rows and
--- columns. It is word column % 4 of counter (column / 4, row, batch, 0).
+--- Returns a random word for each element of a matrix, given the elements' rows
+-- and columns as vectors. It is word column % 4 of the Philox block with
+-- counter (column / 4, row, batch, 0).
 ---@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
 -- of a row, so they share a counter
 function philox.words(rows, cols, batch, seed, paired)
@@ -96,8 +99,8 @@ function philox.words(rows, cols, batch, seed, paired)
   return out:load()
 end
 
---- Returns a number of (0, 1) for position `row`, from word 0 of counter (row,
--- 0, 0, 0).
+--- Returns a random number between 0 and 1 (exclusive) for position `row`. It
+-- comes from word 0 of the Philox block with counter (row, 0, 0, 0).
 ---@param row any i32 of the kernel
 ---@param seed any
 function philox.uniform(row, seed)
@@ -106,13 +109,13 @@ function philox.uniform(row, seed)
   return philox.open((philox.four(c, zero, zero, zero, k0, k1)))
 end
 
---- Returns random words as f32 of (0, 1), all of which it excludes.
+--- Returns random words as f32 between 0 and 1, never equal to either.
 function philox.open(word)
   local x = ((word >> 8):to(cute.f32) + 0.5) * 2.0 ^ -24
   return cute.min(x, 1 - 2.0 ^ -24)
 end
 
--- Reports whether x is a number of Lua's or the kernel's.
+-- Reports whether x is a number of Lua or of the kernel.
 local function is_number(x)
   return math.type(x) ~= nil or core.typename(x) == "value"
 end

@@ -1,4 +1,4 @@
---- Makes pointers (iterators), and objects that resemble others.
+--- Makes pointers (iterators), and tensors and atoms that resemble given ones.
 local core = require "cute.core"
 
 local pointer = {}
@@ -19,11 +19,11 @@ local function at_address(dtype, address, memspace, opts)
 end
 
 --- Makes a pointer to elements of `dtype`. The source is a buffer or tensor of
--- the host, an iterator of a kernel (taken for another type), or an address of
--- type i64 or u64 in global memory. A kernel loads the address
--- (`tensor.address` of the host or a GPU) or computes it. The simulator
--- resolves it among the arguments of the launch and tensors whose address was
--- requested; a GPU accepts any address.
+-- the host, an iterator of a kernel (the result has the other element type),
+-- or an address of type i64 or u64 in global memory. A kernel loads the
+-- address (`tensor.address` of the host or a GPU) or computes it. The
+-- simulator resolves it among the arguments of the launch and tensors whose
+-- address was requested; a GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": checked when given
@@ -60,7 +60,8 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    if kind == "constant" then kind = "swizzle" end  -- checked by its use below
+    -- The use of the pointer below checks the swizzle.
+    if kind == "constant" then kind = "swizzle" end
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)
     end
@@ -79,8 +80,9 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- Makes a vector with the shape of x, and with its type unless another is
--- given. Its elements are 0, because values of a kernel are never undefined.
+--- Makes a tensor or vector with the shape of x, and with its type unless
+-- another is given. Its elements are 0, because values of a kernel are never
+-- undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end

@@ -1,15 +1,16 @@
 --- The canonical shared-memory layouts that warpgroup MMAs read.
 --
--- An atom is given by its major mode ("K" or "MN"), its swizzle ("INTER",
--- "SW32", "SW64", "SW128") and the width of its elements in bits. It has 8 rows
--- of the swizzle's span (INTER: 128 bits); the stored swizzle works on bytes.
--- tcgen05 also has "SW128_32B": granules of 32 bytes, in 4 rows.
+-- An atom, the smallest tile of such a layout, is given by its major mode ("K"
+-- or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width of its
+-- elements in bits. It has 8 rows, each as long as the swizzle's span (INTER:
+-- 128 bits). The layout stores the swizzle for bytes. tcgen05 also has
+-- "SW128_32B": granules of 32 bytes, in 4 rows.
 local core = require "cute.core"
 
 local smem = {}
 
--- For each kind: B, M, S of Sw<B,M,S> on bytes, the span in bits, and the rows
--- of an atom.
+-- For each kind of swizzle: the numbers B, M, S of Sw<B,M,S> on bytes, the span
+-- in bits, and the rows of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -23,13 +24,14 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- Returns the swizzle of a kind in the form that is stored, which works on
+--- Returns the swizzle of a kind as it is stored in a layout: it works on
 -- bytes.
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))
 end
 
---- Returns the atom of a kind. Its swizzle works on element offsets.
+--- Returns the layout atom with this major mode and kind of swizzle. Its
+-- swizzle works on element offsets.
 ---@param major "K"|"MN"
 ---@param kind "INTER"|"SW32"|"SW64"|"SW128"|"SW128_32B"
 ---@param bits integer width of an element
@@ -45,7 +47,8 @@ function smem.atom(major, kind, bits)
   return core.composition(sw, core.upcast(l, bits))
 end
 
---- Returns the kind with the widest swizzle that a contiguous extent fills.
+--- Returns the kind of the widest swizzle whose span divides a contiguous
+-- extent.
 ---@param bits integer the extent in bits
 ---@return string kind
 function smem.widest(bits)

@@ -15,7 +15,8 @@ local core = require "cute.core"
 
 local structs = {}
 
--- __closed tells cute.lang.dependencies that no field is written later.
+-- With __closed, cute.lang.dependencies takes the fields of a structure as
+-- constant: no field is written after its creation.
 local Struct = {__closed = true}
 Struct.__index = Struct
 
@@ -25,7 +26,8 @@ local function is_struct(x)
   return type(x) == "table" and getmetatable(x) == Struct
 end
 
--- Expands a field's type made by MemRange or Align into its declaration.
+-- Replaces a field's type that MemRange or Align made by the type, count and
+-- alignment that it holds.
 local function spliced(d)
   local t = d[2]
   if type(t) ~= "table" or getmetatable(t) then return d end
@@ -37,7 +39,7 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration. The entry may also be given under its name.
+-- Returns entry i of a declaration, which may also be given by its name.
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -50,9 +52,11 @@ end
 
 local ENTRIES = {count = true, align = true, true, true, true, true}
 
-local MOST = 1 << 40  -- most bytes of a field and of its alignment
+-- The largest size and the largest alignment of a field, in bytes.
+local MOST = 1 << 40
 
--- Converts one declaration {name, type, count, align} to a field.
+-- Converts one declaration {name, type, count, align} of a field to the form
+-- that structures keep.
 local function field(what, d)
   d = spliced(type(d) == "table" and d or {d})
   for key in pairs(d) do
@@ -85,8 +89,8 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
--- Returns the declarations as a list. The fields of a plain table are sorted by
--- name.
+-- Returns the declarations of fields as a list. Those of a plain table are
+-- sorted by name.
 local function listed(what, fields)
   local names, list = {}, {}
   for name, t in pairs(type(fields) == "table" and fields or {}) do
@@ -129,8 +133,8 @@ end
 function structs.struct(fields) return build("struct", fields, false) end
 
 sign.with(structs.struct, {
-  -- The Python DSL's notation for the type of a field: {"sA",
-  -- Align(MemRange(f16, 64), 128)}.
+  -- MemRange and Align are the Python DSL's notation for the type of a field:
+  -- {"sA", Align(MemRange(f16, 64), 128)}.
   MemRange = sign.guard("cute.struct.MemRange(dtype: dtype|string|struct, "
     .. "count: integer)", function(dtype, count) return {dtype, count} end),
   Align = sign.guard("cute.struct.Align(field: dtype|string|struct|table, "
@@ -170,9 +174,9 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table with a value for each field: one(field) for a field with an
--- element type; some(field, k) for the kth structure of a field, as a list if
--- there are several.
+-- Returns a table with a value for each field of the structure: one(field) if
+-- the field has an element type, some(field, k) for the kth structure of a
+-- field, as a list if there are several.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do

@@ -1,5 +1,5 @@
 --- Stores the accumulators of a tile by TMA, part by part through a ring of
--- buffers in shared memory, as the epilogues of Hopper's GEMMs do.
+-- buffers in shared memory, as the epilogues of CUTLASS's GEMMs for Hopper do.
 --
 -- A part consists of EN columns, with as many rows as the tile of the MMA. It
 -- is converted and written to shared memory, by stmatrix if its type has 16
@@ -15,8 +15,8 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- Returns the atom that stores EN columns: the atom of utils.get_smem_store_op,
--- or half of it if it has too many columns.
+-- Returns the atom that stores EN columns of accumulators: the atom of
+-- utils.get_smem_store_op, or one for half as many columns if it has too many.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -28,14 +28,15 @@ local function store_atom(dtype, major, columns)
     or "SM90_U32x2_STSM_N", dtype)
 end
 
---- Makes an object that stores accumulators to a tensor. Call store(acc, at, f)
--- for each tile, and tail() after all tiles.
+--- Makes an object that stores accumulators to a tensor by TMA. Call store(acc,
+-- at, f) for each tile, and tail() after all tiles.
 --
--- `smem` (EM,EN,STAGES) is in shared memory, with the layout that `atom` was
--- made with (utils.make_smem_layout_epi); EM is the MMA's number of rows.
--- `coords` are the atom's coordinates, (M,N) or (M,N,L). major: the contiguous
--- mode of smem, "n" when absent. barrier: synchronizes the threads of the MMA;
--- all threads of the block when absent. thread: this thread's index among them.
+-- `smem` (EM,EN,STAGES) is the ring of buffers in shared memory; EM is the
+-- MMA's number of rows. Its layout is the one that `atom` was made with
+-- (utils.make_smem_layout_epi). `coords` are the atom's coordinates, (M,N) or
+-- (M,N,L). major: the contiguous mode of smem, "n" when absent. barrier:
+-- synchronizes the threads of the MMA; all threads of the block when absent.
+-- thread: this thread's index among them.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)
@@ -77,8 +78,9 @@ function epilogue.new(o)
       or cute.arch.sync_threads}, Epilogue)
 end
 
--- Fills the part with n values of a fragment, beginning with number `first`. f
--- converts them, and they are rounded to the part's type.
+-- Fills registers of one part with n values of a fragment, beginning with
+-- number `first`. f converts the values, which are then rounded to the type of
+-- D.
 local function fill(self, acc, first, f)
   local part = self.part
   local sums = cute.make_rmem_tensor(part.shape, acc.element_type)
@@ -88,8 +90,8 @@ local function fill(self, acc, first, f)
   part:store(x:to(part.element_type))
 end
 
--- Copies the buffer to the part at {m, n} of D. A box that begins outside D is
--- skipped.
+-- Copies a buffer to the part at {m, n} of D by TMA. A box that begins outside
+-- D is skipped.
 local function send(self, m, n, l, buffer)
   local from = self.from(_, buffer)
   local to = self.matrices and self.to(_, m, n, l) or self.to(_, m, n)
@@ -102,7 +104,8 @@ local function send(self, m, n, l, buffer)
   end)
 end
 
--- Makes the leader wait until the buffer of the next part is free.
+-- Makes the thread that issues the copies wait until the buffer of the next
+-- part is free.
 local function free(self)
   cute.when(self.leader, function() self.pipe:producer_acquire() end)
 end
@@ -143,7 +146,7 @@ function Epilogue:store(acc, at, f)
   end
 end
 
---- Waits until all stores have read shared memory.
+--- Waits until all stores have read shared memory, so that it can be released.
 function Epilogue:tail()
   cute.when(self.leader, function() self.pipe:producer_tail() end)
 end

@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Checks a wait. In the simulator a wait returns at once, but a graph must not
--- contain one.
+-- Checks that a wait is allowed. In the simulator a wait returns at once, but a
+-- graph must not contain one.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -46,7 +46,8 @@ local function waits(what)
   end
 end
 
--- Raises an error if the object was closed, as on a GPU.
+-- Raises an error if stream, event or graph x was closed; the simulator does
+-- this as a GPU does.
 local function open(x, what)
   core.outside()
   if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
@@ -93,7 +94,7 @@ function Event:elapsed(to)
   return (recorded(to) - recorded(self)) * 1e3
 end
 
---- Returns the event to the driver.
+--- Releases the event.
 function Event:close() self.closed = true end
 
 local Stream = {simulated = true, device = "sim"}
@@ -130,7 +131,7 @@ function Stream:record(event)
   return event
 end
 
---- Returns the stream to the driver when all its work is complete.
+--- Releases the stream when all its work is complete.
 function Stream:close() self.closed = true end
 
 sign.class("event", Event, [[
@@ -165,7 +166,7 @@ function stream.event(device)
   return must(d.dev:event())
 end
 
--- Returns the GPU of a stream, or nil for a stream of the simulator.
+-- Returns the GPU of stream s, or nil for a stream of the simulator.
 local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
@@ -214,8 +215,8 @@ function Graph.__tostring(g)
   return ("graph of the simulator, %d nodes"):format(g.nodes)
 end
 
--- Records the launches and copies of f. Returns a list of functions with their
--- arguments.
+-- Runs f in the simulator while recording its launches and copies. Returns the
+-- record, a list of functions with their arguments.
 local function record(f)
   core.outside()
   if core.recording() then
@@ -252,7 +253,7 @@ function Graph:launch_n(n, on)
 end
 
 --- Records another function in place of the recorded one. This is cheap if only
--- numbers and tensors differ.
+-- numbers and tensors differ between the two.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
   self.nodes = #self.list

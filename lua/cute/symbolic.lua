@@ -12,7 +12,8 @@ local core = require "cute.core"
 
 local symbolic = {}
 
-local DEEPEST = 32  -- nesting depth, as for tuples
+-- The largest nesting depth of shapes and strides, the same as for tuples.
+local DEEPEST = 32
 local ids, named = 0, {}
 
 local function new_symbol(width, divisibility)
@@ -58,8 +59,8 @@ end
 -- Extents and strides
 ---------------------------------------------------------------------------
 
--- Converts an extent or stride to {n = integer} or, for a symbol, to {div =, id
--- =, wide =}.
+-- Returns what is known of an extent or stride: {n = integer, div =} or, for a
+-- symbol, {div = divisor, id =, wide = has it 64 bits?}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
@@ -82,7 +83,7 @@ local function leaf(what, x)
   return {id = named[name].id, div = check_divisibility(div)}
 end
 
--- Appends the leaves of nested tables to a list.
+-- Appends the leaves of a nested table to a list.
 local function flat(x, list, depth)
   if x == nil then core.fail("bad-argument", "a shape is needed, got nil") end
   if type(x) ~= "table" then
@@ -109,7 +110,8 @@ local function collect(what, x)
   return list
 end
 
--- Returns nested tables like x, with each leaf replaced by a number.
+-- Returns nested tables like x, in which each leaf is replaced by its number,
+-- or by the divisor of a symbol.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -128,7 +130,8 @@ local function times(a, b)
           wide = a.wide or b.wide}
 end
 
--- Returns compact strides. Leaves with the lowest order vary fastest.
+-- Returns the compact strides of the leaves of a shape. Leaves with the lowest
+-- order vary fastest.
 local function compact(shape, order)
   local at, stride, step = {}, {}, {n = 1, div = 1}
   for i = 1, #shape do at[i] = i end
@@ -173,10 +176,11 @@ local function check_align(dtype, align)
   return align
 end
 
--- Wraps a number in a tuple, because tensors have tuples.
+-- Returns x as a tuple if it is a number, because shapes of tensors are tuples.
 local function tuple(x) return type(x) == "table" and x or {x} end
 
--- Makes a tensor from d: dtype, shape, stride or order, align, wide
+-- Makes a symbolic tensor from d = {dtype =, shape =, stride = or order =,
+-- align =, wide =}.
 local function make(d)
   d.shape, d.stride = tuple(d.shape), d.stride and tuple(d.stride)
   local shape = collect("shape", d.shape)

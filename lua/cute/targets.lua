@@ -12,7 +12,7 @@ local targets = {}
 local KIB, MIB = 1 << 10, 1 << 20
 
 -- Limits of an SM by its number sm: threads, blocks, KiB of shared memory, and
--- barriers (absent before sm_90, where their number is not limited).
+-- barriers (absent before sm_90, where the number of barriers is not limited).
 local LIMITS = {}
 for _, row in ipairs {
   {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
@@ -47,13 +47,13 @@ end
 ---@return integer
 function targets.sms(sm) return sm < 90 and 108 or 132 end
 
--- Groups of SMs of an H100 and an H200. All blocks of a cluster run in one
--- group, and each group has room for whole clusters. The last four groups run
--- clusters of 1 or 2 blocks only. This rule reproduces all 41 numbers that the
--- driver returned for 1, 2 and 8 blocks per SM.
+-- Numbers of SMs in the groups of an H100 and an H200. All blocks of a
+-- cluster run in one group, and each group has room for whole clusters. The
+-- last four groups run clusters of 1 or 2 blocks only. This rule reproduces all
+-- 41 numbers that the driver returned for 1, 2 and 8 blocks per SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
---- Returns the number of clusters that run at once, on a GPU that is not
+--- Returns the number of clusters that run at once on a GPU that is not
 -- present.
 ---@param sms integer multiprocessors; fewer than the card's are a limit of
 -- those that take part
@@ -97,7 +97,8 @@ function targets.occupancy(sm, block)
   elseif taken > 0 then limits.shared = t.shared // taken end
   if block.registers then
     local warp = round_up(math.max(block.registers, 1) * 32, t.register_unit)
-    local quarter = t.registers // t.quarters // warp  -- warps of a quarter
+    -- Warps that fit in the registers of one quarter of an SM.
+    local quarter = t.registers // t.quarters // warp
     limits.registers = quarter * t.quarters // warps
     if warp * round_up(warps, t.quarters) > t.registers
       or block.registers > t.thread_registers then

@@ -19,8 +19,9 @@ local BYTES = 128
 
 local function when(...) require "cute.lang.branch".when(...) end
 
---- The memory in which maps are changed. GMEM: in place in global memory. SMEM:
--- in shared memory, from which they are copied to global memory.
+--- The memory in which a kernel changes tensor maps. GMEM: the maps are changed
+-- in place in global memory. SMEM: they are changed in shared memory and then
+-- copied to global memory.
 tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
 
 local Manager = {}
@@ -48,14 +49,15 @@ local function by_one(f)
   when(arch.elect_one(), f)
 end
 
---- Returns the tensor map at a pointer.
+--- Returns the pointer to a tensor map in the form that copies accept.
 ---@param ptr table to i64
 function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
   return core.make_tensor(ptr.iterator or ptr,
     core.make_layout(BYTES * 8 // ptr.element_type.bits))
 end
 
---- Copies an atom's map to the memory at a pointer. One warp does it.
+--- Copies an atom's tensor map to the memory at a pointer. Only warp warp_id
+-- copies.
 ---@param copy_atom table
 ---@param dst_ptr table in global memory, or for mode SMEM in shared memory
 ---@param warp_id integer
@@ -71,15 +73,16 @@ function Manager:fence_tensormap_initialization()
   if not self.in_smem then cpasync.fence_tma_desc_release() end
 end
 
---- Acquires a map that a warp has changed.
+--- Acquires a tensor map that a warp has changed, so that this thread's copies
+-- use its new contents.
 ---@param tensormap_ptr table in global memory
 function Manager:fence_tensormap_update(tensormap_ptr)
   cpasync.fence_tma_desc_acquire(tensormap_ptr)
   return self
 end
 
---- Changes each map so that it describes a tensor, and releases it. One warp
--- does it.
+--- Changes each tensor map so that it describes another tensor, and releases
+-- it. Only warp warp_id does so.
 ---@param tensor_gmem table[] tensors
 ---@param tma_copy_atom table[] the maps' atoms
 ---@param tensormap_gmem_ptr table[] pointers to the maps

@@ -39,10 +39,11 @@ function testing.convert(src, dst)
   return dst
 end
 
---- Copies a tensor to the host, with a gap after each row of its fastest mode.
--- A gap has 16 bytes or more and ends at a multiple of 16 bytes. On the
--- simulator a kernel must not access the gaps. Without them, an access beyond a
--- row would reach the next row unnoticed. The shape must consist of integers.
+--- Copies a tensor to the host and leaves a gap after each row of its fastest
+-- mode. A gap has 16 bytes or more and ends at a multiple of 16 bytes. On the
+-- simulator a kernel must not access the gaps. Without them, an access beyond
+-- the end of a row would reach the next row unnoticed. The shape must consist
+-- of integers.
 ---@param t table
 ---@return table
 function testing.padded(t)
@@ -57,7 +58,8 @@ function testing.padded(t)
   table.sort(order, function(i, j)
     return t.stride[i] < t.stride[j] or (t.stride[i] == t.stride[j] and i < j)
   end)
-  local unit = math.max(128 // bits, 1)  -- elements in 16 bytes
+  -- Number of elements in 16 bytes.
+  local unit = math.max(128 // bits, 1)
   local size = 1
   for k, i in ipairs(order) do
     stride[i], size = size, size * t.shape[i]

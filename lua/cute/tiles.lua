@@ -37,8 +37,8 @@ local function divisor(x)
   return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
 end
 
---- Reports whether `by` divides an extent, as far as this is known at trace
--- time.
+--- Reports whether `by` certainly divides an extent, from what is known at
+-- trace time.
 function tiles.divides(by, extent)
   return divisor(extent) % positive(by) == 0
 end
@@ -50,8 +50,8 @@ function tiles.count(extent, tile)
   return cute.ceil_div(extent, tile)
 end
 
--- Tells the compiler that a block's position is less than n. Offsets then need
--- only 32 bits.
+-- Tells the compiler that `at`, the position of a block's tile, is less than n.
+-- Offsets then need only 32 bits.
 local function within(at, n)
   if math.type(n) and n > 0 and not math.type(at) then
     core.assume(at, 0, n - 1, 1)
@@ -91,8 +91,8 @@ local function in_tiles(t, BK)
     {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
 end
 
--- Returns the position after k in a shape. The first coordinate varies fastest;
--- the last one has no bound.
+-- Returns the coordinate after k in a shape. The first mode varies fastest; the
+-- last one has no bound.
 local function after(k, shape)
   if type(shape) ~= "table" then return k + 1 end
   local out, up = {}, 1
@@ -105,8 +105,9 @@ local function after(k, shape)
 end
 
 --- Returns functions that iterate over the K tiles of two operands: the first
--- tile, next(k), and has(k), which is false after the last tile. Tiles are
--- numbers, or coordinates if both operands have the same ones.
+-- tile, next(k), and has(k), which is false after the last tile. A tile is
+-- given by its number, or by its coordinates if both operands have the same
+-- coordinates.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -130,8 +131,8 @@ function tiles.batch(t, l)
   return t(_, _, l)
 end
 
--- Returns the contiguous mode: 1 (K) or 0 (M or N). If no mode is contiguous,
--- elements are copied one by one, along K.
+-- Returns the contiguous mode of a matrix: 1 (K) or 0 (M or N). If no mode is
+-- contiguous, returns 1: elements are copied one by one along K.
 local function leading(t)
   if not is_plain(t) then
     return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
@@ -139,14 +140,15 @@ local function leading(t)
   local stride = t.stride
   if is_one(stride[2]) then return 1 end
   if is_one(stride[1]) then return 0 end
-  for i = 2, 1, -1 do  -- a mode of one element counts as contiguous
+  -- A mode of one element counts as contiguous.
+  for i = 2, 1, -1 do
     if is_one(t.shape[i]) then return i - 1 end
   end
   return 1
 end
 
---- Returns the length of the aligned contiguous runs of elements, which is the
--- widest possible access, at most 128 bits.
+--- Returns the number of elements of the widest possible access along mode
+-- `lead`: the length of the aligned contiguous runs, at most 128 bits.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
   local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
@@ -161,7 +163,7 @@ function tiles.vector(t, lead)
   return unit
 end
 
---- Reports whether rows of a matrix are contiguous.
+--- Reports whether each row of a matrix is contiguous.
 function tiles.is_rows(t)
   return not is_plain(t) or is_one(t.stride[2])
 end
@@ -182,12 +184,15 @@ end
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
 ---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
-  local unit = (piece or 16) * 8 // bits            -- elements of a piece
-  local run = core.gcd(tile[lead + 1], 1024 // bits)  -- 128 bytes at most
+  -- Number of elements of a piece.
+  local unit = (piece or 16) * 8 // bits
+  -- Number of elements of a contiguous run, at most 128 bytes.
+  local run = core.gcd(tile[lead + 1], 1024 // bits)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- 128 bytes cover all banks once; shorter runs need several
+  -- All banks are covered once by one run of 128 bytes, or by several shorter
+  -- runs together.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -199,7 +204,8 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
 end
 
 -- Returns a layout of contiguous rows without swizzle. If rows are written
--- transposed, 16 bytes of padding after each row of K avoid bank conflicts.
+-- transposed (`turned`), 16 bytes of padding after each row avoid bank
+-- conflicts.
 local function plain_layout(bits, tile, stages, turned)
   local run = tile[1] + (turned and 128 // bits or 0)
   return cute.make_layout({tile[1], tile[2], stages}, {1, run, run * tile[2]})
@@ -238,19 +244,20 @@ local function copy_atom(dtype, width, async, cached)
                              dtype, bits)
 end
 
--- Returns the tiles of t whose row index is `at`: (BM,BK,k).
+-- Returns the tiles of t along K for row index `at`: (BM,BK,k).
 local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
 -- Numbers of elements that a thread loads to registers at the same time.
--- AT_ONCE hides the latency of memory. FEW applies if the latency occurs only
--- once or each element has a condition. LEAVE applies to stores. Compilers take
--- half a millisecond for each element, so a loop goes over parts of a tile.
+-- AT_ONCE is large enough to hide the latency of memory. FEW applies if the
+-- latency occurs only once or each element has a condition. LEAVE applies to
+-- stores. Compilers take half a millisecond for each element, so a loop goes
+-- over parts of a tile.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
--- Returns part i of n of a thread's partition (CPY,M,K,..). It is divided along
--- the larger of M and K.
+-- Returns part i of n of a thread's partition x, (CPY,M,K,..), which is divided
+-- along the larger of M and K.
 local function part_of(x, i, n)
   if n == 1 then return x end
   local mode = cute.size(x, 1) >= cute.size(x, 2) and 1 or 2
@@ -261,8 +268,8 @@ local function part_of(x, i, n)
     table.unpack(at))
 end
 
--- Calls f(i, n) for each part of the partitions (CPY,M,K,..) that a thread
--- moves. A part has at most `most` pieces.
+-- Divides the partitions (CPY,M,K,..) that a thread moves into n parts of at
+-- most `most` pieces together, and calls f(i, n) for each part.
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -287,11 +294,12 @@ local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
 
--- Returns a function of a tile's K index with three results: a list of
--- conditions that the pieces of a tile of t are inside t, the list's layout
--- (M,K), and one condition common to all pieces. Conditions that are equal
--- along a mode are stored once. The list, or the common condition, is nil if it
--- is always true. part: selects the relevant part of partitions (CPY,M,K,k).
+-- Returns a function of a tile's K index that tests whether the pieces of the
+-- tile are inside t. It has three results: a list of conditions, one for each
+-- piece; the layout (M,K) of the list; one condition common to all pieces.
+-- Conditions that are equal along a mode are stored once. The list or the
+-- common condition is nil if it is always true. part: selects a part of
+-- partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -342,15 +350,16 @@ local function predicates(list, layout, common)
   return p
 end
 
--- Calls f(predicate tensor) if the condition common to all pieces is true.
+-- Calls f(predicate tensor) if the condition common to all pieces is true,
+-- otherwise the function `otherwise`.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
   if common ~= nil then cute.when(common, run, otherwise) else run() end
 end
 
---- Finds the pieces of a tile of t that are inside t. Returns a function of the
--- tile's K index. It returns a predicate tensor for cute.copy, or nil if all
--- pieces are inside.
+--- Returns a function of a tile's K index. That function returns a predicate
+-- tensor for cute.copy, which selects the pieces of the tile that are inside
+-- t, or nil if all pieces are inside.
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K) or (M,BK,k)
 ---@param at any the tile's row index
@@ -362,9 +371,9 @@ function tiles.inside(thr, t, tile, at, valid)
   return function(k_tile) return predicates(ask(k_tile)) end
 end
 
---- Copies a tile (BM,BN) from shared memory to its position in t, (M,N), whose
--- rows are contiguous. Accesses are as wide as the rows allow; only elements
--- inside t are written.
+--- Copies a tile (BM,BN) from shared memory to its place in t, a matrix (M,N)
+-- whose rows are contiguous. Accesses are as wide as the rows allow; only
+-- elements inside t are written.
 ---@param s any
 ---@param t any
 ---@param tile integer[]
@@ -395,9 +404,10 @@ end
 -- Shared memory to fragments
 ---------------------------------------------------------------------------
 
--- Returns the ldmatrix atom if it can be used, else nil. ldmatrix moves 8x8
--- matrices of 16 bits: elements of at most 4 bytes if K is contiguous, and only
--- 16-bit elements if it transposes.
+-- Returns the copy atom that loads fragments from shared memory: ldmatrix if
+-- possible, else plain loads. ldmatrix moves 8x8 matrices of 16 bits: elements
+-- of at most 4 bytes if K is contiguous, and only 16-bit elements if it
+-- transposes.
 local function fetch_atom(dtype, lead, arch)
   local matrices = core.has(arch, "ldmatrix")
   if matrices and lead == 1 and dtype.bits <= 32 then
@@ -412,20 +422,24 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Decides how an operand is copied to shared memory: its contiguous mode in
--- global and in shared memory, the width of a copy, whether cp.async is used,
--- and whether load and store are separate.
+-- Decides how an operand is copied to shared memory: lead and s_lead, the
+-- contiguous modes in global and in shared memory; width, the number of
+-- elements of a copy; async, whether cp.async is used; halves, whether load and
+-- store are separate calls.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- Only 16-bit elements are transposed on the way to the fragments, and 64-bit
-  -- elements are loaded one by one from any order. All other elements are
-  -- transposed on the way into shared memory, one at a time.
+  -- s_lead is the contiguous mode in shared memory. 16-bit elements have the
+  -- same order there as in global memory: if necessary they are transposed on
+  -- the way to the fragments (ldmatrix). 64-bit elements have the same order,
+  -- too: they are loaded one by one, from any order. All other elements, if not
+  -- contiguous along K, are transposed on the way into shared memory, one at a
+  -- time.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
   w.turned = w.s_lead ~= w.lead
-  -- at least one piece for each thread if the tile is large enough
+  -- Each thread gets at least one piece if the tile is large enough.
   w.width = core.gcd(tiles.vector(t, w.lead),
     math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
   w.halves = w.turned and o.halves and w.width > 1
@@ -434,14 +448,15 @@ local function passage(t, o)
   return w
 end
 
--- Makes the copy of t's tiles to shared memory s: load(k_tile, stage). If the
--- copy goes through registers, also makes its two halves take(k_tile) and
--- put(stage).
+-- Makes the object that copies tiles of t to shared memory s, with the method
+-- load(k_tile, stage). If the copy goes through registers, the object also has
+-- the two halves of load, take(k_tile) and put(stage).
 local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    w.turned and 8)  -- 4 runs of 8 elements cover all banks
+    -- With 8 elements of each run, 4 runs cover all banks.
+    w.turned and 8)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
   local way = {k_tiles = o.k_tiles or cute.size(src, 3), halves = w.halves,
@@ -456,8 +471,8 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Copies part i of n to registers (CPY,M,K): to new registers, or to the
-  -- registers `held`.
+  -- Loads part i of n of a tile to registers (CPY,M,K): to new registers, or to
+  -- the registers `held`.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
@@ -489,8 +504,8 @@ local function way_in(t, s, o, w)
 end
 
 --- Loads tile k_tile of operands into a stage. Operands that go through
--- registers are loaded together, one part of each at a time. If `first` is set,
--- parts are smaller.
+-- registers are loaded together, one part of each at a time. Parts are smaller
+-- if `first` is set, for the first tile of a loop.
 ---@param operands table[]
 ---@param first? boolean
 function tiles.load(operands, k_tile, stage, first)
@@ -516,13 +531,13 @@ function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
 
---- Makes an operand's tiles. Fields: smem (rows,k,PIPE); frag (MMA,M,K);
--- k_tiles; k_blocks, the steps of fetch along K; moves, the number of moves of
--- a thread for a tile. Methods: load(k_tile, stage) and fetch(stage, k_block);
--- block(k_block) returns the fetched part, which is frag(_, _, k_block) if a
--- fetch serves one MMA. Without cp.async, load consists of take(k_tile), to
--- registers, and put(stage). If K is (BK,k), a tile can be given by its
--- coordinates in k, whose shape is k_shape.
+--- Makes the object that moves an operand's tiles. Fields: smem (rows,k,PIPE);
+-- frag (MMA,M,K); k_tiles; k_blocks, the steps of fetch along K; moves, the
+-- number of moves of a thread for a tile. Methods: load(k_tile, stage) and
+-- fetch(stage, k_block); block(k_block) returns the fetched part, which is
+-- frag(_, _, k_block) if a fetch serves one MMA. Without cp.async, load
+-- consists of take(k_tile), to registers, and put(stage). If K is (BK,k), a
+-- tile can be given by its coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
@@ -558,7 +573,8 @@ function tiles.operand(t, o)
   local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of
-  -- for a conversion, data is fetched in the MMA's order: in pairs along K
+  -- If the elements are converted, they are loaded in the order in which the
+  -- MMA holds them: in pairs along K.
   local s2r = cute["make_tiled_copy_" .. o.which](o.atom
     or as and cute.make_copy_atom("UniversalCopy", dtype,
                                   dtype.bits * (s_lead == 1 and 2 or 1))
@@ -571,7 +587,8 @@ function tiles.operand(t, o)
     s(_, _, 0), {o.tile[1], o.tile[2] // k_blocks * slots}, {0, 0}))
   local raw = as and cute.make_fragment_like(frag, dtype) or frag
   local to = thr:retile(raw)                                  -- (CPY,M,K)
-  local k = cute.size(frag, 2) // slots  -- MMAs along K of a block
+  -- Number of MMAs along K that use one block of fragments.
+  local k = cute.size(frag, 2) // slots
   local whole = {cute.size(frag, 0), cute.size(frag, 1), k}
   A.smem, A.frag, A.k_blocks, A.k_leads = s, frag, k_blocks, s_lead == 1
   function A.fetch(stage, k_block)
@@ -593,9 +610,9 @@ end
 -- Global memory to fragments
 ---------------------------------------------------------------------------
 
---- Loads tile k_tile of a matrix t into a fragment (MMA,M,K), from this
--- thread's partition (MMA,M,K,k). Accesses are as wide as the matrix and the
--- fragment allow; elements outside t are 0.
+--- Returns a function (k_tile, frag) that loads tile k_tile of a matrix t into
+-- a fragment (MMA,M,K), from this thread's partition (MMA,M,K,k). Accesses are
+-- as wide as the matrix and the fragment allow; elements outside t are 0.
 ---@param part any partition of t's tiles for this thread
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
@@ -625,8 +642,9 @@ end
 -- Accumulators
 ---------------------------------------------------------------------------
 
--- Returns predicates that accumulators are inside C, one for each group of
--- `width` neighbours of the first mode, or nil if all are inside.
+-- Returns predicates for a copy of accumulators, which are true for those
+-- inside C: one for each group of `width` neighbours of the first mode. Returns
+-- nil if all accumulators are inside.
 local function inside_result(C, width)
   if not C.crd then return nil end
   local V, M, N = cute.size(C.acc, 0), cute.size(C.acc, 1), cute.size(C.acc, 2)
@@ -642,9 +660,9 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns how many neighbours along N one access of a thread can move, for t's
--- part (MMA,M,N). The first result considers only the partition (C.pair), the
--- second result also the rows of t (C.width).
+-- Returns how many elements adjacent along N one access of a thread can move,
+-- for a thread's part (MMA,M,N) of t. The first result considers only the
+-- partition (C.pair), the second one also the rows of t (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -653,7 +671,7 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies elements between a fragment and memory, if they are inside C.
+-- Copies those elements between a fragment and memory that are inside C.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -667,7 +685,7 @@ local function guarded(C, src, dst)
   end
 end
 
--- Returns a vector as a matrix whose rows are equal; returns a matrix
+-- Returns a vector t (N) as a matrix with M equal rows; returns a matrix
 -- unchanged.
 local function as_matrix(t, M)
   if cute.rank(t) > 1 then return tiles.matrix(t) end
@@ -675,9 +693,9 @@ local function as_matrix(t, M)
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
--- Loads x at the positions of C's accumulators, (MMA,M,N), if one value of x
--- belongs to many rows or columns. Each value is loaded once. Returns nil for
--- any other x.
+-- Loads x at the positions of C's accumulators, (MMA,M,N), if x has one value
+-- for many rows or columns. Each value is loaded once. Returns nil for any
+-- other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -703,12 +721,12 @@ local function loaded_once(C, x, from)
     cute.make_layout(C.acc.shape))):load()
 end
 
---- Makes this thread's part of C and its accumulators acc (MMA,M,N).
--- store(alpha, beta) writes C = alpha acc + beta C, or acc if both are nil.
--- put(r) writes a fragment. load(t[, dtype]) returns the values of another
--- matrix (M,N), or of a vector (N), at the accumulators' positions: a vector
--- (MMA,M,N) of their type or of dtype, with 0 outside. save(t, v) writes such a
--- vector to t.
+--- Makes the object for this thread's part of a result C, with accumulators acc
+-- (MMA,M,N). store(alpha, beta) writes C = alpha acc + beta C, or acc if both
+-- are nil. put(r) writes a fragment. load(t[, dtype]) returns the values of
+-- another matrix (M,N), or of a vector (N), at the accumulators' positions: a
+-- vector (MMA,M,N) of their type or of dtype, with 0 outside C. save(t, v)
+-- writes such a vector to t.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
 ---@param at any[] the tile's position
@@ -722,7 +740,8 @@ function tiles.result(t, mma, tile, at, thread)
   local acc = slice:make_fragment_C(part)                       -- (MMA,M,N)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
-  -- if an extent of 1 has stride 0, `part` defines no order
+  -- A mode of extent 1 may have stride 0; then the strides of `part` define no
+  -- order.
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -775,7 +794,8 @@ function tiles.scaled(C, alpha, beta, like)
     out:store(C.acc:load():to(dtype))
     return out
   end
-  cute.when(cute.ne(beta, 0), function()  -- otherwise C may be undefined
+  -- If beta is 0, C is not read, because it may be undefined.
+  cute.when(cute.ne(beta, 0), function()
     out:fill(0)
     guarded(C, C.part, out)
     local was = out:load():to(C.acc.element_type)
@@ -812,10 +832,10 @@ end
 --     leave:store(acc, {m, n}, function(sums) return cute.max(sums, 0) end)
 --     leave:tail()
 --
--- EM is the number of rows of the MMA. The atom was made with the layout of a
--- buffer. major = "m": the layout is contiguous along M; barrier: synchronizes
--- the MMA's threads; all threads of the block when absent; thread: this
--- thread's index among them.
+-- EM is the number of rows of the MMA, and `atom` was made with the layout of
+-- one buffer. Options: major = "m" if that layout is contiguous along M;
+-- barrier, which synchronizes the MMA's threads (all threads of the block when
+-- absent); thread, this thread's index among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)

@@ -1,10 +1,11 @@
---- Functions on IntTuples that call back into Lua, and small helpers.
+--- Functions on IntTuples that call a Lua function for each element or mode,
+-- and small helpers.
 local core = require "cute.core"
 
 local tuple = {}
 
--- Returns the two arguments with the function first. In the Python DSL some
--- functions take it first and others last.
+-- Returns the two arguments, the function first. In the Python DSL some
+-- functions take the callback first and others last; both orders are accepted.
 local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
@@ -16,7 +17,8 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
-local MAX_DEPTH = 32  -- as in core/layout/layout.h
+-- core/layout/layout.h has the same limit.
+local MAX_DEPTH = 32
 
 local function leaves(f, depth, t, ...)
   if type(t) ~= "table" then return f(t, ...) end

@@ -93,8 +93,9 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
---- Returns the layout atom for an operand whose contiguous mode is `major`, and
--- the name of its swizzle, which is the widest that the extent allows.
+--- Returns the layout atom in shared memory for an operand whose contiguous
+-- mode is `major`, and the name of its swizzle, which is the widest that the
+-- extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
@@ -105,7 +106,7 @@ function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
   return smem.atom(major, kind, bits), kind
 end
 
---- Returns the layout atom for a tile of the result.
+--- Returns the layout atom in shared memory for a tile of the result.
 ---@param layout "row"|"col" C's contiguous mode: the second or the first
 ---@param dtype cute.DType
 ---@param epi_tile integer[] {M, N}
@@ -114,7 +115,8 @@ function utils.get_smem_layout_atom_epi(layout, dtype, epi_tile)
   return utils.get_smem_layout_atom_ab(smem.major(layout), dtype, epi_tile)
 end
 
---- Repeats the atom over a tile and its stages: (M or N, K, stages).
+--- Repeats the layout atom over a tile and its stages: returns the layout (M or
+-- N, K, stages).
 ---@param leading_mode "K"|"MN"
 ---@param smem_tile_shape integer[] {M or N, K}
 ---@param dtype cute.DType
@@ -173,8 +175,8 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- Returns the mma.sync atom of Ampere whose K covers 256 bits of elements (128
--- for tf32).
+-- Returns Ampere's mma.sync atom for these types. Its K covers 256 bits of
+-- elements (128 for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
   local m, n = 16, 8
@@ -217,7 +219,7 @@ end
 utils.get_smem_store_op = hopper.get_smem_store_op
 utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
---- Copies a tile with the threads of a block. Each thread copies its part of
+--- Copies a tile with all threads of a block. Each thread copies its part of
 -- both tensors.
 ---@param tiled_copy table
 ---@param src table

@@ -1,6 +1,7 @@
---- The table of names that the workshop adds to the language: fields of cute,
--- methods of calls, prepared launches and reports. The language loads it when
--- a name is missing (sign.added), and a row's module on the name's first use.
+--- The table of names that the package cutelua adds to the package cute: fields
+-- of cute, methods of calls, prepared launches and reports. cute loads the
+-- table when a name is missing (sign.added), and the module of a row when the
+-- name is first used.
 local sign = require "cute.lang.signature"
 
 -- Each row: prefix of the names, module, and signatures of the module's

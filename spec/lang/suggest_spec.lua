@@ -54,7 +54,7 @@ describe("suggestions for mistakes", function()
 
   it("is a call of a call", function()
     local k = cute.kernel("k", function() end)
-    raises("a call of kernel k was called with {grid = 1} [bad-argument]\n  "
+    raises("kernel k: :launch is missing before {grid = 1} [bad-argument]\n  "
       .. "write k(...):launch {grid = g, block = b}",
       function() k() {grid = 1} end)
   end)

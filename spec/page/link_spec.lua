@@ -8,17 +8,17 @@ local support = require "spec.support"
 local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
   .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
 local BAD = {
-  {"#s=eNqLNowFAAHTAOo", "it has no text."},
-  {"#s=eNqrVipJrShRAgAKegKF", "its content is not JSON."},
-  {"#s=eNqLVipJrShRAgAKegKF", "it was cut off or changed."},
+  {"#s=eNqLNowFAAHTAOo", "the script has no text."},
+  {"#s=eNqrVipJrShRAgAKegKF", "the content of the link is not JSON."},
+  {"#s=eNqLVipJrShRAgAKegKF", "the link was cut off or changed."},
   {"#s=eNqrVipJrShRslJQqlDSUVAqzy9KKQbyog1jawFyWQga",
-   "its arguments are not a list of words."},
-  {OBJECT:sub(1, -2), "it was cut."},
-  {OBJECT:sub(1, -3), "it was cut off or changed."},
-  {OBJECT:sub(1, 9), "it was cut off or changed."},
-  {OBJECT:sub(1, 8), "it was cut."},
-  {"#s=a", "it was cut."}, {"#s=", "it was cut off or changed."},
-  {OBJECT .. "!", "it has characters that a link cannot have."},
+   "the script's arguments are not a list of words."},
+  {OBJECT:sub(1, -2), "the link was cut."},
+  {OBJECT:sub(1, -3), "the link was cut off or changed."},
+  {OBJECT:sub(1, 9), "the link was cut off or changed."},
+  {OBJECT:sub(1, 8), "the link was cut."},
+  {"#s=a", "the link was cut."}, {"#s=", "the link was cut off or changed."},
+  {OBJECT .. "!", "the link has characters that no such link has."},
 }
 
 -- Waits for other threads of the browser, whose virtual time stops while

@@ -81,7 +81,7 @@ describe("cute.arch.range", function()
 
   it("rejects other arguments than a name and a function", function()
     for _, c in ipairs {
-      {"range: a name is needed", "", print},
+      {"range: the name is empty", "", print},
       {"range(name: string, f: function", 1, print},
       {"range(name: string, f: function", "x", 1}} do
       local ok, err = pcall(cute.arch.range, c[2], c[3])

@@ -473,8 +473,8 @@ describe("with keys alone", function()
 end)
 
 local LINKS = {
-  {"#s=abc", "This link holds no script: it was cut"},
-  {"#s=a%%bc", "it has characters that a link cannot have"},
+  {"#s=abc", "This link holds no script: the link was cut"},
+  {"#s=a%%bc", "the link has characters that no such link has"},
   {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
   {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},
   {"#lesson=nothing", "the lesson nothing, which there is not"},

@@ -59,9 +59,10 @@ function bits.bfi(replacement, value, start, length)
   return intrin("bfi", replacement, value, at)
 end
 
---- Selects four of the eight bytes of a (bytes 0 to 3) and b (bytes 4 to 7).
--- Each nibble of `selector` is the number of one result byte; if bit 3 of the
--- nibble is set, the sign of that byte is replicated instead.
+--- Returns a word of four bytes, each selected from the eight bytes of a (bytes
+-- 0 to 3) and b (bytes 4 to 7). Each nibble of `selector` is the number of the
+-- byte to copy; if bit 3 of the nibble is set, the sign of that byte is
+-- replicated instead.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param selector any
@@ -104,12 +105,12 @@ end
 -- Products
 ---------------------------------------------------------------------------
 
---- Returns the upper half of the product.
+--- Returns the upper half of the product a * b.
 ---@param a any a 32- or 64-bit integer
 ---@param b any of the same type
 function bits.mul_hi(a, b) return intrin("mul_hi", a, b) end
 
---- Returns the whole product, in the type twice as wide.
+--- Returns the whole product a * b, in the type twice as wide.
 ---@param a any a 16- or 32-bit integer
 ---@param b any of the same type
 function bits.mul_wide(a, b) return intrin("mul_wide", a, b) end
@@ -135,7 +136,9 @@ function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 -- or madc that continued it, is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
-local carry  -- the current flag: {value=, borrow=}
+-- The carry flag that the latest instruction of a carry chain left: {value =,
+-- borrow =}, or nil.
+local carry
 
 local function unsigned(a, like)
   if core.typename(a) == "value" then
@@ -167,7 +170,7 @@ end
 
 local function keep(value, borrow) carry = {value = value, borrow = borrow} end
 
---- Computes a + b; keeps the carry for addc.
+--- Computes a + b, and keeps the carry for the next addc.
 function bits.add_cc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -175,7 +178,7 @@ function bits.add_cc(a, b)
   return sum:to(t)
 end
 
---- Computes a + b plus the carry; keeps the new carry.
+--- Computes a + b plus the kept carry, and keeps the new carry.
 function bits.addc(a, b)
   local x, y, t = operands(a, b)
   local sum = x + y
@@ -184,14 +187,14 @@ function bits.addc(a, b)
   return all:to(t)
 end
 
---- Computes a - b; keeps the borrow for subc.
+--- Computes a - b, and keeps the borrow for the next subc.
 function bits.sub_cc(a, b)
   local x, y, t = operands(a, b)
   keep(x:lt(y):to(core.u32), true)
   return (x - y):to(t)
 end
 
---- Computes a - b minus the borrow; keeps the new borrow.
+--- Computes a - b minus the kept borrow, and keeps the new borrow.
 function bits.subc(a, b)
   local x, y, t = operands(a, b)
   local d = x - y
@@ -200,13 +203,15 @@ function bits.subc(a, b)
   return (d - borrow):to(t)
 end
 
---- Returns the low half of a * b + c; keeps the carry for madc and addc.
+--- Returns the low half of a * b + c, and keeps the carry for the next madc or
+-- addc.
 function bits.mad_cc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.add_cc(x * y, (unsigned(c, a))):to(t)
 end
 
---- Returns the low half of a * b + c plus the carry; keeps the new carry.
+--- Returns the low half of a * b + c plus the kept carry, and keeps the new
+-- carry.
 function bits.madc(a, b, c)
   local x, y, t = operands(a, b)
   return bits.addc(x * y, (unsigned(c, a))):to(t)
@@ -218,7 +223,7 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Flushes subnormals to zero with their sign.
+-- Returns x, or a zero with the sign of x if x is subnormal.
 local function flush(x)
   return core.where(core.abs(x):lt(TINY), core.copysign(0.0, x), x)
 end
@@ -239,15 +244,15 @@ local function extreme(name, plain)
   end
 end
 
---- Returns the larger of two f32. opts: nan = true returns NaN if either is
--- NaN; abs = true compares magnitudes, with the sign of the product; ftz = true
--- flushes subnormals to zero.
+--- Returns the larger of two f32. opts: nan = true returns NaN if either
+-- operand is NaN; abs = true compares magnitudes, and the result gets the sign
+-- of the product a * b; ftz = true flushes subnormals to zero.
 ---@param a any
 ---@param b any
 ---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
 bits.fmax = extreme("fmax", core.max)
 
---- Returns the smaller of two f32; options as fmax.
+--- Returns the smaller of two f32, with the options of fmax.
 ---@param a any
 ---@param b any
 ---@param opts? {nan: boolean, abs: boolean, ftz: boolean}
@@ -273,8 +278,8 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
--- Applies f to each element of a vector. 16-bit elements are passed to f in
--- pairs, each pair packed in one word.
+-- Applies f to each element of a vector. For elements of 16 bits, f gets two
+-- elements at a time, packed in one word.
 local function each(f, v)
   local words = v.dtype.bits == 16
   local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
@@ -346,7 +351,8 @@ function bits.nanosleep(ns)
   intrin("nanosleep", ns)
 end
 
---- Returns the number of this launch.
+--- Returns the identifier of the grid, which differs between launches
+-- (%gridid).
 function bits.gridid() return intrin "gridid" end
 
 --- Returns one more than the largest possible smid().

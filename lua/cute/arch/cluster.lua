@@ -16,9 +16,10 @@ function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
 --- Returns the number of blocks of a cluster.
 function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
---- Arrives at the cluster barrier. All threads of all blocks of the cluster
--- must arrive. A thread that waits sees everything written before the arrivals.
--- opts: aligned = false if the lanes of a warp may arrive one by one.
+--- Arrives at the cluster barrier, where all threads of all blocks of the
+-- cluster must arrive. After cluster_wait, a thread sees everything that other
+-- threads wrote before they arrived. opts: aligned = false if the lanes of a
+-- warp may arrive one by one.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
@@ -53,9 +54,10 @@ function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
 end
 
 --- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
--- mbarrier there counts its bytes. Both arguments are pointers to this block's
--- memory, which are mapped to the other block. A list or a vector stores
--- several values at once: 2 or 4 of 32 bits, 2 of 64.
+-- mbarrier there counts the bytes. smem_ptr and mbar_ptr are pointers to this
+-- block's shared memory; the store uses the same positions in the other block.
+-- A list or a vector stores several values at once: 2 or 4 values of 32 bits,
+-- or 2 of 64 bits.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table
@@ -92,15 +94,16 @@ function cluster.setmaxregister_increase(reg_count)
                                           reg_count))
 end
 
---- Lowers the register limit of this warpgroup's threads, and releases the
--- other registers for other warpgroups.
+--- Lowers the register limit of this warpgroup's threads. Other warpgroups can
+-- then allocate the released registers.
 ---@param reg_count integer a multiple of 8, 24 to 256
 function cluster.setmaxregister_decrease(reg_count)
   core.effect("setmaxnreg_dec", registers("setmaxregister_decrease",
                                           reg_count))
 end
 
---- Older names of setmaxregister_increase and setmaxregister_decrease.
+--- The names that older versions use for setmaxregister_increase and
+-- setmaxregister_decrease.
 cluster.warpgroup_reg_alloc = cluster.setmaxregister_increase
 cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 

@@ -47,8 +47,8 @@ arch.FULL_MASK = 0xffffffff
 --- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Checks the number of a barrier (0 to 15, or a traced value) and returns it in
--- the form that core.effect accepts.
+-- Checks the number of a barrier (0 to 15, or a traced value). Returns the
+-- number, or 0 and the traced value: the arguments of core.effect.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -68,8 +68,8 @@ local function check_id(what, id)
   return 0, id
 end
 
--- Returns the arguments of a barrier call, which may be given as one table
--- {barrier_id =, number_of_threads =, aligned =}.
+-- Returns the three arguments of a barrier call. They may be given as one table
+-- {barrier_id =, number_of_threads =, aligned =} instead.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
@@ -110,7 +110,8 @@ function arch.sync_warp(mask)
   core.effect("syncwarp", 0, mask or 0xffffffff)
 end
 
---- Ends a group that contains the cp.async copies issued since the last group.
+--- Ends a group that contains the cp.async copies that this thread has issued
+-- since it ended its previous group.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
@@ -128,7 +129,7 @@ function arch.cp_async_wait_group(n)
 end
 
 --- Ends a group that contains the bulk stores (TMA) that this thread has issued
--- since the last group.
+-- since it ended its previous group.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
 --- Waits until at most n of this thread's groups of bulk stores are pending.
@@ -142,17 +143,17 @@ function arch.cp_async_bulk_wait_group(n, read)
   core.effect(read and "bulk_wait_read" or "bulk_wait", n)
 end
 
---- Makes earlier memory accesses of this thread visible to its block before
--- later ones (__threadfence_block).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its block, before those after the call (__threadfence_block).
 function arch.fence_acq_rel_cta() core.fence "cta" end
---- Makes earlier memory accesses of this thread visible to its cluster before
--- later ones (sm_90).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its cluster, before those after the call (sm_90).
 function arch.fence_acq_rel_cluster() core.fence "cluster" end
---- Makes earlier memory accesses of this thread visible to its device before
--- later ones (__threadfence).
+--- Orders this thread's memory accesses before the call, as seen by threads of
+-- its device, before those after the call (__threadfence).
 function arch.fence_acq_rel_gpu() core.fence "gpu" end
---- Makes earlier memory accesses of this thread visible to the host and other
--- devices before later ones (__threadfence_system).
+--- Orders this thread's memory accesses before the call, as seen by the host
+-- and other devices, too, before those after the call (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
 local PROXIES = {alias = true, async = true, ["async.global"] = true,

@@ -22,9 +22,10 @@
 --   scope    scope of the order: "cta", "cluster"
 --   token    true: mbarrier_arrive returns a token, which waits accept instead
 --            of a parity: it identifies the phase of the arrival
--- sm_80 lacks bytes (mbarrier_expect_tx, mbarrier_arrive_and_expect_tx),
--- barriers of other blocks, scope = "cluster" and time limits. There, waits
--- poll mbarrier.test_wait, and mbarrier_try_wait tests once.
+-- On sm_80, an mbarrier cannot count bytes (mbarrier_expect_tx,
+-- mbarrier_arrive_and_expect_tx). Barriers of other blocks, scope = "cluster"
+-- and time limits are not available there, either. Waits poll
+-- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
 -- Without opts an arrival uses the instruction's plain form, which is the
 -- fastest and is sufficient to release data that was only read. To read what
@@ -84,7 +85,7 @@ end
 -- barrier follows. Before sm_90, makes them visible to the block.
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
---- Arrives `arrive_count` times at once.
+--- Arrives at the mbarrier `arrive_count` times at once.
 ---@param mbar_ptr table
 ---@param peer_cta_rank_in_cluster? any integer
 ---@param arrive_count? any integer, 1 when absent
@@ -183,7 +184,8 @@ function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
                        parity(what, phase))
 end
 
---- Calls mbarrier_try_wait where `cond` is true; returns true elsewhere.
+--- Calls mbarrier_try_wait in threads where `cond` is true, and returns its
+-- result; returns true in all others.
 ---@param cond any a boolean
 ---@param mbar_ptr table
 ---@param phase any 0 or 1

@@ -4,14 +4,15 @@
 -- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
 -- tensor can be passed instead and stands for its first element. Options of
 -- accesses:
---   sem    memory order: "relaxed" "acquire" "release" "acq_rel"
---   scope  scope of the order: "cta" "cluster" "gpu" "sys"
---   cop    cache operator: loads "ca" "cg" "cs" "lu" "cv",
---          stores "wb" "cg" "cs" "wt"
---   level1_eviction_priority  "evict_normal" "evict_first" "evict_last"
---          "evict_no_allocate" "evict_unchanged"
---   level_prefetch_size  memory that a load prefetches into L2: "size_64b"
---          "size_128b" "size_256b" (sm_80; ignored for older targets)
+-- sem: memory order: "relaxed" "acquire" "release" "acq_rel".
+-- scope: scope of the order: "cta" "cluster" "gpu" "sys".
+-- cop: cache operator: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs"
+--   "wt".
+-- level1_eviction_priority: "evict_normal" "evict_first" "evict_last"
+--   "evict_no_allocate" "evict_unchanged".
+-- level_prefetch_size: memory that a load prefetches into L2: "size_64b"
+--   "size_128b" "size_256b" (sm_80; ignored for older targets).
+--
 -- Accesses with a memory order do not race with each other, and order other
 -- accesses by the PTX memory model (docs/errors.md, "race"). The simulator
 -- executes them in the order of the schedule and ignores the cache hints.
@@ -74,7 +75,8 @@ local function atomic(kind)
   end
 end
 
---- Adds to the element at a pointer atomically; returns its old value.
+--- Adds a value to the element at a pointer, atomically; returns the element's
+-- old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
@@ -114,19 +116,21 @@ memory.atomic_xor = atomic "xor"
 ---@param value any
 ---@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
 memory.atomic_exch = atomic "exch"
---- Performs atomic_max on f32. If one operand is a NaN, the result is the
--- other.
+--- Replaces the f32 at a pointer by the larger of it and `value`, atomically.
+-- If one of the two is a NaN, the larger is the other one. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- Performs atomic_min on f32. If one operand is a NaN, the result is the
--- other.
+--- Replaces the f32 at a pointer by the smaller of it and `value`, atomically.
+-- If one of the two is a NaN, the smaller is the other one. Returns the old
+-- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmin = atomic "min"
---- The older name of atomic_fmax.
+--- The name that older versions use for atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax
 
 --- Stores `val` at a pointer if the element there equals `cmp`, atomically;
@@ -207,8 +211,8 @@ end
 -- PTX
 ---------------------------------------------------------------------------
 
--- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n. Each % that
--- the text already contains is doubled.
+-- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n, where n is
+-- the operand's number. A % that the text already contains is doubled.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")

@@ -82,7 +82,8 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
--- Defines op_packed_<type>x2; for vectors it applies op to each element.
+-- Defines the function op_packed_<type>x2 for an operation such as "add" and a
+-- type; for vectors it applies op to each element.
 local function arithmetic(op, count, plain, t)
   local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
   packed[name] = function(...)
@@ -132,7 +133,8 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- The lop3 tables of (a & b) | c and (a & b) ~ c.
+-- The truth tables that lop3 needs to compute (a & b)
+-- c and (a & b) ~ c.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
@@ -161,7 +163,9 @@ local function nibbles(w, t, signed, zero)
   local less = magic.value + (signed and 8 or 0) + zero
   local high = w >> 4
   local out = {}
-  for k = 0, 3 do  -- byte k of w, and of w >> 4, holds nibbles 2k and 2k + 1
+  -- The even nibble 2k is the low half of byte k of w; the odd nibble 2k + 1 is
+  -- the low half of byte k of w >> 4.
+  for k = 0, 3 do
     local x = core.intrin("prmt", 0, w, high, 0x0400 + k * 0x0101)
     x = core.intrin("lop3", signed and AND_XOR or AND_OR, x, 0x000f000f,
                     twice(magic.bits | (signed and 8 or 0)))
@@ -224,8 +228,8 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the
--- functions for the other types.
+-- Defines, for each type, cvt_i4x8_to_bf16x8(x, zero?), which converts x -
+-- zero, and the similar functions.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, zero)
@@ -264,7 +268,7 @@ function packed.cvt_i4_bf16(x) return x:to(core.bf16) end
 --- Converts an i8 to bf16, exactly.
 function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 
--- Signatures of these functions, derived from their names.
+-- Signatures of the functions in this file; most are derived from their names.
 local signatures = {"cvt_i4_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
                     "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)",

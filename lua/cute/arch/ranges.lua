@@ -1,14 +1,15 @@
---- cute.arch.range: parts of a kernel that have a name.
+--- cute.arch.range: gives parts of a kernel (ranges) names that timelines show.
 --
 -- A name costs nothing: the generated code of the kernel is the same with and
 -- without it. The simulator records where a range begins and ends
 -- (cutelua.profile.timeline). For a timeline of a GPU, the kernel is traced
--- with a plan, which adds code that stores clock values.
+-- again with a plan: an object that adds code which stores clock values.
 local core = require "cute.core"
 
 local ranges = {}
 
--- The plan of the kernel that is being traced, or nil.
+-- The plan (see ranges.plan) of the kernel that is being traced, or nil if the
+-- kernel is traced without storing clock values.
 local plan
 
 local STRONG = {sem = "relaxed", scope = "cta"}
@@ -17,9 +18,9 @@ local function lowest(arch)
   return core.eq(arch.activemask() & arch.lanemask_lt(), 0)
 end
 
--- Number of words in front of each warp's events in the buffer: the number of
--- events, both clocks at the warp's begin and at its end, and the index of the
--- multiprocessor.
+-- Number of words at the start of each warp's part of the buffer, before its
+-- events. They hold the number of events, globaltimer and clock64 at the warp's
+-- begin, both again at its end, and the index of the multiprocessor.
 ranges.HEAD = 6
 
 --- Decodes the word of an event, which is never 0. Returns the number of the
@@ -34,8 +35,8 @@ end
 local Plan = {__closed = true}  -- for cute.lang.dependencies
 Plan.__index = Plan
 
---- Makes a plan. A kernel traced with it stores clock values in a buffer of
--- i64, which has room for `room` events of each warp.
+--- Makes a plan. A kernel traced with the plan stores clock values in a buffer
+-- of i64, which has room for `room` events of each warp.
 ---@param room integer
 ---@param warps integer warps of a block
 function ranges.plan(room, warps)
@@ -56,7 +57,8 @@ local function place(self)
   return (block * self.warps + warp) * (ranges.HEAD + self.room), warp
 end
 
--- Stores both clocks at index `at` of the buffer; one lane calls it.
+-- Stores globaltimer and clock64 at elements `at` + 1 and `at` + 2 of the
+-- buffer; only one lane of the warp calls this function.
 local function stamp(self, at)
   local arch = require "cute.arch"
   self.buffer[at + 1] = arch.globaltimer()
@@ -89,10 +91,10 @@ function Plan:finish()
   end)
 end
 
---- Discards the plan after a trace, whether the trace succeeded or not.
+--- Discards the current plan after a trace, whether the trace succeeded or not.
 function ranges.forget() plan = nil end
 
--- Returns the number of a name, counted from 0.
+-- Returns the number that stands for a range's name in events, counted from 0.
 local function number_of(self, name)
   if not self.number[name] then
     self.names[#self.names + 1] = name
@@ -101,9 +103,9 @@ local function number_of(self, name)
   return self.number[name]
 end
 
--- Stores an event of this warp, by the lowest active lane. The time that this
--- takes is outside of the range: the clock is read last where the range begins,
--- and first where it ends.
+-- Stores an event of this warp; the lowest active lane does it. The range does
+-- not include the time that storing takes: the clock is read last where the
+-- range begins, and first where it ends.
 local function record(self, name, ends)
   local cute, arch = require "cute", require "cute.arch"
   local word = number_of(self, name) << 16 | (ends and 1 << 31 or 0) | 1
@@ -126,7 +128,7 @@ end
 ---@param f fun(...): ...
 ---@return any ... results of f
 function ranges.range(name, f, ...)
-  if name == "" then core.fail("bad-argument", "range: a name is needed") end
+  if name == "" then core.fail("bad-argument", "range: the name is empty") end
   if not core.tracing() then return f(...) end
   core.name_place(name, true)
   if plan then record(plan, name, false) end

@@ -1,9 +1,10 @@
 --- cute.arch, warp-wide operations: masks of lanes, votes, shuffles, matches
 -- and reductions.
 --
--- `mask` names the participating lanes: all of them, and no others, must
--- execute the operation. Without it the whole warp participates. Lanes that
--- execute it with other masks form separate groups.
+-- `mask` names the participating lanes: all of these lanes, and no others, must
+-- execute the operation with this mask. Without a mask the whole warp
+-- participates. Lanes that execute the operation with another mask form a group
+-- of their own.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -24,7 +25,7 @@ function warp.activemask() return intrin "activemask" end
 function warp.lanemask_lt() return intrin "lanemask_lt" end
 --- Returns a mask of the lanes up to and including this one (u32).
 function warp.lanemask_le() return intrin "lanemask_le" end
---- Returns this lane's bit (u32).
+--- Returns a mask with only this lane's bit set (u32).
 function warp.lanemask_eq() return intrin "lanemask_eq" end
 --- Returns a mask of the lanes from this one on (u32).
 function warp.lanemask_ge() return intrin "lanemask_ge" end

@@ -1,10 +1,10 @@
 --- Branches of a kernel: `cute.when` with functions or as the iterator of a
 -- `for`; `cute.cases` for branches with an else.
 --
--- Both branches are traced. If a branch changes a variable, the variable
--- afterwards has its value from the branch that the thread took; so have the
--- results of functions given to cute.when. Branches are traced in passes like
--- loops (cute.lang.region): the first pass finds the changes.
+-- Both branches are traced. A variable that a branch changes has, after it, the
+-- value from the branch that the thread took. The same holds for the results of
+-- functions given to cute.when. Branches are traced in passes like loops
+-- (cute.lang.region): the first pass finds the changes.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.loop_carried"
@@ -35,15 +35,16 @@ local function note_end(slot, field, now)
   end
 end
 
--- Returns the signature and the scalars of the value that a slot has at the end
--- of a branch.
+-- Returns the signature (see carrying.parts) and the scalars of the value that
+-- a slot has at the end of a branch.
 local function left(slot, field)
   if core.same(slot.init, slot[field]) then return parts(slot.init) end
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns a carry for a slot (see cute.lang.loop_carried): the types of its
--- values at the ends of the two branches, and the known facts about them.
+-- Returns a carry for a slot (see cute.lang.loop_carried): the types of the
+-- slot's values at the ends of the two branches, and the known facts about
+-- them.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -54,7 +55,9 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    if in_a and in_b then  -- the value before the branches has no effect
+    -- Both branches change the part, so its value before the branches does not
+    -- affect its type.
+    if in_a and in_b then
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
       carrying.part(slot, what, carry, i, init[i], in_a and pa[i] or pb[i])
@@ -63,8 +66,8 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks two values that no kernel variable can hold: they have to be
--- identical.
+-- Checks a slot whose values at the ends of the two branches cannot be held by
+-- kernel variables: both branches have to leave the same value.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -73,9 +76,9 @@ local function check_constant(slot, what)
   end
 end
 
--- Gives a slot that was nil an initial value of the kind that both branches
--- leave in it. Returns false if a branch leaves nil, or if no kernel variable
--- can hold the value.
+-- Gives a slot that was nil before the branch an initial value of the kind that
+-- both branches leave in it. Returns false if a branch leaves nil, or if no
+-- kernel variable can hold the value.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -97,19 +100,21 @@ local function begin_slot(slot, what)
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
   slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
-  slot.init = rebuild(slot.form, list)  -- a new value in each pass
+  -- The initial value is made anew in each pass.
+  slot.init = rebuild(slot.form, list)
   return true
 end
 
--- Reports whether a result is the same number in both branches and known while
--- tracing.
+-- Reports whether both branches return the same number as this result, and the
+-- number is known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
 end
 
 -- Determines the carry (types and facts) of a slot that a branch changed.
--- Returns true if both branches have to be traced again.
+-- Returns true if the carry changed, so that both branches have to be traced
+-- again.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
@@ -118,7 +123,8 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  then  -- it is nil in this pass only
+  -- The slot, which had a value in an earlier pass, is nil in this pass.
+  then
     return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
     regions.check_growth(slot, nil, what)
@@ -133,7 +139,8 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- Facts that an earlier region here recorded must not limit this region.
+  -- Facts that an earlier branch at this source position recorded must not
+  -- limit this branch.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -142,15 +149,17 @@ end
 -- Tracing one if / else in passes
 ---------------------------------------------------------------------------
 
--- `level` is the level, seen from the caller, of the frame whose locals may
--- change. For upvalues of functions any level will do.
+-- In the functions below, `level` is the stack level, seen from the caller, of
+-- the function whose locals the branch may change. If slots are only upvalues,
+-- any level will do.
 
 -- Begins to trace a branch; first restores all slots to their values before it.
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- zeros only initialize variables; the slot itself keeps its value
+    -- The zeros only initialize kernel variables; the slot itself keeps its
+    -- value.
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
@@ -178,14 +187,16 @@ local function begin(region, level)
   enter(region, level + 1)
 end
 
--- Ends the branch for a true condition and begins the other one.
+-- Ends the tracing of the branch for a true condition and begins to trace the
+-- branch for a false one.
 local function turn(region, level)
   leave(region, "yes", level + 1)
   core.open_else()
   enter(region, level + 1)
 end
 
--- Ends the other branch. Returns true if both have to be traced again.
+-- Ends the tracing of the branch for a false condition. Returns true if both
+-- branches have to be traced again.
 local function again(region, level)
   leave(region, "no", level + 1)
   core.close()
@@ -197,8 +208,8 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- Returns a slot's value after a branch. The slot was nil before the branch,
--- and no kernel variable holds it.
+-- Returns the value after a branch of a slot that was nil before the branch and
+-- whose value no kernel variable holds.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
     and region.first.ends[slot] or slot
@@ -240,7 +251,8 @@ end
 -- cute.when with functions
 ---------------------------------------------------------------------------
 
---- Raises an error for functions with an empty body.
+--- Raises an error if a function passed to cute.when has an empty body or
+-- contains only `return`.
 ---@param what string "cute.when"
 ---@param f function
 ---@param g? function
@@ -262,7 +274,8 @@ local function values(n)
   return ("%s value%s"):format(n == 0 and "no" or n, n == 1 and "" or "s")
 end
 
--- Checks that both functions return the same number of values.
+-- Checks that both functions of cute.when return the same number of values, n
+-- and m.
 local function check_count(n, m, has_g)
   if n == m then return end
   core.fail("bad-argument", ("cute.when: the first function returns %s, %s\n  "
@@ -272,8 +285,8 @@ local function check_count(n, m, has_g)
     or "but there is no second function"))
 end
 
--- Adds a slot for a result of the functions; the slot is an upvalue of a
--- function.
+-- Adds a slot for result i of the functions of cute.when. The slot is an
+-- upvalue of a small function that is made for it.
 local function new_result(region, i)
   local value = nil
   local slot = {f = function() return value end, n = 1, result = true,
@@ -282,7 +295,8 @@ local function new_result(region, i)
   table.insert(region.view.slots, slot)
 end
 
--- Runs one of the functions and records its results for this branch.
+-- Runs one of the functions of cute.when and records its results as the values
+-- that this branch leaves in their slots.
 local function run(region, f)
   core.hook(true)
   local results = f and table.pack(f()) or {n = 0}
@@ -340,7 +354,7 @@ local function check_function(f, n, optional)
     core.typename(f)))
 end
 
--- Runs the function that `cond` selects. Its value is known while tracing.
+-- Runs f or g, as selected by `cond`, whose value is known while tracing.
 local function choose(cond, f, g)
   if core.tracing() then branch.check_idle("cute.when", f, g) end
   if not cond then
@@ -356,14 +370,15 @@ end
 -- Branches as iterators of a `for`
 ---------------------------------------------------------------------------
 
--- A chain of conditions. `all` holds all conditions, `conds` the traced ones,
--- `at` their positions in `all`. `open` holds the open regions; each region is
--- in the else branch of the region before it.
+-- A chain of conditions: the state of a `for` over cute.when(c) or
+-- cute.cases(c, ...). `all` holds all conditions, `conds` the traced ones, `at`
+-- their positions in `all`. `open` holds the open regions; each region is in
+-- the else branch of the region before it.
 local Flat = {}
 Flat.__index = Flat
 
--- The closing value of the generic for. Lua calls it when the loop ends in any
--- way.
+-- The closing value of the generic `for` over cute.when or cute.cases. Lua
+-- calls it when the loop ends, by an error, break or return, too.
 function Flat:__close(err)
   if self.done or not core.tracing() then return end
   core.hook(false)
@@ -377,14 +392,16 @@ function Flat:__close(err)
   end
 end
 
--- Returns the values for the `for` variables in the branch at position `at`:
--- false for the conditions before `at`, true for the condition at `at`. Later
--- conditions are unknown.
+-- Returns the values that the variables of the `for` have in the branch at
+-- position `at`: false for the conditions before `at`, true for the condition
+-- at `at`. Later conditions are unknown.
 local function answers(flat, at)
   local out = {}
   for i, cond in ipairs(flat.all) do
     out[i] = i == at
-    if i > at then  -- an error is reported if Lua's `if` tests this value
+    -- Lua's `if` must not test the value of a later condition: that raises an
+    -- error.
+    if i > at then
       local known = type(cond) == "boolean"
       if known then out[i] = cond else out[i] = core.carried(cond & true) end
     end
@@ -401,8 +418,8 @@ local function open_next(flat, level)
   begin(region, level + 1)
 end
 
--- Ends the pass over the innermost branch. Returns the position of the next
--- branch to trace, or nil.
+-- Ends a pass over the innermost branch. Returns the position of the condition
+-- whose branch has to be traced next, or nil if all branches are complete.
 local function advance(flat, level)
   local region = flat.open[#flat.open]
   if not region.turned then
@@ -427,8 +444,8 @@ local function advance(flat, level)
   end
 end
 
--- The iterator of the `for`. Its caller is the function that contains the
--- `for`.
+-- The iterator function of the `for` over cute.when or cute.cases. Its caller
+-- is the function that contains the `for`.
 local function next_branch(flat)
   local at
   core.hook(false)
@@ -446,17 +463,18 @@ local function next_branch(flat)
   if at then return answers(flat, at) end
 end
 
--- Runs the one branch that is taken when a `for` runs on the host.
+-- The iterator function outside of a kernel: runs only the branch whose
+-- condition is true.
 local function next_on_host(flat)
   if flat.begun then return nil end
   flat.begun = true
   return answers(flat, flat.last)
 end
 
--- Returns the iterator of a chain of conditions. `last` is the position of the
--- branch that is taken if no traced condition is true: the position of a
--- condition that is known to be true, or one more than the number of
--- conditions.
+-- Returns the iterator for a `for` over a chain of conditions. `last` is the
+-- position of the branch that is taken if no traced condition is true: the
+-- position of a condition that is known to be true, or one more than the number
+-- of conditions.
 local function flat_form(what, single, ...)
   local flat = setmetatable({what = what, single = single, all = {...},
                              conds = {}, at = {}, open = {}}, Flat)

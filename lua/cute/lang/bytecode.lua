@@ -5,8 +5,8 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- The numbers of the opcodes by name. core/bind/trace.h defines some of them,
--- too.
+-- The numbers of Lua's opcodes, by name. core/bind/trace.h defines some of
+-- them, too.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -27,7 +27,8 @@ local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
 -- Reading
 ---------------------------------------------------------------------------
 
--- A reader is {text, at = position}.
+-- A reader is a table {text, at = position of the next byte}. These functions
+-- read from it.
 local function byte(r)
   r.at = r.at + 1
   return r[1]:byte(r.at - 1)
@@ -66,19 +67,23 @@ local CONSTANT = {
 -- and upvalues are numbered from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}}
-  text(r)  -- name of the source
+  -- The source's name is not used.
+  text(r)
   size(r)  -- first line
   size(r)  -- last line
   p.parameters = byte(r)
-  bytes(r, 2)  -- vararg flag, number of registers
+  -- The vararg flag and the number of registers are not used.
+  bytes(r, 2)
   p.code = bytes(r, 4 * size(r))
   for i = 0, size(r) - 1 do p.k[i] = CONSTANT[byte(r)](r) end
   for i = 0, size(r) - 1 do
     p.up[i] = {byte(r) ~= 0, byte(r)}
-    byte(r)  -- kind of the upvalue
+    -- The upvalue's kind is not used.
+    byte(r)
   end
   for i = 1, size(r) do p.inner[i] = prototype(r) end
-  for _ = 1, 4 do assert(size(r) == 0) end  -- stripped debug information
+  -- A dump without debug information has four empty lists here.
+  for _ = 1, 4 do assert(size(r) == 0) end
   return p
 end
 
@@ -114,11 +119,12 @@ function bytecode.constant(f, i)
   return p and p.k[i]
 end
 
---- Returns "empty" if a function's body is empty, "return" if it only returns,
--- else nil.
+--- Returns "empty" if a function's body is empty, "return" if the body only
+-- consists of `return`, else nil.
 ---@return string?
 function bytecode.idle(f)
-  local p, n = read(f, 64), 0  -- any useful function is longer
+  -- The dump of a function that does something has more than 64 bytes.
+  local p, n = read(f, 64), 0
   if not p then return nil end
   for op, _, b in instructions(p) do
     if op == OP.RETURN0 or op == OP.RETURN and b == 1 then n = n + 1
@@ -128,8 +134,8 @@ function bytecode.idle(f)
   return n > 1 and "return" or "empty"
 end
 
--- Adds the uses of each upvalue in p and its inner functions to `out`, in the
--- form that bytecode.upvalues returns.
+-- Adds to `out` how p and its inner functions use each upvalue, in the form
+-- that bytecode.upvalues returns.
 local function uses(p, out)
   local function at(i)
     out[i] = out[i] or {keys = {}}
@@ -158,8 +164,8 @@ local function uses(p, out)
   return out
 end
 
--- Results by a function's dump. A script that runs again creates its functions
--- again, with the same dump.
+-- Results of bytecode.upvalues, by the function's dump. A script that runs
+-- again creates its functions again, with the same dumps.
 local answers, MOST = {n = 0}, 500
 
 --- Returns how a function and its inner functions use each upvalue, numbered

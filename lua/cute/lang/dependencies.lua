@@ -1,12 +1,12 @@
 --- Records the script's state that a trace could read, so that a later launch
 -- can tell whether its program is still valid.
 --
--- A kernel reads upvalues, globals and fields of tables as constants. For each
--- of the user's functions that ran, the record holds its upvalues. If the
+-- A kernel reads upvalues, globals and fields of tables as constants. The
+-- record holds the upvalues of each of the user's functions that ran. If the
 -- functions index a table only by constant names (as is usual for _ENV), the
--- record holds these fields. For any other reachable table it holds all fields.
--- Variables that the functions assign are not recorded. A table's recorded
--- contents are those at the end of the trace.
+-- record holds the fields with these names. For any other reachable table it
+-- holds all fields. Variables that the functions assign are not recorded. A
+-- table's recorded contents are those at the end of the trace.
 local bytecode = require "cute.lang.bytecode"
 local sign = require "cute.lang.signature"
 
@@ -59,8 +59,8 @@ function View:see(v)
   self.pending[#self.pending + 1] = v
 end
 
--- Reports whether t is an object of cute that tracks its own contents (a
--- kernel, a program).
+-- Reports whether t is an object of cute, such as a kernel or a program, which
+-- itself detects changes of its contents.
 local function is_closed(t)
   local meta = debug.getmetatable(t)
   return meta and rawget(meta, "__closed")
@@ -79,8 +79,9 @@ function View:table(t)
   self:see(meta)
 end
 
--- Returns t[k] without calling any function, as core.unchanged does. If __index
--- is a function, returns that function and the metatable that holds it.
+-- Returns t[k] as core.unchanged does: follows tables in __index, but calls no
+-- function. If __index is a function, returns nil, that function and the
+-- metatable that holds it.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
@@ -102,7 +103,8 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        self:see(t)  -- the script may give t another metatable later
+        -- The script may give t another metatable later.
+        self:see(t)
       end
     end
   end
@@ -137,8 +139,8 @@ function View:go()
   end
 end
 
--- Reports whether f was created by a function that ran. That function then also
--- reads whatever f reads from outside.
+-- Reports whether f is defined inside another function that the walk has
+-- reached; the record of that function covers what f reads.
 local function is_inner(f, texts)
   local i = debug.getinfo(f, "S")
   for _, o in ipairs(texts[i.source] or {}) do
@@ -149,8 +151,8 @@ local function is_inner(f, texts)
   end
 end
 
--- Examines functions that ran but that no value reaches, such as those of a
--- module loaded by require.
+-- Examines the functions that ran but that cannot be reached from any value,
+-- such as those of a module loaded by require.
 function View:others()
   local texts = {}
   for f in next, self.ran do
@@ -166,7 +168,8 @@ function View:others()
   self:go()
 end
 
--- Returns each recorded upvalue once, except those that the functions assign.
+-- Returns each upvalue that the walk recorded once, except those that the
+-- functions assign.
 function View:settle()
   local list, done = {n = 0}, {}
   for i = 1, self.upvalues.n, 4 do
@@ -186,7 +189,7 @@ local function new_view(ran)
 end
 
 --- Returns the state that a trace of func could read, in the form of
--- core.unchanged. The record also keeps `ran`.
+-- core.unchanged. The record also keeps `ran`, the functions that ran.
 ---@param func function
 ---@param held any[] arguments, or their parts, that are used as they are:
 -- functions, classes
@@ -203,8 +206,9 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- Returns the part of a program's record that can be reached from these
--- values, including the elements of tensors. Returns nil if there is none.
+--- Returns the part of a program's record that can be reached from `values`,
+-- including the elements of tensors. Returns nil if nothing of the record can
+-- be reached.
 ---@param values any[]
 ---@param read table of take
 function dependencies.within(values, read)

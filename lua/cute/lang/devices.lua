@@ -6,7 +6,8 @@ local core = require "cute.core"
 local devices = {}
 
 local Device = {__closed = true,  -- for cute.lang.dependencies
-                __host = "device"}  -- cannot be passed to a kernel
+                -- `__host` marks objects that cannot be passed to a kernel.
+                __host = "device"}
 devices.Device = Device
 Device.__index = Device
 Device.__tostring = function(d) return d.name end
@@ -52,8 +53,8 @@ local function gpu_device(ordinal)
   return known
 end
 
--- If it is set, "auto" always selects the simulator. A string is the reason why
--- there is no GPU.
+-- If set, the device "auto" always means the simulator. A string value is the
+-- reason why there is no GPU.
 devices.simulates = nil
 
 --- Returns the device with this name: "sim", "sim:sm_80", "gpu", "gpu:1" (the
@@ -146,9 +147,11 @@ function devices.pick(values, opts, default)
   return devices.device(named or default, opts.arch)
 end
 
-devices.trims = {}  -- functions to call before cute.gpu.trim frees memory
+-- The functions that cute.gpu.trim calls before it frees memory.
+devices.trims = {}
 
---- Registers f, which drops cached memory whenever cute.gpu.trim is called.
+--- Registers a function f that drops cached memory; cute.gpu.trim calls f each
+-- time.
 function devices.on_trim(f) table.insert(devices.trims, f) end
 
 sign.strict("device", Device, "dev info place")

@@ -11,10 +11,10 @@ local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
--- The innermost open region: {outer = enclosing region, writes = its writes in
--- this pass}. core.note stores the writes: [t] = copy of t, or false for a
--- table made inside; [i] = t; [co] = true for a coroutine that began in this
--- pass.
+-- The innermost open region: {outer = enclosing region, writes = the tables
+-- written in this pass}. core.note stores in `writes`: [t] = copy of t from
+-- before the write, or false for a table made in the region; [i] = t; [co] =
+-- true for a coroutine that began in this pass.
 local top
 
 local function go_on(region)
@@ -37,10 +37,10 @@ local function restore(region)
   region.writes = {}
 end
 
---- Forgets all regions.
+--- Forgets all open regions.
 function fields.reset() top = nil end
 
---- Opens a region.
+--- Opens a region: from now on, writes to tables are recorded in it.
 function fields.open()
   go_on {outer = top, writes = {}}
   return top
@@ -52,7 +52,8 @@ function fields.rewind(region)
   go_on(region)
 end
 
---- Closes the region. Its writes are added to those of the enclosing region.
+--- Closes the region. Its recorded writes are added to those of the enclosing
+-- region.
 function fields.close(region)
   local outer, writes = region.outer and region.outer.writes, region.writes
   for _, t in ipairs(outer and writes or {}) do
@@ -68,7 +69,8 @@ function fields.close(region)
   go_on(region.outer)
 end
 
---- Closes the region and those inside it, and undoes their writes.
+--- Closes the region and all regions inside it, and undoes the writes recorded
+-- in them.
 function fields.abandon(region)
   local around = top
   while around and around ~= region do around = around.outer end
@@ -80,7 +82,8 @@ function fields.abandon(region)
   go_on(top)
 end
 
---- Sets t[k] = v without calling a metamethod.
+--- Sets t[k] = v without calling a metamethod, and records the write in the
+-- innermost region.
 function fields.set(t, k, v)
   local writes = top.writes
   if writes[t] == nil then
@@ -91,8 +94,9 @@ function fields.set(t, k, v)
   rawset(t, k, v)
 end
 
---- Calls f(). Meanwhile the innermost region holds all writes since `region`
--- opened, including those of regions inside it.
+--- Calls f() and returns its result. During the call, the innermost region is
+-- one that holds all writes since `region` opened, including those of regions
+-- inside it.
 ---@param region table
 ---@param f function
 function fields.since(region, f)
@@ -121,15 +125,16 @@ end
 
 local ORDER = {number = 1, string = 2}
 
--- Reports whether key a comes before key b: numbers, then strings, then all
--- others. The order of numbers and strings is the same in every process.
+-- Reports whether key a comes before key b: numbers come first, then strings,
+-- then all other keys. The order of numbers and strings is the same in every
+-- process.
 local function before(a, b)
   local x, y = ORDER[type(a)] or 3, ORDER[type(b)] or 3
   if x ~= y or x == 3 then return x < y end
   return a < b
 end
 
---- Reports whether a coroutine that began in this pass is still suspended.
+--- Reports whether a coroutine that began in this pass has not ended yet.
 ---@return boolean
 function fields.suspended()
   for co in next, top.writes do
@@ -150,8 +155,8 @@ function fields.metatables()
   return set_of
 end
 
---- Returns the changes of this pass as a list of {t =, k =, from =, to =}.
--- `appends` is set if the change made a list longer.
+--- Returns the changes of fields in this pass as a list of {t =, k =, from =,
+-- to =}. A change also has `appends` if it made a list longer.
 function fields.changes()
   local list, writes = {}, top.writes
   for _, t in ipairs(writes) do
@@ -175,10 +180,12 @@ end
 -- Names of tables
 ---------------------------------------------------------------------------
 
--- A place describes how to reach table t. It is {t =, up = place of a table
--- that holds t under `key`} or, at its root, {t =, name =, root = the caller's
--- id for it, fixed = is it always that table?}.
-local META = {}  -- the key that stands for a metatable in a place
+-- A place describes how to reach table t from a variable. It is {t =, up =
+-- place of a table that holds t under `key`}. For a table held by a variable
+-- itself, it is {t =, name =, root = the caller's id of the variable, fixed =
+-- does the variable always hold that table?}.
+-- META is the key under which a place reaches a table's metatable.
+local META = {}
 
 local function step(name, key)
   if key == META then return ("getmetatable(%s)"):format(name) end
@@ -199,8 +206,8 @@ function fields.name(place, k)
   return k == nil and name or step(name, k)
 end
 
--- Calls see(t, key) for each table that t held when the innermost region began
--- its pass.
+-- Calls see(t, key) for each table that table t held under a key, or as a key,
+-- when the innermost region began its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do
@@ -215,8 +222,9 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Searches for tables, beginning at the roots. Returns the place (see above)
--- of each wanted table that it finds, with the shortest path.
+--- Searches for the wanted tables, beginning at the roots (places of
+-- variables). Returns the place of each wanted table that it finds, by the
+-- shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
 ---@return table<table, table> places of the tables that were found
@@ -244,8 +252,9 @@ function fields.find(roots, wanted)
   return found
 end
 
---- Returns the path to a place: the root, the keys that lead from the root to
--- the table, and as `from` the root's table, if that is always the same one.
+--- Returns the path to a place: a list of the keys that lead from the root
+-- variable's table to it. The list also has the field `root` and, if the
+-- variable always holds the same table, that table as `from`.
 function fields.way(place)
   if not place.up then
     return {root = place.root, from = place.fixed and place.t or nil}

@@ -7,11 +7,11 @@ local files = {}
 
 local MIB = 1 << 20
 
---- The largest size of a script, list or report in bytes.
+--- The largest size, in bytes, of a script, list or report that may be read.
 files.MOST = 64 * MIB
 
---- Returns the unread bytes of an open file, or nil and a reason. It does not
--- close the file.
+--- Returns the bytes of an open file that have not been read yet, or nil and a
+-- reason. It does not close the file.
 ---@param f userdata
 ---@param most? integer bytes; files.MOST when absent
 ---@return string? text
@@ -72,8 +72,8 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes to the file from open_aside and moves it to its target; returns nil
--- and a reason on failure. The close variable removes the temporary file on
+-- Writes to the file that open_aside opened and moves it to its target; returns
+-- nil and a reason on failure. The close variable removes the temporary file on
 -- every exit, including errors.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()
@@ -114,7 +114,8 @@ end
 ---@param path string
 ---@return boolean? ok, string? message
 function files.writable(path)
-  -- opening a pipe would wait for its reader
+  -- A pipe counts as writable without a test: opening it would wait for its
+  -- reader.
   if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")

@@ -8,13 +8,13 @@
 -- history.seconds).
 local history = {}
 
---- A function f(prepared, last) that is called for each launch. The prompt and
--- --watch set it.
+--- A function f(prepared, last) that is called for each launch, or nil. The
+-- prompt and the option --watch set it.
 history.watcher = nil
 
 local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 
---- Records a launch.
+--- Records a launch as `runs.last` of its program.
 ---@param p table a prepared launch
 ---@param found table|true the simulator's report, or true
 function history.note(p, found)
@@ -32,8 +32,8 @@ function history.note(p, found)
   if history.watcher then history.watcher(p, last) end
 end
 
---- Launches on a GPU. If a watcher is set, records an event before and after
--- the launch.
+--- Launches a prepared launch on a GPU. If a watcher is set, records an event
+-- before and after the launch.
 ---@param p table a prepared launch
 ---@param launch userdata
 ---@param stream? userdata where it runs, instead of p's

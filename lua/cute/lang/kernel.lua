@@ -29,12 +29,12 @@ local Device, opened = devices.Device, devices.opened
 -- Programs: a traced kernel and its compiled forms
 ---------------------------------------------------------------------------
 
--- For __closed see cute.lang.dependencies. __host: the object cannot be passed
--- to a kernel.
+-- __closed: the object tracks its own contents (see cute.lang.dependencies).
+-- __host: the object cannot be passed to a kernel.
 local Program = {__closed = true, __host = "traced program"}
 
--- Fields that are computed when first read: source (CUDA C), ir (text),
--- resources, warnings (a list of sentences).
+-- Fields that are computed when they are first read: source (CUDA C), ir
+-- (text), resources, warnings (a list of sentences).
 local MADE = {source = true, warnings = true, ir = true, resources = true}
 
 function Program.__index(p, k)
@@ -106,13 +106,15 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- The hardware's limits along x, y, z, and for the threads of a block.
+-- The hardware's limits on the extents of grids, blocks and clusters along x,
+-- y, z.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64},
               cluster = {math.huge, math.huge, math.huge}}
 local ALL = {block = {1024, "threads"}, cluster = {16, "blocks"}}
 
---- Returns the one to three extents of a grid, block or cluster, checked.
+--- Checks the one to three extents of a grid, block or cluster. Returns three
+-- extents.
 ---@param what string "grid" "block" "cluster"
 ---@param v integer|integer[]
 function kernel.extents(what, v)
@@ -121,7 +123,8 @@ function kernel.extents(what, v)
       .. "= b}"):format(what))
   end
   local list = type(v) == "table"
-  local least = what == "grid" and 0 or 1  -- a grid without blocks runs nothing
+  -- Only a grid may have no blocks; launching it runs nothing.
+  local least = what == "grid" and 0 or 1
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
@@ -198,12 +201,13 @@ kernel.OPTIONS = LAUNCH
 
 local NUMERICS = {"fmad", "fastmath"}
 
--- Names of the options, which may be absent as fields of a prepared launch.
+-- Names of all launch options, separated by spaces. Fields with these names may
+-- be absent from a prepared launch.
 local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
--- Checks an option's value beyond its type. Returns a description of valid
--- values, or false if the value is valid.
+-- Checks the value of an option beyond its type. Returns text that says what is
+-- valid if the value is not, else false or nil.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -268,7 +272,7 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
---- Returns a launch in the form that core.sim_run accepts.
+--- Returns the description of a launch that core.sim_run accepts.
 ---@param p table a prepared launch
 ---@param opts table
 function kernel.sim_launch(p, opts, values, grid)
@@ -302,9 +306,9 @@ local function run_sim(p, opts, values, grid)
   return found
 end
 
--- Returns the result of a launch. If it failed, raises an error, or with faults
--- = "return" returns nil, the message and (on the simulator) the report. Misuse
--- always raises.
+-- Returns the result of a launch. If the launch failed, raises an error, or
+-- with faults = "return" returns nil, the message and (on the simulator) the
+-- report. Misuse raises an error in any case.
 local function outcome(name, faults, ok, result, more)
   if ok then return result end
   local message = report.outcome(result)
@@ -317,9 +321,10 @@ local function outcome(name, faults, ok, result, more)
   report.raise(message)
 end
 
---- Returns the arguments for the driver. The buffer of a device tensor is
--- passed directly. The buffer of a host tensor is copied to the device for the
--- launch, and copied back afterwards if the kernel writes that argument.
+--- Returns the arguments of a launch in the form that the driver needs, and the
+-- copies of host tensors. The buffer of a device tensor is passed directly.
+-- The buffer of a host tensor is copied to the device for the launch, and
+-- copied back afterwards if the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
@@ -373,7 +378,8 @@ local function load_gpu(program, dev)
   return f, message
 end
 
--- Returns a launch of p's kernel on its GPU, with these arguments.
+-- Returns the driver's prepared launch of p's kernel on p's GPU, with these
+-- arguments.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local f, message = load_gpu(p.program, p.device.dev)
@@ -407,7 +413,8 @@ local function prepare_gpu(p)
   local run, message = gpu_launch(p, args)
   if not run then return nil, message end
   p.run, p.copies = run, copies
-  -- if nothing has to be copied or printed, p.launch is a single call
+  -- If nothing has to be copied or printed, p.launch only makes one call of the
+  -- driver.
   if not next(copies) and not p.program.info.prints then
     local launch, faults = run.launch, p.faults
     p.launcher = not faults and core.launcher(run, p.kind, true)
@@ -422,7 +429,8 @@ local function prepare_gpu(p)
   return p
 end
 
--- Stores with the program the data that core.launch_known needs.
+-- Stores in the program what core.launch_known needs to launch it again without
+-- running Lua.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not next(p.copies) then
@@ -447,7 +455,8 @@ local function run_gpu(p, opts, values, grid)
     if copy.written then copy.buffer:download(buffer) end
   end
   if p.program.info.prints and not p.device.dev:capturing() then
-    p.device.dev:sync()  -- then the kernel's output is complete
+    -- After the synchronization, all output of the kernel has arrived.
+    p.device.dev:sync()
   end
   return true
 end
@@ -456,8 +465,8 @@ end
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- Returns as text the option value that a prepared launch was compiled for, or
--- nil if any value is valid.
+-- Returns as text the value of option k for which a prepared launch was
+-- compiled, or nil if any value is valid.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
@@ -473,8 +482,8 @@ local function compiled_for(p, k, v)
   end
 end
 
--- Checks that the options agree with the options that the launch was compiled
--- with.
+-- Checks that the options of a launch agree with the options that it was
+-- compiled with.
 local function check_compiled(p, opts)
   for k, v in pairs(opts or {}) do
     local was = compiled_for(p, k, v)
@@ -499,8 +508,8 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs a launch whose options have been checked. If arguments or grid are
--- absent, those of p are used.
+-- Runs the prepared launch p; its options have been checked. Arguments or a
+-- grid that are nil are taken from p.
 local function run(p, opts, values, grid)
   core.outside()
   local name = p.program.info.name
@@ -561,7 +570,8 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches p where one call of the driver is not enough.
+-- Launches p with other arguments if the launch needs more than one call of the
+-- driver.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -594,8 +604,8 @@ function Prepared:forget()
   return true
 end
 
---- Runs the prepared launch with other arguments if their kinds match; returns
--- false if they do not.
+--- Runs the prepared launch with other arguments and returns true if their
+-- kinds match; returns false if they do not.
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
@@ -685,7 +695,8 @@ local function missing(k, args)
   end
 end
 
-local made = 0  -- number of programs
+-- Number of programs traced so far.
+local made = 0
 
 local function new_program(k, args, kind, opts)
   opts.missing, opts.min_blocks = missing(k, args), k.min_blocks

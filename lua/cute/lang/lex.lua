@@ -45,8 +45,8 @@ local function skip_text(s, i)
   end
 end
 
--- Returns the kind of the string or comment that begins at i if it is
--- unterminated. `to` is the position at which skip_text ended it.
+-- Returns "string", "long" or "comment" if the string or comment that begins at
+-- i is unterminated. `to` is the position at which skip_text ended it.
 local function open_kind(s, i, to)
   local dashes = s:byte(i) == 45
   local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
@@ -72,7 +72,8 @@ function lex.unfinished(s)
       local quoted = s:find("^[\"']", i)
       local line_end = quoted and s:find("\n", i, true)
       if line_end and line_end < to then
-        to = line_end  -- an unterminated string ends with its line
+        -- An unterminated string ends with its line.
+        to = line_end
       elseif open_kind(s, i, to) then
         return i, open_kind(s, i, to)
       end
@@ -108,8 +109,8 @@ function lex.tokens(s)
   return out
 end
 
--- Adds the variables that an `=` assigns. `before` is the text in front of it,
--- such as "local a, b ".
+-- Adds to `names` the variables that an `=` assigns. `before` is the text in
+-- front of it, such as "local a, b ".
 local function add_assigned(before, names)
   local back, i = before:reverse(), 1
   repeat
@@ -127,7 +128,7 @@ end
 ---@return table<integer, string[]>
 function lex.assigned(s)
   local lines, line, i = {}, 1, 1
-  -- the current statement's text is `before` .. s:sub(from)
+  -- The text of the current statement so far is `before` .. s:sub(from).
   local before, from = "", 1
   while true do
     local at = s:find("[\n=%-\"'%[<>~]", i)

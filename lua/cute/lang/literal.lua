@@ -4,7 +4,8 @@
 --     literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
 local literal = {}
 
-local MOST_LEVELS = 100  -- nesting depth of tables
+-- The largest nesting depth of tables.
+local MOST_LEVELS = 100
 local ESCAPES = {a = "\a", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t",
   v = "\v", ["\\"] = "\\", ['"'] = '"', ["'"] = "'", ["\n"] = "\n"}
 local NAMED = {["true"] = true, ["false"] = false}

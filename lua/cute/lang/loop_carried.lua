@@ -1,20 +1,22 @@
---- Carries a local through a loop or branch: kernel variables hold the parts of
--- its value that change. This module determines the parts, their types and the
--- known facts about them (such as ranges).
+--- Carries a local's value through a loop or branch: determines which parts of
+-- the value change, their types and the known facts about them (such as
+-- ranges). A kernel variable holds each part that changes.
 --
 -- A slot is a location that the body of a loop or branch may change
 -- (cute.lang.trace); slot.name is the local's name. A carry is the record of a
--- local that changes: {sig=, n=, types={}, facts={}, vars={}} for n parts. The
--- parts that change have a type and become kernel variables.
+-- local that changes: {sig=, n=, types={}, facts={}, vars={}}, where n is the
+-- number of parts. Only parts that change have a type; these become kernel
+-- variables.
 local core = require "cute.core"
 
 local carrying = {}
 
-local MAX_PARTS = 256  -- most scalars of one carried table
+-- The largest number of scalars in a table that a loop carries.
+local MAX_PARTS = 256
 
 -- parts(x) -> signature, scalars, names. Splits x into the scalars that a loop
--- has to carry, like core.parts. It also accepts plain tables of values that
--- core.parts accepts. Returns nil if x cannot be carried.
+-- has to carry, as core.parts does, but also accepts plain tables of such
+-- values. Returns nil if x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
   depth = depth or 0
@@ -38,7 +40,7 @@ local function parts(x, depth)
 end
 
 -- Returns a copy of x whose scalars are replaced by those of `list`, beginning
--- with index `at`. Also returns the next index.
+-- with list[at]. Also returns the index after the last one used.
 local function rebuild(x, list, at)
   at = at or 1
   if type(x) ~= "table" then return core.rebuild(x, list, at) end
@@ -61,9 +63,9 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- Returns two words for an error message about two different values of one
--- kind: the name of the kind and the verb, such as "tensor", "is". Returns nil
--- if the kinds differ, or if fields of tables change.
+-- Returns two words for a message about two different values of the same kind:
+-- the kind's name and the verb, such as "tensor", "is". Returns nil if the
+-- values are of different kinds, or if the message is about changed fields.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)
@@ -167,7 +169,8 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry (see above) of a local that changes from `init` to `now`.
+-- Returns the carry (see the head of this file) of a local that changes from
+-- `init` to `now`.
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -195,8 +198,8 @@ local function fits(carry, init)
   return true
 end
 
--- Returns the text that is appended to a local's name for the name of its part
--- i.
+-- Returns the text that, appended to a local's name, names the kernel variable
+-- for part i of its value.
 local function part_name(sig, i)
   if sig == "scalar" then return "" end
   return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1

@@ -3,8 +3,8 @@
 -- types, the cause is a value inside an argument, and the error names the
 -- caller's line.
 --
--- Lua's message contains a name and its value: "attempt to index a nil value
--- (field 'tile')" becomes "'tile' is nil, where a table is expected".
+-- The rewritten message says what is wrong with a value: "attempt to index a
+-- nil value (field 'tile')" becomes "'tile' is nil, where a table is expected".
 local core = require "cute.core"
 
 local lua_errors = {}
@@ -44,8 +44,8 @@ local SENTENCES = {
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
--- Rewrites a message of Lua in terms of arguments. Returns the new message and
--- its kind.
+-- Rewrites a message of Lua so that it speaks of arguments. Returns the new
+-- message and the kind of the error.
 local function said(sentence)
   local what, type_, name =
     sentence:match "^attempt to ([%a ]-) an? ([%a_.]+) value(.*)"

@@ -1,6 +1,7 @@
 --- Saves and restores all state that a launch on the simulator changes: the
--- memory that it writes, and the record of the launch in front of the next one.
--- This allows a program to try a launch without effect, or to repeat it.
+-- memory that it writes, and the record of the previous launch that the next
+-- launch is checked against. This allows a program to try a launch without
+-- effect, or to repeat it.
 local core = require "cute.core"
 
 local memory = {}

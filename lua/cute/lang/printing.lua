@@ -10,12 +10,18 @@ local printing = {}
 -- The package cutelua adds the function that prints a tensor on the host.
 local host = sign.extensible("printing", {}, "print_tensor")
 
-local MOST = 32          -- values of one device printf
-local MOST_TEXT = 3000   -- bytes of its format string
-local UNROLLED = 64      -- elements of memory to unroll; more become a loop
+-- The largest number of values in one printf of the device.
+local MOST = 32
+-- The largest number of bytes in the format string of one printf.
+local MOST_TEXT = 3000
+-- The largest number of elements in memory that are printed by unrolled code;
+-- for more, a loop is generated.
+local UNROLLED = 64
 local BY_TYPE = "%\1"    -- see core/bind/printlib.c
-local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024  -- default limits in elements
-local DEEPEST = 32       -- nesting depth of tables
+-- The largest numbers of elements that are printed by default.
+local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024
+-- The largest nesting depth of tables.
+local DEEPEST = 32
 
 ---------------------------------------------------------------------------
 -- Options
@@ -35,7 +41,8 @@ local function both(a, b)
   if a == true then return b end
   if b == true then return a end
   if type(a) == "boolean" then a, b = b, a end
-  -- A traced operand is combined even with false, so that it counts as used.
+  -- A traced operand is combined even with false, so that the operand counts as
+  -- used.
   return plain(a & b)
 end
 
@@ -59,8 +66,8 @@ local function is_at(what, at, index, dims)
   return cond
 end
 
--- Returns the condition that the options `thread`, `block` and `when` form
--- together, and the limit.
+-- Returns the condition, formed from the options `thread`, `block` and `when`,
+-- under which a thread prints; and the limit of elements.
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
@@ -89,8 +96,9 @@ end
 -- Pieces: the content to print
 ---------------------------------------------------------------------------
 
--- A list of pieces. A piece is text; {conversion, scalar or a function that
--- loads it}; or a function that prints by itself, which loops need.
+-- Appends text to a list of pieces. A piece is text; {conversion, scalar or a
+-- function that loads it}; or a function that prints by itself, which loops
+-- need.
 local function say(out, text)
   for line, feed in text:gsub("%%", "%%%%"):gmatch "([^\n]*)(\n?)" do
     if line ~= "" then out[#out + 1] = line end
@@ -179,8 +187,8 @@ end
 
 local piece
 
--- Adds the text of a layout or tensor. Each `?` in it is replaced by a traced
--- number.
+-- Appends the text of a layout or tensor to a list of pieces. Each `?` in the
+-- text is replaced by a traced number.
 local function with_numbers(out, text, x)
   local numbers, at, k = core.traced_numbers(x), 1, 0
   for from, to in text:gmatch "()%?%{?d?i?v?=?%d*%}?()" do
@@ -214,8 +222,9 @@ local function extents(x)
   return list
 end
 
--- Adds nested lists such as [[a, b], [c, ... 2 more]]. get(i, j, ...) returns
--- an element; `sizes` are the extents. At most `left` elements are shown.
+-- Appends nested lists such as [[a, b], [c, ... 2 more]] to a list of pieces.
+-- get(i, j, ...) returns an element; `sizes` are the extents. At most `left`
+-- elements are shown.
 local function nested(out, get, sizes, left, conversion)
   local total, shown, cut = 1, 0, false
   for _, n in ipairs(sizes) do total = total * n end
@@ -240,7 +249,8 @@ local function nested(out, get, sizes, left, conversion)
   walk(1, {})
 end
 
--- Adds the elements of a tensor with traced extents, as one list.
+-- Appends a piece that prints the elements of a tensor with traced extents, as
+-- one list.
 local function looped(out, t, left, conversion)
   local n = core.size(t)
   say(out, "[")
@@ -260,12 +270,14 @@ local function looped(out, t, left, conversion)
   say(out, "]")
 end
 
--- Elements in memory are loaded only where the filter lets them print.
+-- Reports whether the elements of t are in memory. They are then loaded only in
+-- threads that print them.
 local function in_memory(t) return t.memspace:find "mem$" ~= nil end
 
 local function tensor_piece(out, t, conversion, limit)
   local text = tostring(t)
-  if text:find " o 1:0$" then  -- a pointer: prints the address
+  -- A tensor of this layout is a pointer, whose address is printed.
+  if text:find " o 1:0$" then
     return with_numbers(out, text:sub(1, -7), t)
   end
   local sizes = extents(t)
@@ -282,7 +294,7 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
--- Adds a value that the user passed. (A function in a piece loads a value.)
+-- Appends a value that the user passed to a list of pieces.
 local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST
@@ -373,7 +385,8 @@ end
 ---@param ... any
 function printing.printf(format, ...)
   local values = table.pack(...)
-  if not core.tracing() then return core.printf(format) end  -- raises an error
+  -- Outside a kernel, core.printf raises an error.
+  if not core.tracing() then return core.printf(format) end
   local opts = {}
   if are_options(values[values.n]) then
     opts = values[values.n]
@@ -419,8 +432,8 @@ local function table_of(t, limit)
           registers = t.memspace == "rmem", memory = in_memory(t)}
 end
 
--- Returns the line that is printed before row r if a new matrix begins there (a
--- new index of mode 3 or 4).
+-- Returns the pieces of the line that separates matrices, if row r is the first
+-- row of a matrix (a new index of mode 3 or 4).
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)
@@ -442,7 +455,8 @@ local function rule_pieces(g, r)
   end}
 end
 
--- Adds the cells of row r from column `from` on.
+-- Appends the cells of row r of the table g, from column `from` on, to a list
+-- of pieces.
 local function cells(out, g, r, from, count)
   local rest = r // g.n[1]
   local at = {r % g.n[1], from, rest % g.n[3], rest // g.n[3]}
@@ -494,7 +508,8 @@ local function row_pieces(g, r)
   return out
 end
 
--- Adds the rows one after another, with as many rows in one printf as fit.
+-- Appends the rows of the table g to the pieces, with as many rows in one
+-- printf as fit.
 local function unrolled_rows(out, g)
   for r = 0, g.rows - 1 do
     table.move(row_pieces(g, r), 1, MOST_TEXT, #out + 1, out)

@@ -26,7 +26,8 @@ function progress.of(name, write, now)
   now = now or core.clock
   local start, last, closed = now(), nil, false
   local function show(done)
-    if closed then return end  -- a launch that runs again shows nothing
+    -- If the launch runs again after the close, nothing is shown.
+    if closed then return end
     local t = now() - start
     if t < progress.AFTER or last and t - last < progress.EVERY then return end
     last = t

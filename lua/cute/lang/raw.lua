@@ -42,8 +42,8 @@ for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
 
--- All passes over a text are linear: patterns with two repetitions take hours
--- for some texts, and Ctrl-C does not stop them.
+-- All scans of a text take linear time. Patterns with two repetitions would
+-- take hours for some texts, and Ctrl-C does not interrupt them.
 
 -- Returns the position after the string or character literal that begins at
 -- position `at`.
@@ -72,7 +72,9 @@ local function without_comments(text)
       at = from
     elseif two:find "^[\"']" then
       at = behind_string(text, at)
-    else  -- a number such as 1'000
+    -- The text continues with a name or a number, which may contain quotes:
+    -- 1'000.
+    else
       at = text:match("^[%w_']*()", at + 1)
     end
   end
@@ -199,8 +201,8 @@ local function find_kernel(text, name)
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
--- Returns the argument for parameter i in the form that the driver's launch
--- accepts.
+-- Checks the value v for parameter i and returns it in the form that the
+-- driver's launch accepts.
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
@@ -240,8 +242,8 @@ local LAUNCH = {grid = "integer table", block = "integer table",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- For __closed see cute.lang.dependencies. __host: the object cannot be passed
--- to a kernel.
+-- __closed: the object tracks its own contents (see cute.lang.dependencies).
+-- __host: the object cannot be passed to a kernel.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 

@@ -1,8 +1,9 @@
 --- Traces a loop or branch of a kernel in passes: running the body shows what
 -- it changes, and variables of the kernel carry those changes.
 --
--- A region keeps a list of slots: locals, upvalues and fields of tables that
--- its body may change. When a pass begins, the slots known to change are set to
+-- A region is a loop, a branch or a function of cute.func that is being traced.
+-- It keeps a list of slots: locals, upvalues and fields of tables that its body
+-- may change. When a pass begins, the slots known to change are set to
 -- variables of the kernel. When the pass ends, all other slots are compared
 -- with their values at the begin of the pass.
 local core = require "cute.core"
@@ -18,8 +19,11 @@ local type_error = carrying.type_error
 local regions = {}
 
 local MAX_PASSES = 24
-local MAX_DEPTH = 2048  -- nesting depth of loops and branches
-local MAX_FIELDS = 4000  -- fields searched for functions, per loop
+-- The largest nesting depth of loops and branches.
+local MAX_DEPTH = 2048
+-- The largest number of fields of tables that are searched for functions, per
+-- loop.
+local MAX_FIELDS = 4000
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
 -- field memo holds the changes that earlier loops at each source position made.
@@ -41,16 +45,17 @@ end
 -- Slots: locations that a body may change
 ---------------------------------------------------------------------------
 
--- A slot is a local {n=, name=} of the frame, an upvalue {f=, n=, name=}, or a
--- field {t=, k=, name="state.phase"} of a table.
+-- Returns a slot's current value. A slot is a local {n=, name=} of the function
+-- at a stack level, an upvalue {f=, n=, name=}, or a field {t=, k=,
+-- name="state.phase"} of a table.
 function regions.get(slot, level)
   if slot.t then return rawget(slot.t, slot.k) end
   if slot.f then return (select(2, debug.getupvalue(slot.f, slot.n))) end
   return (select(2, debug.getlocal(level + 1, slot.n)))
 end
 
--- Records the host's first value of a slot that may exist after the trace;
--- regions.restore sets it again.
+-- Records the number or boolean that a field or upvalue held before the trace,
+-- so that regions.restore can set it again.
 local function remember(slot)
   local init = type(slot.init)
   if init ~= "number" and init ~= "boolean" then return end
@@ -71,8 +76,8 @@ function regions.set(slot, level, value)
   end
 end
 
---- Returns the value for an undefined value that Lua tests or compares: see
--- cute.lang.undefined.
+--- Returns the value that replaces undefined value v when Lua tests or compares
+-- v: see cute.lang.undefined.
 function regions.tested(v)
   local value = undefined.tested(state.open, v)
   return value
@@ -81,17 +86,19 @@ end
 local get, set = regions.get, regions.set
 local SENTINEL = {}
 
--- Types whose objects are meaningless after the trace.
+-- Types of traced values, which are meaningless after the trace.
 local TRACED = {value = true, vector = true}
 
---- Restores the script's variables and tables that loops and branches changed.
--- Until the end of the trace they held values of the kernel.
+--- Restores the variables and fields of the script that loops and branches
+-- changed to their values before the trace. Until the end of the trace they
+-- held values of the kernel.
 function regions.restore()
   for _, known in next, state.left do
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        if slot.zeros then before = nil end  -- it was nil before a branch
+        -- A slot with zeros was nil before the trace.
+        if slot.zeros then before = nil end
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
       end
@@ -100,7 +107,8 @@ function regions.restore()
   undefined.restore(state)
 end
 
--- Reports whether upvalue n of f is the same variable as a local of the frame.
+-- Reports whether upvalue n of f is the same variable as the local `name` of
+-- the function at `level`.
 local function aliases_local(view, f, n, name, level)
   for _, slot in ipairs(view.slots) do
     if not slot.f and slot.name == name then
@@ -116,7 +124,8 @@ end
 
 local see
 
--- Searches a table for functions, because the body may change their upvalues.
+-- Searches a table for functions that the body may call; they may change their
+-- upvalues.
 local function search(view, t)
   if view.seen[t] or view.fixed[t] and t ~= _G or view.fields > MAX_FIELDS then
     return
@@ -133,8 +142,8 @@ local function search(view, t)
   if meta then see(view, meta) end
 end
 
---- The original functions of the helpers that cute.func made: [helper] =
--- function.
+--- Maps each function that cute.func returned (a helper) to the function that
+-- was passed to cute.func.
 regions.helpers = setmetatable({}, {__mode = "k"})
 
 function see(view, v)
@@ -202,7 +211,8 @@ function regions.collect(level, functions)
   return view
 end
 
--- Returns a slot's key, which is the same in every pass and region.
+-- Returns the key of a slot: text that is the same in every pass and in every
+-- region.
 local function key_of(slot)
   if slot.key then return slot.key end
   if slot.f then
@@ -227,10 +237,10 @@ end
 
 local is_known = regions.is_known
 
---- Checks a field that is nil either before or after a region; `now` is its
--- value at the region's end. Values that Lua alone knows may be stored under a
--- new key, but not in a list: the list would grow once, although its loop
--- should let it grow each time.
+--- Checks the field of a slot that is nil either before or after a region;
+-- `now` is its value at the region's end. Values that Lua alone knows may be
+-- stored under a new key, but not appended to a list: the list would grow
+-- once, although the loop should let it grow in each iteration.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -252,7 +262,7 @@ end
 local Region = {}
 Region.__index = Region
 
--- CUTELUA_DEBUG=trace prints the findings of each pass.
+-- With CUTELUA_DEBUG=trace, the findings of each pass are printed.
 local telling = core.debugs "trace"
 
 -- Returns the variables of a carry with their known ranges as text: "i32 0 to
@@ -272,8 +282,8 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints a finding on a slot. With `from` and `to`, the finding is that the
--- slot changes between these values; otherwise, that its known facts have
+--- Prints what a pass found about a slot. With `from` and `to`: the slot
+-- changes between these values. Without: the known facts about the slot have
 -- widened.
 function Region:tell(slot, from, to)
   if not telling then return end
@@ -288,7 +298,8 @@ function Region:tell(slot, from, to)
   report.tell(line .. variables(slot.carry))
 end
 
---- Returns the script's position of a `for` loop, when its iterator is called.
+--- Returns the position in the script of the traced `for` loop whose iterator
+-- was called.
 ---@param level integer of the frame with the loop, for the caller
 ---@return string
 function regions.place(level)
@@ -296,7 +307,7 @@ function regions.place(level)
   return info.source .. ":" .. info.currentline
 end
 
---- Returns the script's position of a call.
+--- Returns the position in the script of the call of a function of cute.
 ---@param what string a prefix such as "loop ", which distinguishes calls at one
 -- position
 ---@return string
@@ -308,8 +319,8 @@ end
 local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
                ["cute.func"] = "function"}
 
---- Opens a region. `key` is its position in the script. Later regions at that
--- position begin with the changes that this one found.
+--- Opens a region. `key` is its position in the script. A later region at the
+-- same position begins with the changes that this region found.
 ---@param what string "this loop"
 ---@param key string
 ---@param view table from regions.collect
@@ -336,8 +347,8 @@ function regions.open(what, key, view)
   return state.open
 end
 
---- Returns the innermost open region that can be left early: a loop, or a
--- helper.
+--- Returns the innermost open region that cute.break_if or cute.return_if can
+-- leave, or nil: a loop, or a function of cute.func.
 ---@return table?
 function regions.innermost()
   local region = state.open
@@ -345,8 +356,8 @@ function regions.innermost()
   return region
 end
 
--- Lets a slot begin with the carry of an earlier region at this position, if it
--- fits.
+-- Gives a slot the carry that an earlier region at this position found for it,
+-- if that carry can hold the slot's value.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -365,7 +376,8 @@ function Region:start(level)
   for _, way in ipairs(self.memo.ways) do self:recall_field(way) end
 end
 
--- Returns to the region's head and restores all locals and fields.
+-- Begins a pass: discards the instructions of the previous pass and restores
+-- all locals and fields to their values before the region.
 function Region:rewind(level)
   self.passes = self.passes + 1
   self.more, self.exits, self.doubts, self.inside = false, 0, {}, {}
@@ -396,7 +408,9 @@ function Region:abandon()
   for _, slot in ipairs(self.view.slots) do
     local before = slot.init
     if slot.zeros then before = slot.before end
-    if slot.f then set(slot, 1, before) end  -- the frame's locals are gone
+    -- Locals are not restored, because the function that has them may have
+    -- ended.
+    if slot.f then set(slot, 1, before) end
   end
   for i = #state.watched, self.watched + 1, -1 do state.watched[i] = nil end
   state.open = self.outer
@@ -409,8 +423,9 @@ function Region:__close(err)
   self:abandon()
 end
 
--- Raises the error for a coroutine that switched to other code of the kernel
--- inside the region, or out of the region. Regions would no longer be nested.
+-- Raises the error for a coroutine that yielded inside the region, and so left
+-- code of the kernel that should run inside the region. Regions have to be
+-- nested.
 function Region:interleaved()
   core.fail("loop-exit", ("a coroutine yielded inside %s\n  yield only outside "
     .. "traced loops and branches")
@@ -441,7 +456,8 @@ function Region:remember()
   end
 end
 
--- Ends the region.
+-- Ends the region: keeps its carries for later regions at this position, and
+-- returns to the enclosing region.
 function Region:finish()
   self:remember()
   if telling then report.tell(("  pass %d: nothing "
@@ -458,8 +474,8 @@ function Region:add_field(slot, place_way)
   self.view.slots[#self.view.slots + 1] = slot
 end
 
--- Adds the slot of a field that a loop at this position changed before, if the
--- field exists.
+-- Adds a slot for a field that an earlier region at this position changed, if
+-- the field exists now. `way` is the path to the field.
 function Region:recall_field(way)
   local t = way.from
   for _, slot in ipairs(t and {} or self.view.slots) do
@@ -504,8 +520,9 @@ function Region:roots()
   return roots
 end
 
--- Raises an error if a table from outside gets another metatable: the change
--- would affect all threads, not only those that run the body.
+-- Raises an error if a table that was made outside of the region gets another
+-- metatable in it: the change would affect all threads, not only those that run
+-- the body.
 function Region:check_metatables()
   local wanted = fields.metatables()
   if next(wanted) == nil then return end
@@ -548,9 +565,9 @@ local function add_tables(set_of, t, name)
   for _, v in next, t do add_tables(set_of, v, name) end
 end
 
--- Checks that no table is carried twice. If a local gets another plain table,
--- the table's contents are carried, so its fields cannot have slots of their
--- own.
+-- Checks that no table is carried twice. If a local is assigned another plain
+-- table, the carry of the local includes the table's fields. These fields
+-- cannot have slots of their own.
 function Region:check_tables()
   local carried = {}
   for _, slot in ipairs(self.view.slots) do
@@ -571,8 +588,8 @@ function Region:check_tables()
   end
 end
 
--- Sorts carried upvalues into an order that is the same in every process.
--- Functions in a table were found in the table's order, which varies.
+-- Sorts the slots of carried upvalues into an order that is the same in every
+-- process. Functions in tables were found in the order of `next`, which varies.
 function Region:order()
   local slots, at, carried = self.view.slots, {}, {}
   for i, slot in ipairs(slots) do
@@ -587,8 +604,8 @@ function Region:order()
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end
 
--- Declares the variables of a loop before it; they are read when its body
--- begins.
+-- Declares the kernel variables of all carries in front of the loop; the loop's
+-- body reads them at its begin.
 function Region:declare()
   self:order()
   for _, slot in ipairs(self.view.slots) do
@@ -611,8 +628,8 @@ function Region:enter(level)
   undefined.give(self, function(slot, value) set(slot, level + 3, value) end)
 end
 
--- Returns the level, relative to the caller, of the frame in which a traced
--- `for` runs.
+-- Returns the stack level, relative to the caller, of the function that
+-- contains a traced `for`.
 local function frame_of(loop)
   for level = 2, math.huge do
     if not debug.getinfo(level, "l") then break end
@@ -626,9 +643,9 @@ local function frame_of(loop)
     .. "loop\n  call it in the loop's own body")
 end
 
--- Records a slot's value at an exit from the region. Returns true if the exit
--- has to write it to a variable. If the change is new, the pass is void
--- (self.more is set).
+-- Records a slot's value where cute.break_if or cute.return_if leaves the
+-- region. Returns true if the value has to be written to a kernel variable
+-- there. Sets self.more if the change is new, so that another pass is needed.
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
   if undefined.none(slot.init) then
@@ -649,8 +666,9 @@ function Region:learn_exit(slot, now)
   return slot.carry and not core.same(slot.head, now)
 end
 
---- Makes the threads for which cond is true leave the region. Their changes so
--- far take effect. `results` are the results of a helper for these threads.
+--- Makes the threads for which cond is true leave the region. Their changes up
+-- to here take effect. In a function of cute.func, `results` are the
+-- function's results for these threads.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -703,7 +721,7 @@ function Region:learn_end(slot, now)
   return true
 end
 
--- Ends the body. Returns true when another pass is needed.
+-- Ends a pass over the body of a loop. Returns true if another pass is needed.
 function Region:again(level)
   local again = self.more
   self:check_body()
@@ -718,8 +736,9 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- Returns a slot's value after a loop or function; the slot was nil before. It
--- is the value that all exits leave if they agree, else nil or undefined.
+-- Returns the value after a loop or a function of cute.func of a slot that was
+-- nil before. It is the value that all exits leave in the slot if they agree,
+-- else nil or an undefined value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -768,8 +787,8 @@ end
 -- Helpers that some threads leave early: cute.func
 ---------------------------------------------------------------------------
 
--- Returns the slot for result i. The first exit of a helper determines how many
--- results it has.
+-- Returns the slot for result i of a function of cute.func. The first exit of
+-- the function determines how many results it has.
 function Region:result(i, results)
   if self.results.n == nil then self.results.n = results.n end
   if self.results.n ~= results.n then
@@ -781,7 +800,8 @@ function Region:result(i, results)
   return self.results[i]
 end
 
--- Begins to carry a result in variables; `one` is one of its values.
+-- Begins to carry a result of a function of cute.func in kernel variables;
+-- `one` is one of the result's values.
 local function carry_result(slot, one)
   local sig, list = parts(one)
   for k, p in ipairs(list) do
@@ -791,8 +811,9 @@ local function carry_result(slot, one)
   slot.carry = {sig = sig, n = #list, types = {}, facts = {}}
 end
 
--- Records the result of one exit. Returns true if the exit has to write it to a
--- variable. A result that no variable can hold must be the same at all exits.
+-- Records a result's value at one exit of a function of cute.func. Returns true
+-- if the value has to be written to a kernel variable there. A result that no
+-- kernel variable can hold must be the same at all exits.
 function Region:learn_result(slot, now)
   if slot.known or not parts(now) then
     if slot.known and not rawequal(slot.value, now) or slot.carry then
@@ -803,7 +824,9 @@ function Region:learn_result(slot, now)
   end
   if not slot.carry then
     self.more = true
-    if is_known(now) then  -- a number gets the traced results' type later
+    -- A number gets the type of the traced results, which is known at the end
+    -- of the pass.
+    if is_known(now) then
       slot.numbers = slot.numbers or {}
       table.insert(slot.numbers, now)
       return false
@@ -817,7 +840,8 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Records results that are numbers, at the end of a pass.
+-- Learns, at the end of a pass, the results of exits that were numbers, now
+-- that the types of traced results are known.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}
@@ -830,7 +854,7 @@ local function learn_numbers(region)
   end
 end
 
---- Begins a pass over a helper; first restores all slots.
+--- Begins a pass over a function of cute.func; first restores all slots.
 function Region:begin_once()
   self:rewind(1)
   self:declare()
@@ -846,8 +870,8 @@ function Region:begin_once()
   undefined.give(self, function(slot, value) set(slot, 1, value) end)
 end
 
---- Ends a pass over a helper that returned these results. Returns true if
--- another pass is needed.
+--- Ends a pass over a function of cute.func that returned these results.
+-- Returns true if another pass is needed.
 ---@param results table packed
 ---@return boolean
 function Region:end_once(results)
@@ -876,7 +900,8 @@ function Region:end_once(results)
   return false
 end
 
---- Ends the region of a helper and returns its results.
+--- Ends the region of a function of cute.func and returns the function's
+-- results.
 ---@return any ...
 function Region:finish_once()
   for _, slot in ipairs(self.view.slots) do

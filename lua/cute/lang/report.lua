@@ -6,8 +6,8 @@
 -- not strings get the kind [lua]. `report.capture` is the message handler that
 -- sees the stack; `report.format` makes the text.
 local core = require "cute.core"
--- The package cutelua adds guesses about lines that Lua rejects. Without the
--- package there are none.
+-- The module of the package cutelua that explains lines which Lua rejects.
+-- Without that package, nothing is explained.
 local suggest = require "cute.lang.signature".extensible("suggest", {},
   "value module syntax")
 local source = require "cute.lang.source"
@@ -18,15 +18,15 @@ local MAX_LINES = 12
 local MAX_FRAMES = 40
 
 --- Kinds of errors that report a failure of the environment and not a mistake
--- in the script. They are printed as one plain sentence without source lines;
--- for a failure of the GPU the position follows.
+-- in the script. Each is printed as one plain sentence without source lines.
+-- After a failure of the GPU, the position in the script follows.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
   ["out-of-memory"] = true,
 }
 
---- The suggestion for each kind of error for which one suggestion always fits.
+--- Suggestions that fit every error of a kind, by kind.
 report.suggestions = {
   ["bad-notation"] = "write shapes as (2,(4,8)) and layouts as shape:stride",
   ["bad-ptx"] = "docs/ptx.md lists the opcodes and modifiers that the reader "
@@ -91,7 +91,8 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- Notes written so far. Numbers of elements are removed from them.
+-- The notes written so far, as a set of texts. Their numbers of elements are
+-- removed, so notes that differ only in such a number count as one.
 local noted = {}
 
 --- Returns a note as a line and marks it as written. Returns nil if it was
@@ -112,7 +113,8 @@ function report.note(text)
   if line then report.tell(line) end
 end
 
---- Message handler for xpcall: records the error and its stack.
+--- Records an error and its stack; xpcall uses this function as message
+-- handler.
 ---@param err any
 ---@param above? integer functions to leave out
 ---@return table failure
@@ -175,7 +177,8 @@ function report.keep(err, kernel)
   return err
 end
 
---- Splits a message into its parts.
+--- Splits the text of an error into its parts: file, line, sentence, kind and
+-- the lines that follow.
 ---@return table parts with file, line, sentence, kind and rest (lines)
 function report.parse(message)
   local first, rest = message:match "^([^\n]*)\n?(.*)$"
@@ -205,7 +208,8 @@ function report.outcome(raised)
   return parts.line and raised:match "^[^\n]-:%d+: (.*)$" or raised
 end
 
---- Raises a failure of the environment: "sentence [kind]", and lines.
+--- Raises an error for a failure of the environment. `message` is "sentence
+-- [kind]", followed by lines of details.
 ---@param message string
 function report.raise(message)
   local parts = report.parse(message)
@@ -219,9 +223,10 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- Returns the frame of the user's code to which an error belongs: the frame
--- that its message names, else the innermost frame outside of cutelua. The
--- sentence itself may name the frame, as in "the comparison at script.lua:3".
+-- Returns the stack frame of the user's code that caused an error: the frame
+-- that the error's message names, else the innermost frame outside of cutelua.
+-- The sentence itself may name the frame, as in "the comparison at
+-- script.lua:3".
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
@@ -272,8 +277,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- First words of lines that already give advice. After such a line a general
--- suggestion is not printed.
+-- The first words of lines that are advice. If a message has such a line, no
+-- general suggestion is printed.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}
@@ -340,7 +345,8 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  if parts.kind == "kernel-fault" then  -- each fault names its own lines
+  -- A simulator's report names the lines of each fault itself.
+  if parts.kind == "kernel-fault" then
     add_faults(out, parts.rest, max - #out)
     return
   end
@@ -374,7 +380,8 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      or parts.sentence:find "^kernel "  -- report the launch's line
+      -- For a failed launch, the line of the launch follows.
+      or parts.sentence:find "^kernel "
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end
     add_all(out, parts.rest, max - #out)

@@ -11,31 +11,32 @@
 -- An optional parameter ends in `?`, and one that ends in `...` takes the rest.
 -- A type is a Lua type, a name that cute.core's typename returns, a class (see
 -- sign.class) or `integer`; `|` separates alternatives. Every function of the
--- table needs a signature. Each is wrapped in a check, and errors below it are
--- reported as its own (core/bind/arglib.c).
+-- table needs a signature. Each function is wrapped in a check, and errors
+-- inside it are reported as errors of the call (core/bind/arglib.c).
 local core = require "cute.core"
 local lua_errors = require "cute.lang.lua_errors"
 local xpcall = xpcall
 
 local sign = {}
 
--- Returns a function's results, or raises the error that lua_errors.handler
--- made. (Without a tail call, the caller stays on the stack, where errors look
--- up its name.)
+-- Returns a function's results if ok is true, or raises the error that
+-- lua_errors.handler made. (Without a tail call, the caller stays on the stack,
+-- where errors look up its name.)
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
 end
 
--- The metatable of functions, unless a script has set another one. Its field
--- `members` maps functions to their fields. For example, cute.struct has the
--- field MemRange. There is only one, even if this file is loaded twice.
+-- The metatable of all functions, unless a script has set another one. Its
+-- field `members` maps a function to the fields that it has. For example,
+-- cute.struct has the field MemRange. There is only one such table, even if
+-- this file is loaded twice.
 local indexed = debug.getmetatable(print) or {members = setmetatable({},
                                                 {__mode = "k"})}
 local members = indexed.members or {}
 
---- Gives a function fields. If sign.public wraps the function, the wrapper has
--- them, too.
+--- Gives a function fields that users can read. If sign.public wraps the
+-- function, the wrapper has the fields, too.
 ---@param f function
 ---@param fields table<string, any>
 ---@return function f
@@ -44,11 +45,13 @@ function sign.with(f, fields)
   return f
 end
 
--- Functions that call functions of the kernel, which may call them again.
+-- The set of public functions that call functions of the kernel, which may in
+-- turn call these public functions.
 local nesting = setmetatable({}, {__mode = "k"})
 
---- Marks f as a function that is called without pcall. The functions that it
--- calls may call f again, and each level of C calls uses part of a small stack.
+--- Marks f as a function that is called without pcall. The functions that f
+-- calls may call f again, and each level of C calls uses part of a small
+-- stack.
 ---@param f function
 ---@return function f
 function sign.nests(f)
@@ -138,19 +141,20 @@ end
 -- Names that the package cutelua adds
 ---------------------------------------------------------------------------
 
--- Tables that the package cutelua extends. The value is the prefix of their
--- rows in the package's table (lua/cutelua/init.lua), which is loaded when a
--- name is missing.
+-- The tables to which the package cutelua adds names. The value is the prefix
+-- of these names in the package's table (lua/cutelua/init.lua), which is loaded
+-- when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
   prepared = "prepared:", report = "report:", printing = "printing.",
   suggest = "suggest."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
-local workshop  -- table of package cutelua; false: not installed
+-- The table of package cutelua; false if the package is not installed.
+local workshop
 
---- Returns the rows that describe the names that the package cutelua adds to a
--- table.
+--- Returns those rows of the table of package cutelua that describe the names
+-- which it adds to a table.
 ---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
@@ -165,8 +169,8 @@ function sign.added(full)
   return workshop and workshop[OPEN[full]] or {}
 end
 
--- Returns the value that the package cutelua has for a name of t, and stores it
--- in t. Returns nil if there is none.
+-- Returns the value that the package cutelua provides for field `name` of t,
+-- and stores it in t. Returns nil if there is none.
 local function addition(full, t, name)
   local row = sign.added(full)[name]
   if not row then return end
@@ -184,7 +188,8 @@ local function absent(full)
   return OPEN[full] and workshop == false and ABSENT or ""
 end
 
---- Adds all names of the package cutelua to a class or a namespace.
+--- Adds all names that the package cutelua has for a class or a namespace to
+-- that table.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)
@@ -219,7 +224,7 @@ end
 sign.nearest = core.nearest
 
 --- Returns the error message for an unknown option (or another `kind` of name).
--- `of` says to what the option belongs, if the caller's name does not say it.
+-- `of` names the owner of the option, if the name of the caller does not.
 ---@param kind string
 ---@param name any
 ---@param known table its keys are the existing names
@@ -263,8 +268,8 @@ function sign.list(what, t)
   return t
 end
 
--- Raises the error for indexing a function. (Lua's own message does not name
--- the function.)
+-- Raises the error for reading a field of a function, as in cute.size.x. (Lua's
+-- own message does not name the function.)
 local function no_member(f, key)
   local of = members[f] and members[f][key]
   if of ~= nil then return of end
@@ -289,7 +294,7 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- Words that mark names of the Python DSL as features of Blackwell.
+-- Words that occur only in the Python DSL's names of features of Blackwell.
 local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
   "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
 
@@ -303,9 +308,9 @@ local ELSEWHERE = {
   launch = "write k(arguments...):launch {grid = g, block = b}",
 }
 
--- Returns the source of the function that reads a field of t, if it is C,
--- lua/cute or lua/cutelua; such functions may read absent fields. Level 3 is
--- the caller of a metatable's __index.
+-- Returns the source of the function that is reading a missing field of t, if
+-- this function is C or belongs to lua/cute or lua/cutelua, which may read
+-- absent fields; else nil. Level 3 is the caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
@@ -315,10 +320,10 @@ local function ours(t)
     and info.source
 end
 
---- Classes of lua/cute. No script changes them.
+--- The metatables of all classes of lua/cute, as a set. No script changes them.
 sign.classes = setmetatable({}, {__mode = "k"})
 
---- Makes reading a missing field of a table an error in code outside of
+--- Makes reading a missing field of a table an error, except in code of
 -- lua/cute. It is for tables that are not documented classes.
 ---@param name string name of its kind
 ---@param t table
@@ -381,8 +386,8 @@ local function advice(name, names)
   return near
 end
 
--- Returns an __index that raises an error with the most similar name of t.
--- `load` may find further names.
+-- Returns a function for __index that raises an error which suggests the most
+-- similar name of t. `load` may find further names.
 local function no_name(t, full, load, more)
   return function(_, name)
     local v = load and load(name)
@@ -401,7 +406,8 @@ local function no_name(t, full, load, more)
   end
 end
 
---- The names under which users reach tables through cute, by table.
+--- The names under which users reach namespaces: the text "cute.arch" for the
+-- table of cute.arch, for example.
 sign.namespaces = setmetatable({}, {__mode = "k"})
 
 --- Makes t a namespace that users reach through cute, such as cute.arch.

@@ -1,28 +1,28 @@
---- Formats the simulator's findings.
+--- Formats the findings of a run on the simulator: faults with advice, notes,
+-- memory traffic.
 --
 -- A report is the table that a launch on the simulator returns:
---   ok            no fault was found
---   reports       faults: {kind=, message=, file=, line=, line2=, tensor=,
---                 offset=, coord=, layout=, thread=, block=, count=,
---                 lack= (the missing operation, where known), leads= (number of
---                 the fault that this one may follow from),
---                 way= (of a race: the path through the program from the other
---                 access to this one: "straight", "again", to a line of an
---                 unrolled loop, or "loop", through its end), loop_file=, loop=
---                 (that loop; else one that leads back with no barrier),
---                 outside= (the barrier has to be outside of a branch)}
---   lines         memory traffic by source line: {file=, line=, op=, shared=,
---                 global=, out= (from shared memory to global), count=,
---                 wavefronts=, conflicts=, requests=, sectors=,
---                 least_sectors=, bytes=}
---   instructions, mmas, ctas, seconds, output (of printf), stopped
---   requests      with record = true: recorded accesses to shared memory
---   granules      largest number of memory granules that a cluster tracked
---   relies        list, like `reports`: where the kernel relies on behaviour
---                 of GPUs that PTX does not guarantee
---   few           set if the grid seems too small for an output: see
---                 core/sim/left.c
---   notes()       sentences on behaviour that is no fault but hardly intended
+-- ok: true if no fault was found.
+-- reports: the faults, each {kind=, message=, file=, line=, line2=, tensor=,
+--   offset=, coord=, layout=, thread=, block=, count=, lack= (the missing
+--   operation, where known), leads= (number of the fault that this one may
+--   follow from), way= (of a race: the path through the program from the other
+--   access to this one: "straight", "again", to a line of an unrolled loop, or
+--   "loop", through its end), loop_file=, loop= (that loop; else one that leads
+--   back with no barrier), outside= (the barrier has to be outside of a
+--   branch)}.
+-- lines: memory traffic by source line, each {file=, line=, op=, shared=,
+--   global=, out= (from shared memory to global), count=, wavefronts=,
+--   conflicts=, requests=, sectors=, least_sectors=, bytes=}.
+-- instructions, mmas, ctas, seconds, output (of printf), stopped.
+-- requests: recorded accesses to shared memory, if the launch has record
+--   = true.
+-- granules: largest number of memory granules that a cluster tracked.
+-- relies: list, like `reports`: where the kernel relies on behaviour of GPUs
+--   that PTX does not guarantee.
+-- few: set if the grid seems too small for an output: see core/sim/left.c.
+-- notes(): sentences on behaviour that is no fault but hardly intended.
+--
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.
 local core = require "cute.core"
@@ -39,7 +39,7 @@ Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
   "conflicts find_swizzle json total traffic")
 
---- Advice by kind of fault.
+--- Advice that is printed with a fault, by kind of fault.
 simreport.ADVICE = {
   ["out-of-bounds"] = "predicate the access, or check that the tile divides "
     .. "the tensor's shape",
@@ -88,8 +88,8 @@ simreport.ADVICE = {
   ["runaway"] = "check that the loop ends; if it does, raise the budget option",
 }
 
---- Advice for certain messages: kind, pattern of the message, advice, and a
--- phrase for the fault's second line.
+--- Advice for certain messages, as {kind, pattern of the message, advice,
+-- phrase that describes the fault's second line}.
 local SPECIAL = {
   {"block-race", "takes a number", "let the block that draws the last number "
     .. "reset the counter: it counts all tiles, plus one for each block that "
@@ -175,8 +175,8 @@ local SPECIAL = {
     .. "bytes"},
 }
 
--- Advice for a race of a source line with itself, when it reads and writes the
--- same element.
+-- Advice for a race in which both accesses are on one source line, by kind of
+-- race.
 local ONE_LINE = {
   ["race"] = "to add to one element from many threads, use an atomic "
     .. "(cute.arch.atomic_add); otherwise read, sync_threads(), then write",
@@ -199,7 +199,8 @@ local FAR = "put cluster_arrive() and cluster_wait() %s, or use an mbarrier "
   .. "with scope = \"cluster\" for both sides (PipelineTmaAsync {scope = "
   .. "\"cluster\"})"
 
--- Returns the place where the missing barrier belongs, as text.
+-- Returns as text where the missing barrier belongs. `same`: both accesses are
+-- in one line. `loop`: the text for the end of the loop.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -238,12 +239,14 @@ local function on_the_way(r)
     where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
-  -- `adds`: one line reads an element and then writes it.
+  -- The line reads an element and then writes it, as additions to shared memory
+  -- do.
   local adds = same and not reads == (r.way == "straight")
   return adds and ATOMIC .. where or where
 end
 
--- Advice by kind of fault and by its field `lack`, the missing operation.
+-- Advice for a fault whose report says which operation is missing, by the kind
+-- of the fault and its field `lack`.
 local LACKS = {
   ["async-in-flight barrier"] = "put sync_threads() after the "
     .. "cp_async_wait_group(n) of the threads that copy, before the read",
@@ -307,13 +310,14 @@ local SECOND = {
   ["uninitialised roles"] = "the write",
 }
 
--- The function that waits for groups of asynchronous operations, by a phrase in
--- a message.
+-- The function that waits for groups of asynchronous operations, by the words
+-- in a fault's message that name the operation.
 local GROUPS = {["by wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice if a wait for groups left too many groups pending.
+-- Returns advice for a wait that left too many groups pending, so that the
+-- reported group was not waited for; else nil.
 local function fewer(r)
   for agent, call in pairs(GROUPS) do
     if r.message:find(agent, 1, true) then
@@ -324,8 +328,9 @@ local function fewer(r)
   end
 end
 
--- Phrases in a message that also describe its second line: the asynchronous
--- operation.
+-- Names of asynchronous operations in messages. If the message of a fault says
+-- that one was under way, the fault's second line is where the operation was
+-- issued.
 local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
 
 local function agent_of(r)
@@ -401,8 +406,8 @@ function simreport.fault(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns a list and the number of leading faults. The list has, for each
--- leading fault, the number of other faults that may follow from it.
+--- Returns two values: a list with, for each leading fault, the number of other
+-- faults that may follow from it; and the number of leading faults.
 ---@param report table
 ---@return integer[] followers
 ---@return integer leaders
@@ -417,8 +422,8 @@ end
 
 Report.followers = simreport.followers
 
--- Adds notes on lines whose TMA stores wrote nothing, because all their boxes
--- are outside of the tensor.
+-- Adds a note for each line whose TMA stores wrote nothing, because all their
+-- boxes are outside of the tensor.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -479,8 +484,8 @@ function Report:notes()
   return list
 end
 
---- Returns the note of a kernel in printed form and marks it as written.
--- Returns nil if it was already written.
+--- Returns a kernel's note as it is printed and marks it as written. Returns
+-- nil if it was already written.
 ---@param kernel string
 ---@param text string
 ---@return string? note as printed

@@ -13,8 +13,8 @@ local source = {}
 local kept = {}
 local lines_of = {}
 
---- Names for functions to which Lua gives no name, such as kernels:
--- `source.names[f] = "kernel gemm3stage"`. Reports use them.
+--- The names that reports use for functions to which Lua gives no name, such as
+-- kernels: `source.names[f] = "kernel gemm3stage"`.
 source.names = setmetatable({}, {__mode = "k"})
 
 --- Keeps the text of a chunk that has no file.
@@ -43,8 +43,8 @@ function source.text(chunk)
   return ok and sys.embedded(chunk) or nil
 end
 
---- Returns a chunk's name without its first character ("@" or "=") and its
--- folder.
+--- Returns a chunk's name without the folder and without its first character
+-- ("@" or "=").
 ---@param chunk string
 ---@return string
 function source.short(chunk)

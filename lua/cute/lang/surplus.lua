@@ -5,15 +5,15 @@ local core = require "cute.core"
 
 local surplus = {}
 
--- The functions that return x, y and z.
+-- The functions whose results are the x, y and z of an index or extent.
 local THREE = {}
 for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do
   THREE["cute.arch." .. name] = true
 end
 
--- Variadic functions that would treat y and z as further numbers or modes. (A
--- call with x, y and z alone may be intended.)
+-- Variadic functions that would take y and z as further numbers or modes. (A
+-- call that passes x, y and z alone may be intended.)
 local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
                  ["cute.sum"] = true}
 
@@ -24,8 +24,9 @@ local function takes_more(name, parameters, fixed)
     or name == "cute.make_layout"
 end
 
---- Checks a call whose last argument is a call of `inner`, all of whose results
--- are passed after `fixed` other arguments. Returns an error message, or nil.
+--- Checks a call of `callee` whose last argument is a call of `inner`, so that
+-- all results of `inner` are passed after `fixed` other arguments. Returns an
+-- error message, or nil.
 ---@param callee any
 ---@param fixed integer
 ---@param inner any

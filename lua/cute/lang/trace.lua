@@ -31,8 +31,8 @@ local trace = {}
 local Loop = {}
 Loop.__index = Loop
 
--- The closing value of the generic for. Lua calls it when the loop ends in any
--- way.
+-- The closing value of the generic `for` over cute.range. Lua calls it when the
+-- loop ends, by an error, break or return, too.
 function Loop:__close(err)
   if self.done then return end
   core.hook(false)
@@ -45,8 +45,8 @@ function Loop:__close(err)
   end
 end
 
--- The iterator of the generic for. Its caller is the function that contains the
--- loop.
+-- The iterator function of a `for` over cute.range. Its caller is the function
+-- that contains the loop.
 local function next_pass(loop)
   if getmetatable(loop) ~= Loop then
     core.fail("bad-argument", "cute.range was called outside a for loop: write "
@@ -147,8 +147,8 @@ end
 -- cute.loop, cute.var
 ---------------------------------------------------------------------------
 
--- Runs the body of cute.loop and raises an error if it returns results: they
--- would be lost, and `return` would leave only the body.
+-- Runs a function of cute.loop and raises an error if it returns results: they
+-- would be lost, and its `return` would not leave the kernel.
 local function run_body(f)
   if select("#", f()) > 0 then
     core.fail("bad-argument", "cute.loop: the function returned a value, which "
@@ -206,8 +206,8 @@ end
 -- Leaving loops, helpers and the kernel
 ---------------------------------------------------------------------------
 
--- Checks a condition to leave a loop or function. Returns true, a traced
--- boolean, or nil if it is never true.
+-- Checks the condition of cute.break_if or cute.return_if. Returns true, a
+-- traced boolean, or nil if the condition is never true.
 local function leaving(what, cond)
   local v = cond
   if core.typename(v) == "value" and core.dtype_of(v) == core.boolean then
@@ -251,8 +251,11 @@ function trace.break_if(cond)
   core.hook(true)
 end
 
-local Left = {}  -- metatable of results that leave a helper on the host
-local on_host = 0  -- depth of helpers running on the host
+-- The metatable of the object that cute.return_if raises, with the results, to
+-- leave a function of cute.func on the host.
+local Left = {}
+-- The number of functions of cute.func that are running on the host now.
+local on_host = 0
 
 --- Leaves the function of cute.func if the condition is true, and returns these
 -- results. Outside of such a function it ends the thread.
@@ -309,7 +312,8 @@ local function call_traced(f, ...)
     core.hook(true)
     results = table.pack(f(table.unpack(args, 1, args.n)))
     core.hook(false)
-    if region.exits == 0 then  -- a function without early return
+    -- The function has no early return, so it needs no region.
+    if region.exits == 0 then
       region:rewind(1)
       region:finish()
       core.hook(true)
@@ -342,8 +346,8 @@ end
 
 local Var = {}
 
---- Raises [type-mismatch] when the object itself is compared or converted: use
--- `v.value` instead.
+--- Raises [type-mismatch] if a cute.var itself is compared or converted, where
+-- its number `v.value` is meant.
 local function bare()
   core.fail("type-mismatch", "a cute.var was used as a number\n  write v.value "
     .. "for its current value")
@@ -361,7 +365,7 @@ end
 
 function Var.__newindex(self, k, v)
   if k ~= "value" then
-    core.fail("unknown-name", "a variable has only the field 'value'")
+    core.fail("unknown-name", "a cute.var has only the field 'value'")
   end
   core.vset(rawget(self, 1), v)
 end
@@ -399,9 +403,9 @@ end
 ---------------------------------------------------------------------------
 
 -- The names that each line of a chunk assigns, by chunk: {text =, lines =}. The
--- text of a chunk whose name begins with "=" may change (the prompt); a file is
+-- text of a chunk whose name begins with "=" (the prompt) may change; a file is
 -- read once. A chunk of `load` is named by its text, so the cache is cleared
--- when it has grown large.
+-- when it has more than LEXED entries.
 local LEXED = 256
 local lexed, lexed_count = {}, 0
 
@@ -417,7 +421,8 @@ local function assigned_in(chunk)
   return known.lines
 end
 
-local known  -- can this Lua's bytecode be read?
+-- Whether bytecode.known() is true; nil until it was called.
+local known
 
 local function is_known()
   if known == nil then
@@ -431,7 +436,8 @@ local function is_known()
   return known
 end
 
--- Lua's own messages about traced values, with the advice to print for each.
+-- Patterns of Lua's own messages about traced values, with the advice to print
+-- for each.
 local HINTS = {
   {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
   {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
@@ -462,9 +468,9 @@ local function explain(message)
   return message
 end
 
--- Reports whether a message is about a traced number that Lua would have to
--- know. The number may be an argument of the kernel; in a table, numbers look
--- like constants.
+-- Reports whether a message of Lua is about a traced number where Lua needs a
+-- plain one. The number may be an argument of the kernel; in a table, numbers
+-- look like constants.
 local function is_static(message, in_table)
   return message:find "%[needs%-static%]" or message:find "got traced "
     or message:find "= traced .- expected" or message:find "got cute%.value"
@@ -472,8 +478,9 @@ local function is_static(message, in_table)
 end
 
 --- Traces func as kernel `name` with these arguments. opts.missing: a sentence
--- that names the arguments that are nil. opts.numbers: some arguments are
--- numbers. opts.in_table: some are in tables. opts.held: see dependencies.take.
+-- that names the arguments that are nil. opts.numbers: whether some arguments
+-- are numbers. opts.in_table: whether some of these are in tables. opts.held:
+-- see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
@@ -506,7 +513,8 @@ function trace.run(name, func, opts, ...)
     if not used then ok, fn = false, why end
   end
   unused.iterators(outer)
-  if not opts.record then regions.restore() end  -- debuggers show the values
+  -- A debugger still shows the values of the trace.
+  if not opts.record then regions.restore() end
   regions.begin(before)
   if not ok then error(fn, 0) end
   local read = dependencies.take(func, opts.held, ran)

@@ -18,9 +18,9 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- SETS holds the instructions that set register A, NEVER the instructions whose
--- result is never nil or false, MAKES the instructions that may have made a
--- traced value.
+-- SETS holds the opcodes of instructions that set register A; NEVER, those
+-- whose result is never nil or false; MAKES, those that may have made a traced
+-- value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT
@@ -32,7 +32,8 @@ for name in ("GETTABLE GETI GETFIELD CALL TFORCALL"):gmatch "%u+" do
   MAKES[OP[name]] = true
 end
 
--- Reports whether instruction i, followed by j, sets a register.
+-- Reports whether instruction i sets register `reg`, if instruction j runs
+-- next.
 local function sets(flow, i, j, reg)
   local op, a = flow.op[i], flow.a[i]
   if op == OP.LOADNIL then return a <= reg and reg <= a + flow.b[i] end
@@ -68,8 +69,8 @@ end
 
 local always
 
--- Returns the innermost local of that name in the function at a level, and its
--- value.
+-- Returns the innermost local of that name in the function at a stack level,
+-- and its value.
 local function find_local(level, name)
   local found, held
   for n = 1, math.huge do
@@ -80,7 +81,7 @@ local function find_local(level, name)
 end
 
 -- Does the same as `always` for upvalue n of f, which is a local of a function
--- that called f.
+-- on the stack that called f.
 local function always_above(f, n, value, state)
   local name, inside = debug.getupvalue(f, n), false
   if name == "(no name)" then return false end
@@ -117,8 +118,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value is the result of a function of the script that
--- returns a value at every return.
+-- Reports whether the value is result n of a function of the script, and the
+-- function returns such a value at every return.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -158,7 +159,8 @@ function always(f, at, reg, value, state, carried)
   return next(found) ~= nil and result
 end
 
--- Returns the target of the jump after a test.
+-- Returns the instruction to which the jump after the test at instruction `at`
+-- leads.
 local function target(flow, at)
   for i = at + 2, flow.n - 1 do
     for _, j in ipairs(flow.before[i]) do
@@ -167,7 +169,8 @@ local function target(flow, at)
   end
 end
 
--- Reports whether the tested value is the y of `x and y or z`.
+-- Reports whether the value tested at instruction `at` is the y of `x and y or
+-- z`.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
@@ -202,7 +205,8 @@ local function operand(line, tokens, i, step)
     local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      break  -- here another statement begins
+      -- Another statement begins here.
+      break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0
     local closes = (step > 0 and CLOSES or OPENS)[text] or 0
@@ -238,7 +242,7 @@ local function expression(info)
   return found
 end
 
--- Returns the register's name, or the tested expression.
+-- Returns the name of a register's local or upvalue, or the tested expression.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)

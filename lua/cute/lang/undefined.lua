@@ -1,19 +1,21 @@
 --- Handles variables and fields that are nil before a loop or branch and have a
 -- value after it.
 --
--- Threads that never ran the body have no value for such a slot (a variable or
--- field), so after the body the slot is undefined. It holds an undefined value,
--- which raises [out-of-region] on use. The value that the body left in the slot
--- is recorded, too. If Lua tests an undefined value inside a region, the region
--- is traced twice: with nil and with the recorded value. Both passes have to
--- generate the same code, as they do when a cache is filled or found filled.
+-- A slot is a variable or field. Threads that never ran the body have no value
+-- for a slot that the body sets first, so after the body the slot is undefined.
+-- It holds an undefined value, which raises [out-of-region] on use. The value
+-- that the body left in the slot is recorded, too. If Lua tests an undefined
+-- value inside a region, the region is traced twice: with nil and with the
+-- recorded value. Both passes have to generate the same code, as they do when a
+-- cache is filled or found filled.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
--- [undefined value] = {value =, known = is that the slot's value whenever it is
--- not nil?, slot =, id = see make}
+-- Records of undefined values: [undefined value] = {value = the last value that
+-- the body left, known = does the slot always hold it when it is not nil?, slot
+-- =, id = see make}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
@@ -28,7 +30,7 @@ undefined.is = is
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
 
---- Reports whether two values that Lua alone knows are equal.
+--- Reports whether two values that are known while tracing are equal.
 ---@param a any
 ---@param b any
 ---@return boolean
@@ -45,8 +47,8 @@ local function show(v)
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Reports whether only Lua knows a value. The next pass can then use the value
--- of the last pass.
+-- Reports whether a value is known while tracing, so that the next pass can use
+-- it.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
@@ -90,8 +92,8 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot that is nil before a region and has
--- `value` at one of its ends.
+--- Returns the undefined value for a slot that was nil before a region and that
+-- has `value` at one of the region's ends.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -103,8 +105,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot that has different values at the two
--- ends of a branch.
+--- Returns the undefined value for a slot that has one value at the end of one
+-- branch and another value at the end of the other branch.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -125,8 +127,8 @@ local function own(region, f, n, name, v)
                                    head = v, yes = v, no = v})
 end
 
--- Replaces `v` by `value` in every slot that holds `v` and that the function at
--- `level` can reach.
+-- Replaces the undefined value `v` by `value` in every local, upvalue and field
+-- that holds `v` and that the function at `level` can reach.
 local function replace(region, v, value, level)
   for n = 1, math.huge do
     local name, now = debug.getlocal(level + 1, n)
@@ -164,9 +166,9 @@ function undefined.tested(region, v)
   return value
 end
 
---- Returns the value of a loop's slot at the begin of a pass that substitutes
--- values: the value that the body left in it or, if the pass requires it, the
--- value before the loop.
+--- Returns the value that a loop's slot has at the begin of a pass that
+-- substitutes values: the value that the body left in the slot or, if the pass
+-- requires it, the value before the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -204,7 +206,7 @@ function undefined.give(region, place)
   end
 end
 
---- Raises an error if the number of t's fields is read while one of them is
+--- Raises an error if the length of list t is read while one of its fields is
 -- undefined.
 ---@param t table
 function undefined.read(t)
@@ -242,8 +244,8 @@ function undefined.now(region, slot, now)
   return now
 end
 
--- Returns the outcome of a pass: a digest of its instructions, and the final
--- values of each slot that was nil.
+-- Returns what a pass generated: a digest of the pass's instructions, and the
+-- final values of each slot that was nil before.
 local function snapshot(region)
   local ends = {}
   for _, slot in ipairs(region.view.slots) do
@@ -267,7 +269,8 @@ local function agree(a, b, head)
   return undefined.equal(a, b)
 end
 
--- Returns the name of a slot that this pass tested or gave a value.
+-- Returns the name of a slot whose undefined value this pass tested or
+-- replaced.
 local function tested_name(region)
   local names = {}
   for id, name in next, region.ids do
@@ -294,9 +297,9 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns which of the undecided slots get their values in the next pass. It
--- tries all of them, each single one, and pairs if there are few. Returns nil
--- when everything was tried.
+-- Returns the set of undecided slots that get their recorded values in the next
+-- pass, and its key. Tries all slots together, each single one, and pairs if
+-- there are few. Returns nil if everything was tried.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -343,9 +346,9 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Handles a pass with substituted values that differs from the pass with nil.
--- The reason may be facts that inner regions found in between, so both passes
--- are first repeated.
+--- Handles a pass with substituted values whose code differs from that of the
+-- pass with nil. Facts that inner regions found in between may be the reason,
+-- so both passes are first repeated.
 ---@param region table
 ---@param name? string
 ---@return boolean

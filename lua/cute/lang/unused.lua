@@ -1,12 +1,14 @@
---- Detects calls whose result is not used. For kernels, such a call is `add(x,
--- y)` where `add(x, y):launch {...}` is meant. Only the first call of a kernel
--- is recorded, so later calls cost one field access. For iterators in a kernel,
--- it is `cute.when(c)` or `cute.range(n)` outside of a `for`.
+--- Detects calls whose result is not used: of kernels, and of iterators. For
+-- kernels, such a call is `add(x, y)` where `add(x, y):launch {...}` is meant.
+-- Only the first call of a kernel is recorded, so later calls cost one field
+-- access. For iterators in a kernel, such a call is `cute.when(c)` or
+-- `cute.range(n)` outside of a `for`.
 local core = require "cute.core"
 
 local unused = {}
 
--- The location of the first call, by kernel.
+-- The line of the script with the first call of each kernel that was called but
+-- not used, by kernel.
 local places = {}
 
 -- Returns the line of the script that made the current call, or nil if there is
@@ -21,14 +23,16 @@ local function caller()
   end
 end
 
---- Records where kernel k is called.
+--- Records the line of the script at which kernel k is called, for
+-- unused.notes.
 ---@param k table
 function unused.note(k)
   k.called = true
   places[k] = caller()
 end
 
--- Iterators of the kernel being traced, in order.
+-- The iterators that the kernel being traced made so far: {iterator, text of
+-- the call, line of the script}.
 local iterators = {}
 
 --- Records an iterator of a kernel. It is marked as `begun` when a `for` first
@@ -39,7 +43,8 @@ function unused.iterator(iterator, what)
   iterators[#iterators + 1] = {iterator, what, caller()}
 end
 
---- Begins the trace of a kernel, or returns to the kernel around it.
+--- Begins an empty list of iterators when the trace of a kernel begins, or
+-- restores the list of the kernel whose trace contains it.
 ---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)
@@ -82,8 +87,8 @@ end
 ---@param call table
 ---@param opts any
 function unused.called(call, opts)
-  core.fail("bad-argument", ("a call of kernel %s was called with %s\n  write "
-    .. "%s(...):launch {grid = g, block = b}"):format(call.kernel.name,
+  core.fail("bad-argument", ("kernel %s: :launch is missing before %s\n  "
+    .. "write %s(...):launch {grid = g, block = b}"):format(call.kernel.name,
     core.show(opts), call.kernel.name))
 end
 

@@ -10,14 +10,15 @@ local cute = {}
 -- Atoms
 ---------------------------------------------------------------------------
 
----One instruction with its layouts and PTX, made from its CuTe C++ name.
+---One instruction with its layouts and PTX, made from the name that it has in
+---CuTe C++.
 ---@class cute.Atom
 ---@field name string its C++ name
 ---@field ptx string? the instruction; nil if it is plain C
 ---@field thr_id cute.Layout the threads of a warp that take part
 local Atom = {}
 
----The atom of one MMA instruction, D = A * B + C.
+---The atom of one MMA instruction, which computes D = A * B + C.
 ---@class cute.MmaAtom: cute.Atom
 ---@field shape_mnk integer[] M, N and K of one instruction
 ---@field tv_layout_A cute.Layout (thread,value) -> coordinate in (M,K)

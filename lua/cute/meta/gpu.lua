@@ -128,12 +128,12 @@ local DeviceBuffer = {}
 ---@param buffer cute.Buffer
 function DeviceBuffer:upload(buffer) end
 
----Copies its elements to a buffer of the host.
+---Copies the elements of the device buffer to a buffer of the host.
 ---@param buffer? cute.Buffer filled and returned; a new one when absent
 ---@return cute.Buffer
 function DeviceBuffer:download(buffer) end
 
----Sets every byte.
+---Sets every byte of the device buffer to `byte`.
 ---@param byte integer
 ---@param stream? any
 function DeviceBuffer:memset(byte, stream) end
@@ -169,7 +169,7 @@ function GpuFunction:prepare(options) end
 ---Unloads the program.
 function GpuFunction:close() end
 
----A launch that is prepared.
+---A launch whose arguments are checked and packed.
 ---@class cute.GpuLaunch
 local GpuLaunch = {}
 
@@ -186,7 +186,7 @@ function GpuLaunch:launch_n(n, stream) end
 ---@return integer
 function GpuLaunch:max_active_clusters() end
 
----A product of cuBLAS that is prepared.
+---A product of cuBLAS that is ready to be computed.
 ---@class cute.Blas
 local Blas = {}
 
@@ -199,7 +199,7 @@ function Blas:launch(stream) end
 ---@param stream? any
 function Blas:launch_n(n, stream) end
 
----Frees its workspace.
+---Frees the workspace of the product.
 function Blas:close() end
 
 ---------------------------------------------------------------------------

@@ -11,22 +11,24 @@ local cute = {}
 -- cute.nvgpu
 ---------------------------------------------------------------------------
 
----The memory order of an access: `sem` of cute.arch.load, store and atomics.
+---Memory orders of accesses: the values of `sem` of cute.arch.load, store and
+---atomics.
 ---@class cute.nvgpu.MemoryOrder
 ---@field RELAXED string no ordering of other accesses
 ---@field ACQUIRE string later accesses stay after it
 ---@field RELEASE string earlier accesses stay before it
 ---@field ACQ_REL string both ACQUIRE and RELEASE
 
----The scope of a memory order: `scope` of cute.arch.load, store, atomics.
+---Scopes of memory orders: the values of `scope` of cute.arch.load, store and
+---atomics.
 ---@class cute.nvgpu.MemoryScope
 ---@field CTA string threads of the block
 ---@field CLUSTER string threads of the cluster
 ---@field GPU string threads of the device
 ---@field SYS string the host and other devices, too
 
----The eviction priority of a line in L1: level1_eviction_priority of loads and
----stores.
+---Eviction priorities of lines in L1: the values of level1_eviction_priority of
+---loads and stores.
 ---@class cute.nvgpu.CacheEvictionPriority
 ---@field EVICT_NORMAL string the default
 ---@field EVICT_FIRST string evicted first: data that is read once
@@ -34,14 +36,14 @@ local cute = {}
 ---@field EVICT_UNCHANGED string keeps the line's current priority
 ---@field NO_ALLOCATE string allocates no line
 
----The cache operator of stores: `cop` of cute.arch.store.
+---Cache operators of stores: the values of `cop` of cute.arch.store.
 ---@class cute.nvgpu.StoreCacheMode
 ---@field WRITE_BACK string cached in all levels
 ---@field GLOBAL string cached in L2 only
 ---@field STREAMING string evicted first
 ---@field WRITE_THROUGH string written through L2 to system memory
 
----The mode in which an operand is contiguous.
+---Modes in which an operand of a warpgroup MMA can be contiguous: K, or M or N.
 ---@class cute.nvgpu.warpgroup.OperandMajorMode
 ---@field K string along K
 ---@field MN string along M or N
@@ -53,7 +55,8 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.nvgpu.cpasync
 ---------------------------------------------------------------------------
 
----The cache operator of loads: `cop` of cute.arch.load, CopyG2SOp.
+---Cache operators of loads: the values of `cop` of cute.arch.load, and the
+---argument of CopyG2SOp.
 ---@class cute.nvgpu.cpasync.LoadCacheMode
 ---@field ALWAYS string cached in all levels
 ---@field GLOBAL string cached in L2 only
@@ -61,7 +64,7 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field LAST_USE string not read again
 ---@field NONE string always read from memory
 
----The operation of a TMA reduction on the elements in global memory.
+---Operations that a TMA reduction can perform on the elements in global memory.
 ---@class cute.nvgpu.cpasync.ReductionKind
 ---@field ADD string adds
 ---@field MIN string keeps the minimum
@@ -70,7 +73,8 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@field OR string bitwise or
 ---@field XOR string bitwise exclusive or
 
----The eviction priority in L2 of lines that TMA reads: cache_policy of a copy.
+---Eviction priorities in L2 of lines that TMA reads: the values of cache_policy
+---of a copy.
 ---@class cute.nvgpu.cpasync.CacheHint
 ---@field EVICT_NORMAL integer the default
 ---@field EVICT_FIRST integer evicted first: data that is read once
@@ -96,13 +100,13 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---@class cute.nvgpu.warpgroup.Field
 ---@field ACCUMULATE string whether products add to their accumulators
 
----The source of a warpgroup MMA's operand A.
+---Sources of operand A of a warpgroup MMA.
 ---@class cute.nvgpu.warpgroup.OperandSource
 ---@field RMEM string registers
 ---@field SMEM string shared memory
 
----Shared-memory layouts that a warpgroup's MMA reads, by the contiguous mode
----and the width of the swizzle.
+---Kinds of shared-memory layouts that a warpgroup's MMA reads, by the
+---contiguous mode and the width of the swizzle.
 ---@class cute.nvgpu.warpgroup.SmemLayoutAtomKind
 ---@field MN_INTER string M or N contiguous, no swizzle
 ---@field MN_SW32 string M or N contiguous, 32 bytes
@@ -117,18 +121,19 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----The threads that arrive at a barrier or synchronize.
+---Kinds of agents of cute.pipeline: which threads arrive at a barrier or
+---synchronize.
 ---@class cute.pipeline.Agent
 ---@field Thread string each thread
 ---@field Warp string one lane of each warp
 ---@field ThreadBlock string the block
 ---@field ThreadBlockCluster string the cluster
 
----The arrangement of a pipeline's mbarriers in shared memory.
+---Arrangements of a pipeline's mbarriers in shared memory.
 ---@class cute.pipeline.MbarrierLayout
 ---@field V0 string consecutive
 
----The owner of a pipeline's state.
+---Owners of the state of a pipeline.
 ---@class cute.pipeline.PipelineUserType
 ---@field Producer string fills stages
 ---@field Consumer string reads stages
@@ -137,13 +142,13 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.utils
 ---------------------------------------------------------------------------
 
----The place where a tensor map is changed.
+---Places where a tensor map can be changed.
 ---@class cute.utils.TensorMapUpdateMode
 ---@field GMEM string in global memory
 ---@field SMEM string in shared memory, and copied from there
 
----The mode of a matrix that is contiguous. from_tensor returns the value for a
----tensor. The values have methods for operands and results.
+---The layouts of a matrix, by its contiguous mode. from_tensor returns the
+---value for a tensor. The values have methods for operands and results.
 ---@class cute.utils.LayoutEnum
 ---@field ROW_MAJOR cute.LayoutEnum last mode contiguous
 ---@field COL_MAJOR cute.LayoutEnum first mode contiguous
@@ -152,8 +157,8 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 -- cute.cli
 ---------------------------------------------------------------------------
 
----The options that scripts share, by name; `common` of cli.parse selects from
----them.
+---The command-line options that all scripts share, by name. The option `common`
+---of cli.parse selects from them.
 ---@class cute.cli.common
 ---@field device table --device: where to run
 ---@field arch table --arch: the target of the simulator and of --emit

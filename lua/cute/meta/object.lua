@@ -23,12 +23,12 @@ local cute = {}
 ---     x[31]  --> 2.0
 ---@class cute.Kernel
 
----A kernel with its arguments, `k(A, B)`. It is traced once for each kind of
----arguments and compiled once for each architecture.
+---A kernel with its arguments, `k(A, B)`. The kernel is traced once for each
+---kind of arguments and compiled once for each architecture.
 ---@class cute.Call
 
----A traced kernel and its results: source (CUDA C), ir (the trace as text),
----resources (registers, spills, shared memory; from NVRTC), warnings.
+---A traced kernel and what is derived from it: source (CUDA C), ir (the trace
+---as text), resources (registers, spills, shared memory; from NVRTC), warnings.
 ---@class cute.Program
 
 ---A launch that is traced, compiled and packed, made by cute.compile and
@@ -102,22 +102,24 @@ local cute = {}
 ---@field get_barrier function returns the hardware barrier
 ---@field max function returns the largest number of stages
 
----A stage acquired by a PipelineProducer or PipelineConsumer: index, count.
+---A stage that a PipelineProducer or PipelineConsumer acquired. It has the
+---fields index and count.
 ---@class cute.PipelineHandle
 
 ---------------------------------------------------------------------------
 -- cute.utils
 ---------------------------------------------------------------------------
 
----The contiguous mode of a matrix: cute.utils.LayoutEnum.ROW_MAJOR or
----COL_MAJOR.
+---The layout of a matrix, by its contiguous mode:
+---cute.utils.LayoutEnum.ROW_MAJOR or COL_MAJOR.
 ---@class cute.LayoutEnum
 
----Distributes tiles to the blocks of a cluster, made by
+---The object that distributes tiles to the blocks of a cluster, made by
 ---DynamicPersistentTileScheduler:producer.
 ---@class cute.DynamicTileProducer
 
----Receives tiles, made by DynamicPersistentTileScheduler:consumer.
+---The object that receives tiles, made by
+---DynamicPersistentTileScheduler:consumer.
 ---@class cute.DynamicTileConsumer
 
 ---The state of a search through consecutive groups, made by

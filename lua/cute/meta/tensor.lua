@@ -51,7 +51,8 @@ cute.e4m3 = nil
 ---@type cute.DType
 cute.e5m2 = nil
 
----An 8-bit power of two: a scale of block-scaled products.
+---An 8-bit float that holds only powers of two: the type of scales of
+---block-scaled products.
 ---@type cute.DType
 cute.ue8m0 = nil
 
@@ -516,7 +517,7 @@ function cute.undefined_ok(tensor) end
 ---@return any
 function cute.constexpr(x) end
 
----Writes one element.
+---Writes one element of the tensor.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     t:set(1, 2, 5)
@@ -531,15 +532,15 @@ function Tensor:set(...) end
 ---@return cute.Tensor self
 function Tensor:fill(x) end
 
----Returns a pointer to its first element: its `iterator`, under the name of the
----Python DSL's MemRange.
+---Returns a pointer to the tensor's first element: its `iterator`, under the
+---name of the Python DSL's MemRange.
 ---
 ---     cute.zeros({4, 6}, cute.f32):data_ptr()
 ---     --> ptr[f32,host] o 1:0
 ---@return cute.Tensor iterator
 function Tensor:data_ptr() end
 
----Views its memory from its first element under a layout, like
+---Views the tensor's memory from its first element under another layout, like
 ---cute.make_tensor(t.iterator, layout), optionally with another type and a
 ---swizzle.
 ---
@@ -583,7 +584,8 @@ function Tensor:store(vector) end
 ---@return cute.Tensor
 function Tensor:to(device, opts) end
 
----Copies its memory on the same device and returns the same view of the copy.
+---Copies the tensor's memory on the same device and returns the same view of
+---the copy.
 ---
 ---     t = cute.zeros({4}, cute.f32)
 ---     u = t:clone()
@@ -640,9 +642,9 @@ function Vector:to(dtype) end
 ---@return cute.Vector
 function Vector:bitcast(dtype) end
 
----Reduces its elements, in order from init. A profile such as `{_, 1}` keeps
----the modes marked `_`, at any depth; `keep` also keeps the others, with extent
----1.
+---Reduces the vector's elements, in order from init. A profile such as `{_, 1}`
+---keeps the modes marked `_`, at any depth; `keep` also keeps the others, with
+---extent 1.
 ---
 ---     k = cute.kernel(function(x, y) y[0] = x:load():reduce("add", 0.0) end)
 ---     x, y = cute.ones({8}, cute.f32), cute.zeros({1}, cute.f32)
@@ -739,8 +741,8 @@ function Buffer:fill_normal(seed, mean, deviation) end
 ---@return cute.Buffer self
 function Buffer:fill_int(seed, lo, hi) end
 
----Copies n elements of another buffer, starting at `from`, to its own, starting
----at `at`, with conversion.
+---Copies n elements of another buffer, starting at `from`, into this buffer,
+---starting at `at`. Elements are converted to the type of this buffer.
 ---@param source cute.Buffer
 ---@param at? integer
 ---@param from? integer
@@ -773,8 +775,8 @@ function Buffer:set_bytes(bytes, at) end
 ---@return cute.Buffer
 function Buffer:transpose(rows, columns) end
 
----Clears the lowest bits of every f32. With 13 bits, the values are those that
----tensor cores read as tf32.
+---Sets the lowest `bits` bits of every f32 to 0. With 13 bits, the values are
+---those that tensor cores read as tf32.
 ---@param bits integer
 ---@return cute.Buffer self
 function Buffer:cut(bits) end
@@ -792,7 +794,7 @@ function Buffer:diff(reference) end
 ---@return integer?
 function Buffer:equal(other) end
 
----Frees its memory; later uses raise [closed].
+---Frees the buffer's memory; later uses raise [closed].
 function Buffer:close() end
 
 ---Computes D = A * B^T on the CPU over buffers with f64 accumulators. A (m,k),

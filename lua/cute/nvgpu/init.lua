@@ -5,7 +5,8 @@ local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
--- Each part of nvgpu is in the folder of the first architecture that has it.
+-- Each module of cute.nvgpu is in the folder of the first architecture that has
+-- its instructions.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
                           warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
@@ -17,7 +18,8 @@ end
 ---------------------------------------------------------------------------
 
 nvgpu.OperandMajorMode = nvgpu.warpgroup.OperandMajorMode
---- The values of sem and scope of cute.arch.load, store, atomics ...
+--- The values of the options sem and scope of cute.arch.load, store and
+-- atomics.
 nvgpu.MemoryOrder = {RELAXED = "relaxed", ACQUIRE = "acquire",
                      RELEASE = "release", ACQ_REL = "acq_rel"}
 nvgpu.MemoryScope = {CTA = "cta", CLUSTER = "cluster", GPU = "gpu",
@@ -85,7 +87,7 @@ nvgpu.make_tiled_tma_atom_B = atom_of(2, 3, 2)
 -- CTA writes its own tile.
 nvgpu.make_tiled_tma_atom_C = atom_of(1, 2)
 
--- Reverses a list {d, h, w}, {h, w} or {w} and applies f to its elements.
+-- Reverses a list {d, h, w}, {h, w} or {w}, and applies f to each element.
 local function reversed(list, f)
   local out, n = {}, #list
   for i = 1, n do out[i] = f(n + 1 - i) end

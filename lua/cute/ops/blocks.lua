@@ -4,9 +4,9 @@
 -- A multiprocessor runs as many blocks at once as fit, while memory delivers
 -- the operands. Time is limited by the tensor cores, or by the latency from one
 -- tile along K to the next. Concurrent blocks wait for this latency at the same
--- time. Each launch has constant costs at its start and end, and blocks that
--- share a tile exchange partial sums. The constants are those of an H200,
--- fitted by tools/fit.lua.
+-- time. Each launch has constant costs at its start and end. In split-K, the
+-- blocks that share a tile exchange partial sums. The constants are those of an
+-- H200, fitted by tools/fit.lua.
 local constants = require "kernels.gemm_sm90.constants"
 local core = require "cute.core"
 local cute = require "cute"
@@ -16,22 +16,24 @@ local tiles = require "cute.tiles"
 local blocks = {}
 
 blocks.constants = {
-  memory = 4038,   -- bandwidth of memory, bytes per ns
-  l2 = 11908,      -- bytes per ns for operands that stay in L2
-  near = 3.77,     -- exponent for combining two bounds
-  start = 2200,    -- ns for a block's first tiles and last sums
-  latency = 816,   -- ns of latency to load a tile
-  close = 561,     -- ns of latency if the tile is in L2
-  share = 661,     -- extra ns of blocks that share a tile
-  meet = 59.7,     -- bytes per ns that blocks exchange
-  passed = 5657,   -- bytes per ns of exchanges that exceed L2
-  drain = 66.8,    -- bytes per ns of writing a tile of D
-  ask = 10,        -- loads per ns, for loads below 16 bytes
-  single = 1183,   -- ns to load single elements from L2
-  far = 1500,      -- ns to load single elements from memory
-  -- operations per ns
+  memory = 4038,   -- bytes per ns from memory
+  l2 = 11908,      -- bytes per ns from L2
+  -- Two times a, b that overlap take (a^near + b^near)^(1 / near).
+  near = 3.77,
+  start = 2200,    -- ns: a block's first tiles, and storing D
+  latency = 816,   -- ns to load a tile from memory
+  close = 561,     -- ns to load a tile from L2
+  share = 661,     -- ns that sharing a tile adds (split-K)
+  meet = 59.7,     -- bytes of sums per ns between blocks
+  passed = 5657,   -- bytes of sums per ns if L2 overflows
+  drain = 66.8,    -- bytes of D per ns that a block stores
+  ask = 10,        -- loads of less than 16 bytes per ns
+  single = 1183,   -- ns: a round of single loads from L2
+  far = 1500,      -- ns: a round of single loads from memory
+  -- Operations per ns of a multiprocessor, by the bits of an element.
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500},
-  good = {  -- fraction of the rate that a tile reaches
+  -- Fraction of `rate` that a tile of M x N elements reaches.
+  good = {
     ["128x256"] = 1, ["128x128"] = 0.76, ["128x64"] = 0.484,
     ["64x128"] = 0.5, ["64x64"] = 0.561, ["32x64"] = 0.433,
     ["16x128"] = 0.208, ["128x16"] = 0.337},
@@ -54,36 +56,40 @@ function blocks.piece(t, lead)
   return core.gcd(apart * bits // 8, t.alignment, 16)
 end
 
--- Returns the number of rows of A, or the expected number of rows of a group.
+-- Returns the number of rows of A. For grouped products, it is the expected
+-- number of rows of a group, if known.
 local function rows(p) return p.expected or p.m end
 
--- Returns the bytes of both operands, each read once.
+-- Returns the number of bytes of A and B of all batches.
 local function read(p)
   return (rows(p) * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
 end
 
-local STAYS = 16 << 20  -- bytes that stay in L2 until the next product
+-- Operands of fewer bytes than this stay in L2 until the next product.
+local STAYS = 16 << 20
 
---- Returns the bandwidth, in bytes per ns, at which that many bytes are read.
+--- Returns the bandwidth in bytes per ns for operands of this size: L2's for
+-- small operands, which stay there, else that of memory.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
---- Returns the ns to read the operands and write D once.
+--- Returns the ns that memory needs to read the operands and write D once.
 ---@param p table a problem of cute.ops.choose
 function blocks.memory(p)
   return (read(p) + rows(p) * p.columns * p.d.bits / 8 * p.batches)
     / blocks.rate(read(p))
 end
 
-local ROOM = 227 * 1024  -- bytes of shared memory of a multiprocessor
+-- Bytes of shared memory of a multiprocessor for the stages of its blocks.
+local ROOM = 227 * 1024
 
--- Returns the number of elements of K in a tile, as it was when the constants
--- were fitted.
+-- Returns the extent of a tile along K that the time model uses: `timed` if the
+-- constants were fitted with another extent than the tile's.
 local function along(tile) return tile.timed or tile[3] end
 
--- Returns the ns for `steps` tiles along K in each of `beside` concurrent
--- blocks. The number of tiles being loaded is one less than the number of
--- stages. If threads load single elements (in `tile.single` rounds), no load
--- runs ahead. `tile.asked` is the number of loads per element of K.
+-- Returns the ns that `beside` concurrent blocks need to compute `steps` tiles
+-- along K each and to store D. While a tile is computed, stages - 1 tiles are
+-- being loaded. If threads load single elements (in `tile.single` rounds), no
+-- load runs ahead. `tile.asked` is the number of loads for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
@@ -97,27 +103,29 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
--- Returns the bytes of extra L2 traffic if rows begin inside memory lines, else
--- 0.
+-- Returns the bytes of extra L2 traffic of an operand whose rows begin inside
+-- memory lines; 0 if they begin at lines.
 local function cut_bytes(t, bits, count, k)
   local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
   local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
   return by > 1 and by * count * k * bits / 8 or 0
 end
 
--- bytes of partial sums that L2 keeps until they are added
+-- Bytes of partial sums that L2 keeps until they are added.
 local KEPT = 8 << 20
 
--- Returns the number of blocks for tiles {BM, BN}.
+-- Returns the number of blocks of a launch: one for each tile {BM, BN}, times
+-- the parts of split-K.
 local function blocks_of(p, tile, splits)
   return tiles.count(rows(p), tile[1]) * tiles.count(p.n, tile[2])
     * p.batches * splits
 end
 
--- Returns the bytes of a block's accumulators.
+-- Returns the size of a block's accumulators in bytes.
 local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
 
--- Returns the ns that blocks need to exchange partial sums.
+-- Returns the ns that the blocks of a split-K tile need to exchange partial
+-- sums.
 local function meeting(p, tile, splits)
   if splits == 1 then return 0 end
   local bytes = sums_of(p, tile)
@@ -125,8 +133,8 @@ local function meeting(p, tile, splits)
     + 2 * math.max(0, blocks_of(p, tile, splits) * bytes - KEPT) / C.passed
 end
 
---- Returns the ns of a problem in tiles {BM, BN, BK} with K split into `splits`
--- parts.
+--- Returns the estimated ns of a product in tiles {BM, BN, BK} with K split
+-- into `splits` parts.
 ---@param p table
 ---@param tile table {BM, BN, BK, good, waits, room, ...}: good: fraction of
 -- `rate` that it reaches, if not that of its size; waits: ns that a step along
@@ -154,14 +162,15 @@ function blocks.time(p, tile, stages, rate, splits)
     ^ (1 / C.near) + C.start + meeting(p, tile, splits)
 end
 
--- Numbers of parts of K to try.
+-- The numbers of parts of K for which candidates are made.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
--- Limit of the bytes of partial sums that blocks exchange. Candidates with more
--- were never the fastest, and they would take memory from other tensors.
+-- The largest number of bytes of partial sums that blocks may exchange.
+-- Candidates with more were never the fastest, and they would take memory from
+-- other tensors.
 local MOST = 256 << 20
 
--- Reports whether K may be divided into this number of parts.
+-- Reports whether problem p allows K to be divided into this number of parts.
 local function can_share(p, tile, splits)
   return p.batches == 1 and not p.sums.is_integer and not p.gated
     and not p.group and not p.ragged
@@ -169,8 +178,8 @@ local function can_share(p, tile, splits)
     and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
 end
 
---- Returns candidates for a list of tiles, with K split in parts where that is
--- faster.
+--- Returns candidates for each tile of a list: with an undivided K, and with K
+-- split into the numbers of parts that are possible.
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles

@@ -6,18 +6,21 @@
 --     known:add(plan, arguments...)              -- record the plan of a call
 --     known:ready(run, arguments...)             -- and its launches
 --
--- The arguments of a call identify its configuration: operands, options, and
--- functions with their captured values. Numbers may differ between launches of
--- a configuration, except those passed as cute.constexpr, which are part of it.
+-- A configuration consists of the operands' layouts and types, the options, and
+-- the functions with their captured values. It is identified by the arguments
+-- of a call. Numbers may differ between launches of one configuration, except
+-- numbers passed as cute.constexpr, which are part of it.
 -- core/bind/plan_cache.c finds a call by its arguments and starts its launches
--- in a microsecond. New calls, and those on the simulator, run in Lua.
+-- in a microsecond. Calls with a new configuration, and those on the simulator,
+-- run in Lua.
 --
--- The memory that blocks of a launch share comes from the pool. A launch
+-- Memory that the blocks of a launch share comes from the memory pool. A launch
 -- allocates it and frees it at once, in stream order. Launches of one stream
--- therefore share memory, launches of two streams do not, and a graph keeps
--- its own. Counters, by which blocks detect the last one, are 0 between
--- launches, so each stream keeps some. If a graph captures launches with
--- counters, they get new counters, which the graph sets to 0.
+-- therefore share memory, launches of two streams do not, and a graph keeps its
+-- own. A counter, by which a block detects that it is the last one, must be 0
+-- when a launch begins, and the launch resets it. So each stream keeps its
+-- counters. Launches that a graph captures get new counters, which the graph
+-- sets to 0.
 --
 -- Launches are dependent where the device supports it (PDL). A kernel then
 -- begins while its predecessor on the stream ends, and waits for all of it
@@ -34,7 +37,8 @@ local tiles = require "cute.tiles"
 
 local calls = {}
 
-local MOST = 1024  -- most configurations kept of an operation
+-- The largest number of configurations that an operation keeps.
+local MOST = 1024
 
 local all = {}
 
@@ -44,8 +48,8 @@ function calls.new()
   return known
 end
 
---- Returns the results of a call that was found: the tensors of `out`, or new
--- tensors if the call has no `out`.
+--- Returns the results of a call that was recognized: the tensors of `out`, or
+-- new tensors if the call has no `out`.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -61,7 +65,8 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
-local LARGE = 1 << 22  -- above this number of f32, sizes are rounded less
+-- Sizes above this number of f32 are rounded up by less.
+local LARGE = 1 << 22
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
 -- rounded up to a power of two or, if n is above LARGE, by at most an eighth.
@@ -79,11 +84,13 @@ function calls.work(place, n)
   return t
 end
 
-local counts = {}  -- [device][stream number]: i32
+-- Counters that are 0 between launches: counts[device][stream number] is a
+-- tensor of i32.
+local counts = {}
 
 --- Returns memory of at least n i32 that are 0; a launch sets them to 0 again
--- at its end. Also returns whether they belong to the graph that is being
--- captured.
+-- at its end. Also returns whether this memory belongs to the graph that is
+-- being captured.
 ---@param device table
 ---@param place string
 ---@param stream any the launch's stream, or nil
@@ -107,7 +114,7 @@ end
 -- values than 0 in them.
 function calls.failed(place) counts[place] = nil end
 
--- cute.gpu.trim also frees the memory that calls keep.
+-- If a script calls cute.gpu.trim, the memory kept here is freed, too.
 devices.on_trim(function()
   counts = {}
   for _, known in ipairs(all) do known:rest() end
@@ -117,7 +124,8 @@ end)
 -- Launches
 ---------------------------------------------------------------------------
 
-local LAUNCHES = 4  -- prepared launches that a step keeps
+-- The largest number of prepared launches that a step keeps.
+local LAUNCHES = 4
 
 --- Returns the value of the kernels' option pdl: true if the device supports
 -- dependent launches, else nil.
@@ -126,7 +134,8 @@ function calls.dependent(device)
 end
 
 --- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with these
--- arguments, through a prepared launch or one prepared now.
+-- arguments, through a prepared launch of the step; prepares a new one if none
+-- fits.
 ---@param step table
 ---@param list table arguments {n =}; `from` as for known:ready
 ---@param o table device, stream, seed, captured = the captured values of a
@@ -138,8 +147,8 @@ function calls.launch(step, list, o, check)
   local now = {seed = o.seed, stream = o.stream}
   for _, r in ipairs(step.ready) do
     local ready, reads = r.launch, r.reads
-    -- State that a function reads through tables and functions may have
-    -- changed.
+    -- A prepared launch is valid only if the state that its function read
+    -- through tables and other functions is unchanged.
     if (not reads or core.unchanged(reads))
       and ready:try(now, table.unpack(list, 1, list.n)) then
       return calls.step(ready, list), reads
@@ -148,7 +157,8 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    pdl = step.pdl, device = o.device}  -- `now` holds the call's stream
+    -- The options in `now` hold the call's stream.
+    pdl = step.pdl, device = o.device}
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
   step.ready[LAUNCHES] = nil
@@ -158,17 +168,17 @@ function calls.launch(step, list, o, check)
   return calls.step(ready, list), reads
 end
 
---- Returns a launch in the form that known:ready accepts, or nil for a launch
--- on the simulator.
+--- Returns a prepared launch in the form that known:ready accepts, or nil for a
+-- launch on the simulator.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end
   return {launch = ready.run, values = core.launch_values(list),
           from = list.from}
 end
 
---- Records the origin of the number in kernel argument `list.n`: the nth number
--- of the call's argument `at`. part: 1 or 2 for the lower or upper half of an
--- f64.
+--- Records from which number of the call the kernel argument `list.n` comes:
+-- the nth number of the call's argument `at`. part: 1 or 2 for the lower or
+-- upper half of an f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

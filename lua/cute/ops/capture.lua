@@ -10,8 +10,8 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone g has its own upvalues for these values; the upvalues of f stay
--- unchanged. Functions that f calls are cloned with it.
+-- The clone g has upvalues of its own for the captured values; the upvalues of
+-- f stay unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -44,7 +44,7 @@ local codes = 0
 
 --- Returns a list that describes what a function captures: {[0] = the list's
 -- number, upvalue, n, key 1 .. key n, ...}. n = 0 means the whole upvalue,
--- otherwise its fields with these keys. Returns false if it is not a user's
+-- otherwise its fields with these keys. Returns false if f is not a user's
 -- function, if its code cannot be read, or if it keeps state. Functions with
 -- the same code have the same list. core.calls calls this function.
 ---@param f function
@@ -87,7 +87,8 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records field k of upvalue i of f, as a value or as another part.
+-- Records the value v of upvalue i of f, or of its field k: as a captured value
+-- if v is a number or tensor, else as another part.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -97,7 +98,7 @@ local function look(self, f, i, k, v)
   end
 end
 
--- Visits the captured values in the same order as core.calls
+-- Visits the values that f captures, in the same order as core.calls
 -- (core/bind/plan_cache.c).
 local function walk(self, f, root)
   if self.number[f] then return end
@@ -121,9 +122,9 @@ local function walk(self, f, root)
   end
 end
 
---- Returns an object with the current captures of f. Its fields are values (the
--- numbers and tensors), parts (everything else, as {function, upvalue, field,
--- value}) and the method clone().
+--- Returns an object with the values that f captures now. Its fields are values
+-- (the numbers and tensors), parts (everything else, as {function, upvalue,
+-- field, value}) and the method clone().
 ---@param f function
 ---@return table
 function capture.of(f)
@@ -141,8 +142,8 @@ end
 -- Clones
 ---------------------------------------------------------------------------
 
--- Returns a function with f's code and new, still empty upvalues. Returns f
--- itself if it is not the user's.
+-- Returns a function with f's code and new upvalues, which are nil. Returns f
+-- itself if it is not a function of the user.
 local function bare(f)
   if not is_users(f) then return f end
   local g = assert(load(string.dump(f), "clone", "b"))
@@ -151,16 +152,19 @@ local function bare(f)
   end
 end
 
---- Returns a copy of the captured function, and a function that sets its
--- values: bind(list) sets them in the order of `values`, bind() removes them.
+--- Returns a copy of the captured function, and a function bind that sets the
+-- copy's captured values: bind(list) sets them in the order of `values`,
+-- bind() removes them.
 ---@return function
 ---@return function bind
 function Capture:clone()
   local to = {}
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
-  local own = {}  -- own[clone][upvalue]: true if not shared with f
+  -- own[clone][upvalue] is true if the clone does not share the upvalue with f.
+  local own = {}
   for _, g in pairs(to) do own[g] = {} end
-  local views = {}  -- stand-ins for tables whose fields are values
+  -- Tables that stand in the clones for tables with captured fields.
+  local views = {}
   local set = {}
   for n, s in ipairs(self.slots) do
     local g, i, k = to[s[1]], s[2], s[3]
@@ -175,7 +179,8 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  for _, p in ipairs(self.parts) do  -- other fields of these tables
+  -- Copy the other fields that the function reads from these tables.
+  for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
   end
@@ -200,7 +205,7 @@ end
 
 --- Returns the state that a trace of the function read in addition to the
 -- captured values, with its current contents, in the form of core.unchanged.
--- Returns nil if there is none.
+-- Returns nil if the trace read no such state.
 ---@param program table the program of that trace
 ---@return table?
 function Capture:reads(program)
@@ -210,7 +215,7 @@ function Capture:reads(program)
 end
 
 --- Raises an error if a function that was traced on its own stored to a
--- captured tensor.
+-- captured tensor, which would be state.
 ---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do

@@ -2,22 +2,22 @@
 -- configuration, and the reasons against the other families.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
--- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B
--- (N,K[,L]) and D (M,N[,L]) as tensors; a, b, d, their types, and sums, the
--- accumulator type; tf32; c: is a C added to the sums?; sources: C and other
+-- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B (N,K[,L])
+-- and D (M,N[,L]) as tensors; their types a, b and d, and the accumulator type
+-- sums; tf32; c: is a matrix C added to the product?; sources: C and other
 -- matrices with D's shape that an epilogue reads, described like A and B, each
 -- with the number `value` of its captured value; fused: does an epilogue
 -- follow?; arch, sm, sms of the device; order: the only permitted accumulation
 -- order, in the words of cute.ops.sum_order; splits: that order's number of
 -- parts of K; ragged: the form of the groups (kernels.groups); expected: rows
--- of each group. With groups m is the total number of rows, or the most rows of
--- one group.
+-- of each group. With groups m is the total number of rows, or the largest
+-- number of rows of a group.
 --
--- Each family, a file of cute/ops/family/, has a rule `takes`. It returns nil
--- if the family accepts a problem. Otherwise it returns a sentence with the
+-- Each family, a file of cute/ops/family/, has a function `takes`. It returns
+-- nil if the family accepts a problem. Otherwise it returns a sentence with the
 -- reason, or false where no user would expect the family to accept the problem.
 -- `list` returns the family's candidates with the model's time in nanoseconds
--- on an H200. Of all families, the candidate with the least time is chosen.
+-- on an H200. The candidate with the least time of all families is chosen.
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
 local repack = require "cute.ops.family.repack"
@@ -47,14 +47,14 @@ local function before(x, y)
   return x.tile[2] > y.tile[2]
 end
 
--- Options besides the tile in which the candidates of a problem differ.
+-- Options that, besides the tile, distinguish the candidates of a problem.
 local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- Returns a candidate's name, which is unique among the problem's candidates.
--- It is the same for problems of other sizes: "gemm_sm90 128x256x64
--- cluster=2x1".
+--- Returns a candidate's name, which is unique among the problem's candidates:
+-- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
+-- problems of other sizes.
 ---@param c table
 ---@return string
 function choose.name(c)
@@ -99,12 +99,12 @@ function choose.list(p)
   return list, refused
 end
 
---- Returns the choice for a problem: the best measured one (cute.ops.tuned),
--- else the candidate of all families with the least estimated time: {family,
--- base = the family that offers it, options, tile, stages, cluster, split,
--- order, ns, why = a sentence, how = "by rule" or "measured", others = the next
--- best, refused = {{family, why}, ...}}. Returns nil and the rejections if no
--- family accepts the problem.
+--- Returns the choice for a problem: the candidate that was measured as the
+-- best (cute.ops.tuned) or, without a measurement, the candidate with the
+-- least estimated time. Fields: {family, base = the family that offers it,
+-- options, tile, stages, cluster, split, order, ns, why = a sentence, how =
+-- "by rule" or "measured", others = the next best, refused = {{family, why},
+-- ...}}. Returns nil and the rejections if no family accepts the problem.
 ---@param p table
 ---@return table?
 ---@return table refused
@@ -119,7 +119,8 @@ function choose.choose(p)
   return c, refused
 end
 
---- Returns the choice, or raises an error with the reasons why no kernel fits.
+--- Returns the choice for a problem, or raises an error with the reasons why no
+-- kernel fits.
 ---@param p table
 ---@return table
 function choose.must(p)
@@ -135,7 +136,7 @@ function choose.must(p)
   core.fail("bad-argument", table.concat(out, "\n"))
 end
 
--- Options that the text prints separately.
+-- Options that choose.text prints in words of their own.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
@@ -155,8 +156,8 @@ local function words(c)
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
--- Returns a sentence that says whether B is read before the previous launch
--- ends.
+-- Returns a sentence that says whether the kernel reads B before the previous
+-- launch ends, or nil if B is not constant.
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead
@@ -189,9 +190,9 @@ Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
 --- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
--- order = of sums, promise, why, how = "by rule" or "measured", moved =
--- matrices that are repacked ("A, B, D"), others, refused, text, trace()};
--- tostring returns the text.
+-- order = accumulation order, promise, why, how = "by rule" or "measured",
+-- moved = matrices that are repacked ("A, B, D"), others, refused, text,
+-- trace()}; tostring returns the text.
 ---@param p table the problem
 ---@param c table
 ---@param trace fun(): any the traced kernel: with .source, .ir, .resources

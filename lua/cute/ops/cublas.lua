@@ -26,13 +26,15 @@ local cublas = {}
 local fail = operand.fail
 
 local NVJET = 66
-local IN_F32 = {[0] = true, [2] = true}  -- reduction schemes: none, f32 sums
+-- Reduction schemes of cublasLt: no reduction (0), and sums in f32 (2).
+local IN_F32 = {[0] = true, [2] = true}
 
--- Number of parts into which this version of cuBLAS divides K on an H200, for
--- operands with K contiguous and D of their type. "rows:parts" means this many
--- parts from this many rows on, up to ROWS rows. No product with LARGE or more
--- elements of D had more than one part. With a bias the numbers are the same,
--- except those in `biased`.
+-- Number of parts into which this version of cuBLAS divides K on an H200. The
+-- operands have K contiguous, and D has their type. Each row is {N, K, parts by
+-- type}. "1:12 57:11" means 12 parts for M from 1 to 56 and 11 parts from 57
+-- on; ROWS is the largest M. No product with LARGE or more elements of D had
+-- more than one part. With a bias the numbers are the same, except those in
+-- `biased`.
 cublas.VERSION = 130100
 cublas.ROWS = 128
 local LARGE = 1 << 22
@@ -64,15 +66,16 @@ cublas.RECORD = {
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
 
--- Reports whether mode `lead` is contiguous, with no gaps along the other mode.
+-- Reports whether mode `lead` of a matrix is contiguous, and the other mode has
+-- no gaps.
 local function dense(t, lead)
   local other = 3 - lead
   return (t.stride[lead] == 1 or t.shape[lead] == 1)
     and (t.stride[other] == t.shape[lead] or t.shape[other] == 1)
 end
 
--- Returns the mode that is declared to cuBLAS as contiguous, which is 2 if
--- possible.
+-- Returns the mode of a matrix that is declared to cuBLAS as contiguous: 2 if
+-- possible, else 1. Raises an error if the matrix has gaps.
 local function lead_of(name, t)
   for lead = 2, 1, -1 do
     if dense(t, lead) then
@@ -86,7 +89,7 @@ local function lead_of(name, t)
   like("%s is %s, which has gaps between its elements", name, t.layout)
 end
 
--- Returns the number of elements from one matrix of a batch to the next.
+-- Returns the distance between consecutive matrices of a batch, in elements.
 local function step_of(name, t)
   local step = t.stride[3] or 0
   if math.type(step) == nil then
@@ -104,8 +107,8 @@ end
 -- A bias
 ---------------------------------------------------------------------------
 
--- Returns "bias" or "bias_relu" if the epilogue performs that operation with
--- this tensor, else nil.
+-- Returns "bias" or "bias_relu" if the epilogue of p adds this tensor as a
+-- bias, without or with relu; else nil.
 local function kind_of(p, bias)
   if core.typename(bias) ~= "tensor" then return nil end
   local known = require "kernels.tuned.epilogues"  -- requires cute.ops
@@ -118,8 +121,8 @@ local function kind_of(p, bias)
   end
 end
 
--- Returns the bias in the form that cublasLt accepts, {bias, epilogue}, or nil
--- if there is none.
+-- Returns the bias of a call in the form that cublasLt accepts, {bias,
+-- epilogue}; nil if the call has no epilogue.
 local function bias_of(p, call, leads)
   if not call.f then return nil end
   local bias = call.captured.values[1]
@@ -161,7 +164,8 @@ local function recorded(p, leads, _, bias)
     .. "measurement was recorded", p.m, p.n, p.k)
 end
 
--- Returns the number of parts into which cuBLAS divides K on this GPU.
+-- Asks cublasLt's heuristics on this GPU and returns the number of parts into
+-- which they divide K.
 local function asked(p, leads, steps, bias)
   local said, why = p.device.dev:cublaslt_first {
     m = p.m, n = p.n, k = p.k, A = p.a, B = p.b, D = p.d, batches = p.batches,
@@ -180,7 +184,7 @@ local function asked(p, leads, steps, bias)
   return math.max(said.split, 1)
 end
 
--- Checks that the call is a plain product, with factors and C at most.
+-- Checks that the call is a plain product D = alpha A B^T + beta C.
 local function check(p, call)
   local o = call.o
   if p.arch ~= "sm_90a" then
@@ -202,8 +206,9 @@ local function check(p, call)
   end
 end
 
---- Returns cuBLAS's order for a problem, in the words of cute.ops.sum_order,
--- and its number of parts of K. Raises an error if they are unknown.
+--- Returns cuBLAS's accumulation order for a problem, in the words of
+-- cute.ops.sum_order, and its number of parts of K. Raises an error if they
+-- are unknown.
 ---@return string
 ---@return integer
 function cublas.order(p, call)

@@ -15,13 +15,15 @@ local determinism = {}
 
 local fail = operand.fail
 
-local LARGE = 4096  -- rows of the large product for batch_invariant
+-- Rows of the large product whose accumulation order batch_invariant uses.
+local LARGE = 4096
 
 local function facts(shape, dtype)
   return operand.facts(cute.make_layout(shape, cute.LayoutRight), dtype, 256)
 end
 
--- Returns problem p as a product of one matrix, without batches and groups.
+-- Returns problem p as a product of one matrix with LARGE rows, without batches
+-- and groups.
 local function of_many_rows(p)
   local q = {}
   for name, v in pairs(p) do q[name] = v end
@@ -33,8 +35,8 @@ local function of_many_rows(p)
   return q
 end
 
--- Returns the accumulation order with an undivided K, if a family has such a
--- candidate.
+-- Returns the accumulation order of the best candidate for many rows that does
+-- not divide K; if all divide K, the order of the best one.
 local function common_order(p)
   local q = of_many_rows(p)
   local list = choose.list(q)
@@ -46,7 +48,7 @@ end
 
 local SUMS = {sum = true, mean = true, rms = true}
 
--- Rejects reductions over rows, because they depend on the batch.
+-- Rejects epilogues with sums over rows, because these depend on the batch.
 local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
@@ -57,7 +59,7 @@ local function check_reductions(p)
   end
 end
 
---- Sets the guarantees that the options request for problem p: p.promise, in
+--- Sets fields of problem p from the options: p.promise, the guarantee in
 -- words; p.order, the required accumulation order, if any; p.splits, the
 -- number of parts of K, where known.
 function determinism.look(p, call)
@@ -79,7 +81,8 @@ function determinism.look(p, call)
       fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    if cute.product(p.shape) == 0 then return end  -- nothing to add up
+    -- D has no elements, so no sum has an order.
+    if cute.product(p.shape) == 0 then return end
     p.order, p.splits = cublas.order(p, call)
   end
 end

@@ -29,11 +29,13 @@ local At = {}
 At.__index = At
 
 --- Returns the coordinates of each element as one vector for each mode of the
--- result. Their type is i32, or i64 for a mode of more than 2^31 elements.
+-- result. The coordinates have type i32, or i64 for a mode of more than 2^31
+-- elements.
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    local n = math.max(self.shape[m], 1)  -- an extent of 0 has no elements
+    -- If an extent is 0, there are no elements to number.
+    local n = math.max(self.shape[m], 1)
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
     rest = rest // n
@@ -42,8 +44,8 @@ function At:coords()
 end
 
 --- Returns x / (1 - p), or 0 with probability p, like at:dropout in epilogues
--- of ops.gemm. The last two modes count as row and column, the modes before
--- them as batch.
+-- of ops.gemm. The last two modes of the result count as row and column, the
+-- modes before them as batch.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
   local rank, shape = #self.shape, self.shape
@@ -61,7 +63,7 @@ local function where_is(f)
   return ("the function at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- Returns the number of vectors that a function takes; nil if it is variadic.
+-- Returns the number of parameters of a function; nil if it is variadic.
 local function takes(f)
   local i = debug.getinfo(f, "u")
   return not i.isvararg and i.nparams or nil
@@ -70,7 +72,8 @@ end
 -- Returns two functions. The first, which kernels/elementwise.lua calls, calls
 -- the function f of problem p with its captured values. The second,
 -- take(captured), replaces f by a function with the same code from another call
--- of the operation. read: the state that a trace of f on its own has read.
+-- of the operation. The argument `read` is the state that an earlier trace of f
+-- read.
 local function bound(p, read)
   local f, clone, bind
   local function take(captured)
@@ -106,9 +109,11 @@ local function bound(p, read)
   end, take
 end
 
-local AT_F, AT = 2, 7  -- positions of numbers in the arguments of known calls
+-- Positions of f and of the argument before the operands in `arguments`.
+local AT_F, AT = 2, 7
 
--- Appends the numbers of a call, in the order in which `bound` reads them.
+-- Appends the numbers of a call to a list of kernel arguments, in the order in
+-- which the function of `bound` reads them.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
     if x.number then
@@ -123,8 +128,8 @@ local function push_numbers(p, call, list)
   return list
 end
 
--- Returns the types of f's results from a separate trace, and the state that
--- the trace read.
+-- Returns the types of f's results, which a separate trace finds, and the state
+-- that this trace read.
 local function look(p, call)
   local found
   local f = bound(p)
@@ -155,9 +160,9 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the default type of a result, which is the type that f returns. If f
--- computes in f32 and all inputs have one narrow type, the default is that
--- type.
+-- Returns the default type of a result: `made`, the type that f returns. If f
+-- computes in f32 and all float inputs have the same narrower type, the default
+-- is that type.
 local function usual(p, made)
   if made ~= cute.f32 then return made end
   local like
@@ -170,8 +175,9 @@ local function usual(p, made)
   return like and like.bits < 32 and like or made
 end
 
--- Returns a compact layout with the mode order of an operand that has the whole
--- shape, or nil for row-major order.
+-- Returns a compact layout whose modes have the order of the first input that
+-- has the shape of the result. Returns nil if there is no such input; the
+-- result is then row-major.
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)
@@ -199,7 +205,7 @@ local function order_of(p)
   end
 end
 
--- Checks the operands. Those that are tensors become p.inputs.
+-- Checks the operands of a call. Puts the tensors among them into p.inputs.
 local function operands_of(p, call)
   local tensors = {}
   for i, t in ipairs(call.operands) do
@@ -226,8 +232,8 @@ local function operands_of(p, call)
   return tensors
 end
 
--- Sets the results with their layouts. Tensors given as outputs must have the
--- results' shape.
+-- Sets p.outputs to the results with their types and layouts. Tensors given as
+-- `out` must have the results' shape.
 local function outputs_of(p, call, made)
   for i = 1, math.max(#made, #call.out) do
     local t, name = call.out[i], i == 1 and p.out or "out " .. i
@@ -251,9 +257,9 @@ local function outputs_of(p, call, made)
   end
 end
 
--- Sets p.loops to the sorted and merged loops of all operands. Their columns
--- are numbered: x.at for operand x, p.index for the row-major index of an
--- element.
+-- Sets p.loops to the sorted and merged loops of all operands. Operand x has
+-- the column x.at of strides in the loops; the row-major index of an element
+-- has the column p.index.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do
@@ -288,21 +294,23 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local SHARED = 96 << 10  -- bytes of shared memory for tiles
+-- Bytes of shared memory of a multiprocessor that tiles may use.
+local SHARED = 96 << 10
 
--- For each number of bits of an element: the tile's elements along the result's
--- first mode and across it, and the threads of a block.
+-- For each number of bits of an element: the extent of a tile along the
+-- result's first mode, its extent along the input's, and the threads of a
+-- block.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
--- Larger tiles for a single operand whose rows begin inside memory lines: they
--- split fewer lines. They need ROOM bytes of shared memory per block. ONES are
--- tiles for elements that are stored one by one.
+-- LARGE: larger tiles, for a single operand whose rows begin inside memory
+-- lines, because large tiles split fewer lines. They need ROOM bytes of shared
+-- memory per block. ONES: tiles for elements that are stored one by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
--- Reports whether the threads of a block can load a tile of elements with this
--- number of bits.
+-- Reports whether the threads of a block can divide a tile among them, for
+-- elements with this number of bits.
 local function fits(tile, bits)
   local warps, all = tile[2] * bits // 1024, tile[3] // 32
   if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
@@ -312,7 +320,7 @@ local function fits(tile, bits)
     == 0
 end
 
--- Reports whether rows of operand x begin inside memory lines.
+-- Reports whether rows of operand x begin inside memory lines of 128 bytes.
 local function cuts(p, x)
   for _, loop in ipairs(p.loops) do
     if loop[x.at] ~= 1 and loop[x.at] * x.dtype.bits % LINE ~= 0 then
@@ -322,9 +330,9 @@ local function cuts(p, x)
   return false
 end
 
--- Returns a tile for elements of at least `bits` bits. `all` is the sum of bits
--- over all inputs, and `input` is one of them. The tile is halved repeatedly
--- for small extents or many inputs.
+-- Returns a tile for transposed inputs whose elements have at least `bits`
+-- bits. `all` is the sum of bits over these inputs, and `input` is one of them.
+-- The tile is halved repeatedly for small extents or many inputs.
 local function tile_for(p, bits, all, input)
   local tile, room = TILES[bits], SHARED
   if all == bits and core.smem_budget(p.device.sm) >= ROOM
@@ -347,8 +355,8 @@ local function tile_for(p, bits, all, input)
   return tile
 end
 
--- Returns the number of elements in a thread's vector. It is 16 bytes of the
--- widest result, which makes a warp's store contiguous.
+-- Returns the number of elements in a thread's vector: 16 bytes of the widest
+-- result, so that a warp stores contiguous memory.
 local function vector(p)
   local bits, w = 8, 16
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -360,9 +368,10 @@ local function vector(p)
   return w
 end
 
--- Selects the inputs that are contiguous along another mode than the result.
--- All of them must be contiguous along the same mode, p.across. Returns nil if
--- there are none, or if that mode is too short.
+-- Selects the inputs that have to be transposed, because they are contiguous
+-- along another mode than the result. Sets p.across to that mode, and returns
+-- the tile. Returns nil if there are no such inputs, or if the mode is too
+-- short.
 local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
@@ -397,16 +406,15 @@ local function choose_turned(p)
   return tile
 end
 
--- Reports whether rows of a transposed input are loaded without alignment. This
--- applies to narrow elements for which 16-byte vectors are otherwise
--- impossible.
+-- Reports whether the kernel loads rows of transposed input x at any alignment.
+-- It does so for narrow elements whose rows do not allow 16-byte vectors.
 local function shifts(x)
   return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16
 end
 
--- Returns the number of vectors per thread, which is larger for short vectors
--- and single elements.
+-- Returns the number of vectors that a thread processes, which is larger for
+-- short vectors and single elements.
 local function steps_of(p, width)
   local bits = 8
   for _, x in ipairs(p.outputs) do bits = math.max(bits, x.dtype.bits) end
@@ -414,12 +422,14 @@ local function steps_of(p, width)
   return math.max(p.f and 2 or 1, 128 // (width * bits))
 end
 
--- For each number of bits: tiles for matrices whose rows have any alignment,
--- the threads of a block, and the threads of a block that loads by tensor maps.
+-- For each number of bits: the tile for transposing matrices whose rows have
+-- any alignment, the threads of a block, and the threads of a block that loads
+-- by tensor maps.
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 
--- Reports whether tensor maps can describe the rows that transposition o reads.
+-- Reports whether tensor maps can describe the rows that the transposition with
+-- options o reads.
 local function mapped(p, o)
   if not core.has(p.device.sm, "a bulk copy") or #o.extents > 5 then
     return nil
@@ -433,9 +443,9 @@ local function mapped(p, o)
   return true
 end
 
--- Returns the transpose kernel for problem p, or nil. The kernel is for plain
--- transpositions of matrices of at least one tile, whose rows do not allow
--- 16-byte vectors.
+-- Returns the transpose kernel for problem p, or nil if that kernel does not
+-- support p. It supports plain transpositions of matrices of at least one tile
+-- whose rows do not allow 16-byte vectors.
 local function anywhere(p)
   local x, y = p.inputs[1], p.outputs[1]
   local bits = y.dtype.bits
@@ -459,7 +469,7 @@ local function anywhere(p)
   return transpose(o)
 end
 
--- Returns the kernel of problem p.
+-- Returns the kernel for problem p; f is the user's function.
 local function kernel_of(p, f)
   local tile = choose_turned(p)
   local turn = tile and anywhere(p)
@@ -486,9 +496,9 @@ local function kernel_of(p, f)
   return elementwise(o)
 end
 
--- Returns a check that runs before a new launch. A result may overlap an
--- operand only if each element is at the same address in both. take: the
--- function from `bound`.
+-- Returns a function that checks a call and its results before a new launch. A
+-- result may overlap an operand only if each element is at the same address in
+-- both. The argument `take` is the second function of `bound`.
 local function checker(p, take)
   return function(call, out)
     if take then take(call.captured) end
@@ -536,7 +546,8 @@ local function plan_of(p, call)
   if p.to then list[#list + 1] = {name = p.out, l = call.out[1].layout} end
   p.shape = modes.shape(list, p.fail)
   p.far = cute.product(p.shape) >= 1 << 31
-  local types, read  -- types of f's results
+  -- The types of f's results, and the state that a trace of f read.
+  local types, read
   if p.f then
     local most = takes(p.f)
     p.at = most and most > #p.operands
@@ -565,18 +576,20 @@ local function plan_of(p, call)
   for i, x in ipairs(p.outputs) do
     results[i] = {shape = p.shape, order = p.order, dtype = x.dtype}
   end
-  if cute.product(p.shape) == 0 then  -- nothing to do
+  -- There are no elements, so nothing is launched.
+  if cute.product(p.shape) == 0 then
     return {device = p.device, place = p.place, results = results, steps = {}}
   end
   local f, take = function(x) return x end, nil
   if p.f then f, take = bound(p, read) end
   if not p.f and p.inputs[1].dtype == p.outputs[1].dtype then
-    -- copied as raw bits, whatever they mean
+    -- The bits are copied without conversion, as integers of the same width.
     p.as_is = cute["u" .. p.inputs[1].dtype.bits]
   end
   p.scalars = p.f and push_numbers(p, call, {n = 0}).n or 0
   local made = kernel_of(p, f)
-  -- A plan is reused with other tensors, so it keeps no tensor of this call.
+  -- The plan is reused for calls with other tensors, so it keeps no tensor of
+  -- this call.
   p.f, p.captured = p.f and true, nil
   for _, x in ipairs(p.inputs) do x.t = nil end
   for _, x in ipairs(p.outputs) do x.t = nil end
@@ -604,11 +617,12 @@ end
 -- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- Returns steps that set all elements of a result like dst to one number. The
--- plan must have `anew` (see tensor_op.run). o has device and arch.
+--- Returns steps that set all elements of a result like dst to one number.
+-- Their plan must have `anew` (see tensor_op.run). o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
-  local function one()  -- per call: a graph must fill from its own tensor
+  -- Each call makes its own tensor, because a graph keeps the tensor.
+  local function one()
     return cute.full({1}, value, dtype, {device = dst.device})
   end
   local step = converting(one(), dst, {device = o.device, arch = o.arch})
@@ -619,8 +633,8 @@ function ops.filling(dst, value, dtype, o)
   return {step}
 end
 
--- Returns the arguments that identify a call. Numbers are at position AT_F and
--- after position AT.
+-- Returns the arguments that identify a call of an operation. f is at position
+-- AT_F, and operand i at AT + i; both may contain numbers.
 local function arguments(what, f, o, operands)
   local stream = o.stream
   return what, f, o.out, o.dtype, o.device, o.arch,
@@ -688,9 +702,9 @@ function ops.copy(src, dst, o)
                                                  to = true})
 end
 
---- Queues the copy dst = src of equal shapes on the GPU of both. Returns false
--- if that is not possible: if a layout is composed, or if elements of dst share
--- addresses.
+--- Queues the copy dst = src of two tensors of the same shape on the GPU that
+-- holds them. Returns false if that is not possible: if a layout is composed,
+-- or if elements of dst share addresses.
 ---@param dst any
 ---@param src any
 ---@param stream? any
@@ -725,7 +739,8 @@ function ops.convert(x, dtype, o)
   return start("ops.convert", nil, options, {x}, {names = {"x"}})
 end
 
--- Returns x with its modes permuted.
+-- Returns x with its modes permuted: mode perm[i] at position i. Without perm,
+-- the last two modes are exchanged.
 local function turned(x, perm, fail)
   tensor_op.check(fail, "x", x)
   local rank = cute.rank(x)
@@ -752,7 +767,7 @@ local function turned(x, perm, fail)
   return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
 end
 
--- Returns a permutation as part of a call's name.
+-- Returns a permutation as text, for the name of a call.
 local function order(perm)
   local words = {"ops.transpose"}
   for i, v in ipairs(perm) do words[i + 1] = tostring(v) end

@@ -1,5 +1,6 @@
---- Rows of a table by index and rotations by position: ops.embedding, ops.rope
--- and their gradients; kernels/embedding.lua, kernels/rope.lua.
+--- Rows of a table selected by indices, and rotations of heads by position:
+-- ops.embedding, ops.rope and their gradients, by kernels/embedding.lua and
+-- kernels/rope.lua.
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
 local kernel = require "kernels.embedding"
@@ -10,7 +11,7 @@ local rowwise = require "cute.ops.rowwise"
 
 local embedding = {}
 
--- Raises unless t has indices.
+-- Raises an error unless t has elements of type i32 or i64.
 local function check_indices(call, name, t)
   local dtype = t.element_type
   if dtype ~= cute.i32 and dtype ~= cute.i64 then
@@ -46,8 +47,8 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     return p
   end})
 
---- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). An index that is
--- no row of W gives NaNs.
+--- Returns the rows W[I]: (...,N) for I (...) and W (rows,N). For an index
+-- outside of W, the row is NaNs.
 ---@param I any i32 or i64
 ---@param W any
 ---@param o? {out: any}
@@ -71,7 +72,7 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     local p = call:start(2, {{shape = {count, n}, dtype = dtype}})
     p.anew = true
     if count * n == 0 then return p end
-    -- Rows without an index are 0.
+    -- Rows of dW that no index selects are 0.
     local dW = call.out[1] or cute.empty({count, n}, dtype, {device = p.place})
     call.out[1] = dW
     p.steps = elementwise.filling(dW, 0, cute.f32, call.o)

@@ -8,7 +8,7 @@
 --
 -- `acc` is a vector of a thread's accumulators, so the function applies to each
 -- element. `at` returns their coordinates and loads further operands. The first
--- result is D. Further results are additional outputs: a vector becomes a
+-- result is D. Further results are additional outputs: a vector becomes another
 -- matrix like D; a reduction gives one value for each row, for each column, or
 -- in total.
 --
@@ -28,8 +28,8 @@ local sign = require "cute.lang.signature"
 
 local epilogue = {}
 
--- Reductions by row become reductions by column, and vice versa, in a kernel
--- that computes D^T.
+-- For each kind of reduction, the kind that a kernel computes if it computes
+-- D^T: rows of D are its columns.
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
@@ -41,8 +41,8 @@ local fail = operand.fail
 
 local push, pass, reader = numbers.push, numbers.pass, numbers.reader
 
--- Returns a factor in the accumulator type: as a float, or as an integer if
--- sums are integers.
+-- Returns a factor such as alpha as a number of the accumulator type: a float,
+-- or an integer if sums are integers.
 local function factor(x, sums)
   if not sums.is_integer then return x + 0.0 end
   return math.tointeger(x) or x
@@ -63,15 +63,15 @@ local function note(at, what, dtype)
   end
 end
 
--- Reports whether a type has integers that i32 cannot represent.
+-- Reports whether a type has integers outside the range of i32.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
 -- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates.
 -- Their type is the accumulator type if that is a float, else i32 or f32.
--- source: the matrix's number, if the kernel loads it. exact: all integers keep
--- their value, if necessary as i64.
+-- source: the number of the matrix if the kernel itself loads it. exact: all
+-- integers keep their value, if necessary as i64.
 local function fetch(at, t, source, exact)
   local own = t.element_type
   local dtype = at.sums
@@ -100,7 +100,8 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  -- the probe runs before the batch is folded
+  -- The trial trace runs before the batch is folded into rows, so all batch
+  -- modes are present.
   local rank = at.batch.folded and 0 or cute.rank(t) - own
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
@@ -181,7 +182,8 @@ function At:dropout(x, p, seed)
   return philox.dropout(x, bits, p)
 end
 
---- Returns the index of the matrix in its batch.
+--- Returns the index in the batch of the matrix that the accumulators belong
+-- to.
 function At:batch_index()
   self.placed = true
   if self.probe or self.batches == 1 then return 0 end
@@ -214,19 +216,21 @@ local function reduction(at, name, kind, op, x)
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
 end
 
---- Makes a result of the epilogue that reduces each row of x to one f32, in a
--- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest magnitude)
--- or "rms" (root of the mean square).
+--- Makes a result of the epilogue: each row of x reduced to one f32, in a
+-- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest
+-- magnitude) or "rms" (root of the mean square).
 function At:row_reduce(op, x)
   return reduction(self, "row_reduce", "row", op, x)
 end
 
---- Makes a result that reduces each column, a tensor (...,N).
+--- Makes a result of the epilogue: each column of x reduced to one f32, in a
+-- tensor (...,N).
 function At:col_reduce(op, x)
   return reduction(self, "col_reduce", "col", op, x)
 end
 
---- Makes a result that reduces all elements, a tensor (1).
+--- Makes a result of the epilogue: all elements of x reduced to one f32, in a
+-- tensor (1).
 function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
 
 ---------------------------------------------------------------------------
@@ -239,7 +243,8 @@ local function where_is(f)
 end
 
 -- Calls f with the accumulators (or with gate and up values) and `at`, checks
--- its results and returns them. Functions of cute get vectors only.
+-- its results and returns them. A function of cute gets the vectors without
+-- `at`.
 local function results_of(f, original, shape, ...)
   local n = select("#", ...)
   if not capture.is_users(original) then n = n - 1 end
@@ -266,10 +271,10 @@ local function results_of(f, original, shape, ...)
   return out
 end
 
--- Traces the user's function for problem p. Returns its results as a list of
--- {kind, dtype, op}; the numbers of the captured values that at:tile reads; its
--- fingerprint; and whether the results depend on an element's row or batch.
--- Sets p.read, the state that the trace read.
+-- Traces the user's function for problem p. Returns four values: the results as
+-- a list of {kind, dtype, op}; the numbers of the captured values that at:tile
+-- reads; the fingerprint; whether the results depend on an element's row or
+-- batch. Sets p.read to the state that the trace read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -313,10 +318,10 @@ local function probe(p, f, captured)
   return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
---- Finds an epilogue's results before a kernel exists. Sets p.results,
--- p.fingerprint, and p.placed (do values depend on an element's row or batch?).
--- Returns the numbers of the captured values that the epilogue reads as
--- matrices of D's shape.
+--- Finds the results of an epilogue before a kernel exists. Sets p.results,
+-- p.fingerprint, and p.placed (do values depend on an element's row or
+-- batch?). Returns the type of the first result, and the numbers of the
+-- captured values that the epilogue reads as matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
@@ -337,7 +342,8 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    if x.dtype ~= sums then return x end  -- the user has converted x
+    -- A value of another type was already converted by the user.
+    if x.dtype ~= sums then return x end
     x = cute.max(x, least)
     return most and cute.min(x, most) or x
   end
@@ -357,8 +363,8 @@ local function like_cublas(acc, alpha, was, beta, splits)
   return cute.fma(was, beta, acc * alpha)
 end
 
--- Stores the function's further results: matrices like D, and partial results
--- of reductions.
+-- Stores the results of the user's function after the first one: matrices like
+-- D, and partial results of reductions.
 local function leave(at, out, next_one)
   local place, swap = at.place, at.swap
   for i = 2, out.n do
@@ -376,9 +382,9 @@ end
 
 --- Returns the epilogue of problem p for candidate c: {finish = the option
 -- `epilogue` of gemm_sm80 and gemm_sm90, or nil; more(list, C, call): appends
--- the epilogue's arguments, except further outputs, which come last;
--- take(captured): later traces use the function of another call with the same
--- code}.
+-- the epilogue's kernel arguments, except further outputs, which come last;
+-- take(captured): uses the function of another call with the same code in
+-- later traces}.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
@@ -389,7 +395,8 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    f, bind = captured:clone()  -- unlike call.f, the clone holds no values
+    -- Unlike call.f, the clone holds no captured values.
+    f, bind = captured:clone()
     clone = capture.steady(f, p.read)
   end
   local floats = {}
@@ -400,10 +407,12 @@ function epilogue.new(p, c, call)
     end
   end
 
-  local brought = {}  -- the index in c.sources of each operand to load
+  -- The index in c.sources of each matrix that the kernel loads.
+  local brought = {}
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
-  -- Computes alpha sum + beta C, with factors, from the kernel's arguments.
+  -- Computes alpha times the sums plus beta C, and applies scale factors, all
+  -- taken from the kernel's arguments.
   local function summed(acc, at, next_one, number)
     if acc.dtype ~= p.value then acc = acc:to(p.value) end
     for _, is_number in ipairs(factors) do

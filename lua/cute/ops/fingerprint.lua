@@ -3,14 +3,15 @@
 -- names, files, sizes, or captured numbers and tensors. All 16-bit types give
 -- the same digits, because they have the same speed.
 
--- Returns a line of a dump without names, if it is an instruction. Returns nil
--- for properties of arguments.
+-- Returns a line of an IR dump without names if the line is an instruction, and
+-- nil if it describes an argument.
 local function line_of(line)
   if line:find " arg #" or line:find " gmem " then return nil end
   return line:gsub("b?f16", "16-bit")
 end
 
--- Renumbers values in the order in which they first appear.
+-- Renumbers the values in the text of a trace in the order in which they first
+-- appear.
 local function renumbered(text)
   local names, n = {}, 0
   return (text:gsub("%%%d+", function(name)
@@ -22,7 +23,8 @@ local function renumbered(text)
   end))
 end
 
---- Returns the fingerprint of a traced epilogue.
+--- Returns the fingerprint of an epilogue from `ir`, the dump of its trace, and
+-- `words` about its loads and results.
 ---@param ir string its instructions, from a dump without names
 ---@param words string[] its calls of `at`, and its results
 ---@return string

@@ -1,5 +1,5 @@
---- Activation functions for epilogues: on vectors, values and numbers of a
--- kernel.
+--- Activation functions for epilogues. They accept vectors, values of a kernel
+-- and plain numbers.
 --
 -- The f32 versions use few instructions, because they run at the same time as
 -- tensor cores. They use the special function unit for 2^x and 1 / x. Their
@@ -30,16 +30,18 @@ local function logistic(y) return rcp(1 + exp2(-y)) end
 function lean.sigmoid(x) return logistic(x * LOG2E) end
 function lean.silu(x) return x * logistic(x * LOG2E) end
 
--- Constants of gelu's tanh approximation x / (1 + e^-2y), where y = sqrt(2 /
--- pi) (x + 0.044715 x^3). It follows from 1 + tanh y = 2 / (1 + e^-2y).
+-- Constant of the approximation gelu(x) = x (1 + tanh y) / 2 with y = sqrt(2 /
+-- pi) (x + 0.044715 x^3). The code computes it as x / (1 + e^-2y), since 1 +
+-- tanh y = 2 / (1 + e^-2y).
 local TANH = 2 * math.sqrt(2 / math.pi) * LOG2E
 function lean.gelu_tanh(x)
   return x * logistic(x * cute.fma(x * x, 0.044715 * TANH, TANH))
 end
 
--- Coefficients of Phi(-|x|) = P(t) 2^-u^2 with u = |x| sqrt(log2(e) / 2), t = 1
--- / (1 + 0.3 u). P comes from the Remez exchange algorithm up to |x| = 12.8,
--- relative error 2.2e-7, times |x| / u. Beyond that the result is x or 0.
+-- gelu(x) = max(x, 0) - |x| Phi(-|x|). Here |x| Phi(-|x|) = u P(t) 2^-u^2,
+-- where u = |x| sqrt(log2(e) / 2) and t = 1 / (1 + 0.3 u). The coefficients of
+-- the polynomial P come from the Remez exchange algorithm for |x| up to 12.8,
+-- with relative error 2.2e-7. For larger |x| the result is x or 0.
 local U, T = math.sqrt(LOG2E / 2), 0.30023955574144606
 local P = {[0] = 0.00011490730008989438, 0.11761413273548794,
            0.13707597023953522, 0.03552545434834129, 0.2998872450497054,
@@ -49,7 +51,7 @@ function lean.gelu(x)
   local t = rcp(cute.fma(u, T, 1))
   local p = P[#P]
   for i = #P - 1, 0, -1 do p = cute.fma(p, t, P[i]) end
-  -- max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN
+  -- The result is max(x, 0) - |x| Phi(-|x|), or NaN if x is NaN.
   return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
 end
 
@@ -74,10 +76,10 @@ end
 
 ---------------------------------------------------------------------------
 
--- Functions with so many instructions that the compiler should see their code
--- once and not once for each element. Each pass of a loop computes AT_ONCE
--- elements, appends them to the vector and shifts the remaining ones forward,
--- so that all register indices are constant.
+-- Activation functions with so many instructions that the compiler should see
+-- their code once and not once for each element. Each iteration of a loop
+-- computes AT_ONCE elements, appends them to the vector and shifts the
+-- remaining ones forward, so that all register indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)

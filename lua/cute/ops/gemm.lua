@@ -2,7 +2,7 @@
 --
 -- A plan is made once for each configuration: types, layouts and alignment of
 -- the operands, options, device. It keeps its kernel. Later calls of the same
--- configuration are recognized (cute.ops.calls) and only launch.
+-- configuration are recognized (cute.ops.calls) and only launch the kernel.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -53,8 +53,8 @@ end
 local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
--- Returns the description of a matrix with the shape of D that is read after
--- the accumulation: C, or a captured value of the epilogue.
+-- Returns the description of a matrix with the shape of D that the kernel reads
+-- after the accumulation: C, or a captured value of the epilogue.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
@@ -62,7 +62,8 @@ local function source(t, batch, value)
   return s
 end
 
--- Checks that B has two rows (gate and up) for each column of D.
+-- Checks that B has two rows (gate and up) for each column of D, as gated =
+-- true needs.
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
@@ -72,14 +73,15 @@ local function check_gates(B, D)
   end
 end
 
--- Returns the operands with their matrices' layouts, as a list and by name.
+-- Returns the operands of a call as a list and by name, each with its layout in
+-- the kernel's form; and the batch modes.
 local function operands(A, B, C, out, gated)
   local list = {{"A", A}, {"B", B}, {"C", C}, {"out", out}}
   local all = {}
   for i = 1, 4 do
     local name, t = list[i][1], list[i][2]
     if t ~= nil then
-      -- a stand-in with the packed weights' extents
+      -- Packed 4-bit weights are represented by a tensor with their extents.
       if name == "B" and int4.is(t) then
         t = cute.make_tensor(t.packed.iterator, cute.make_layout({t.n, t.k},
           cute.LayoutRight))
@@ -112,8 +114,9 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
--- Folds the batch into the rows of one product, if all matrices share one B and
--- are spaced like rows. Tiles then extend across matrices, and B is read once.
+-- If all matrices of a batch share one B and are spaced like rows, makes the
+-- batch one product with more rows. Tiles then extend across matrices, and B is
+-- read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
     or p.own_factors then
@@ -127,8 +130,8 @@ local function fold(p, call, B, read)
   if batch then p.batch, p.batches, p.m = batch, 1, batch.rows end
 end
 
--- Returns a problem that has the extents of the product and the number of
--- matrices.
+-- Returns a new problem (see cute.ops.choose) with the extents M, N and K and
+-- the batch modes of a product.
 local function extents(all, batch)
   local p = {batch = batch, batches = 1, shape = {}, sources = {}}
   for i, n in ipairs(batch) do
@@ -148,8 +151,8 @@ local function check_results(p, out)
   end
 end
 
--- Returns the checked problem of a call: see cute.ops.choose. It does not keep
--- the operands.
+-- Returns the problem of a call after checking the operands: see
+-- cute.ops.choose. The problem does not keep the operands.
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
@@ -191,11 +194,12 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of numbers in the arguments that identify a call. The order is that
--- of core.calls.
+-- Positions of the arguments that may contain numbers, in the list that
+-- `arguments` returns and by which core.calls identifies a call.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
--- Numbers that are part of a configuration.
+-- Converts an option that is a number, which is part of a configuration, to a
+-- constexpr; fixed[x] is false if x is not a number.
 local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
   t[n] = math.type(n) and cute.constexpr(n) or false
   return t[n]
@@ -203,7 +207,8 @@ end})
 
 local function arguments(A, B, C, o, alpha, beta)
   local packed = type(B) == "table" or nil
-  if o == NONE and not packed then return A, B, C end  -- all others are nil
+  -- Without options and packed weights, all other arguments are nil.
+  if o == NONE and not packed then return A, B, C end
   local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
   return A, packed and B.packed or B, C, o.out, o.epilogue, alpha, beta,
@@ -212,7 +217,8 @@ local function arguments(A, B, C, o, alpha, beta)
     o.device, stream, o.constant
 end
 
--- Returns the options of a call that does not read C. D then gets C's type.
+-- Returns the options of a call whose C has no effect: they contain C's type as
+-- the type of D.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
@@ -223,8 +229,8 @@ local function without(C, o)
   return all
 end
 
--- Returns C, options, alpha and beta in a normal form: each is nil if it has no
--- effect.
+-- Returns C, options, alpha and beta. Those that have no effect are nil, such
+-- as alpha = 1.
 local function normal(C, o)
   if o == NONE then return C, o end
   local alpha, beta = o.alpha, o.beta
@@ -243,7 +249,7 @@ local function normal(C, o)
   return C, o, alpha, beta
 end
 
--- Returns the arguments in order.
+-- Returns C and the options: either argument of ops.gemm may be missing.
 local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
     fail("B is %s; a tensor or the result of ops.int4 is needed", core.show(B))
@@ -256,8 +262,8 @@ local function ordered(B, C, o)
   return C, o
 end
 
--- Returns C in the shape of D. A vector (N), a single row and a single column
--- are broadcast.
+-- Returns C with the extents of D. A vector (N), a single row or a single
+-- column is broadcast.
 local function spread(A, B, C)
   local packed = int4.is(B)
   if not C or cute.rank(A) < 2 or not packed and cute.rank(B) < 2 then
@@ -288,7 +294,8 @@ local function spread(A, B, C)
   return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns a call in the form that plans accept: see cute.ops.plan.
+-- Returns the table of a call's operands and options, the form that plans
+-- accept: see cute.ops.plan.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
@@ -297,17 +304,19 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
--- Returns the call with operands of zeros along K if K is empty, since the sum
--- is then 0.
+-- If K is empty, returns operands with zeros along K and the options for them,
+-- since the sum is then 0. Returns nil if K is not empty.
 local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
   rest.alpha, rest.beta, rest.accumulate = nil, beta, nil
-  if o.like == "cublas" then rest.like = nil end  -- an empty sum has no order
+  -- A sum over no elements has no order.
+  if o.like == "cublas" then rest.like = nil end
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Runs a call that is not known yet, and records its launches.
+-- Runs a call whose configuration core.calls did not find or whose launch it
+-- does not know, and records its launches.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end
@@ -346,7 +355,7 @@ end
 function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
 --- Returns the data that the tuner needs for these operands: the problem, its
--- candidates, and a call in the form that plans accept.
+-- candidates, and the call in the form that plans accept.
 function gemm.offers(A, B, o, C)
   local alpha, beta
   C, o, alpha, beta = normal(C, o)

@@ -3,7 +3,7 @@
 -- products.
 --
 -- Only the device knows how many rows an expert has. The host neither reads
--- this number nor waits for it. Calls are cached like those of ops.gemm.
+-- these numbers nor waits for them. Calls are cached like those of ops.gemm.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -49,8 +49,8 @@ local function check_tensor(name, t, rank, modes)
   operand.check_strides(name, t, math.min(rank, 2))
 end
 
--- Checks that mode i of x and mode j of y have equal extents; modes count from
--- 1.
+-- Checks that mode i of x and mode j of y have equal extents. Modes are counted
+-- from 1.
 local function check_same(mode, x, a, i, y, b, j)
   local m, n = cute.size(a, i - 1), cute.size(b, j - 1)
   if m ~= n then
@@ -60,7 +60,8 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Checks the tensor of offsets (E+1) or counts (E).
+-- Checks the tensor of offsets (E+1) or of counts (E), which divides the rows
+-- among groups.
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -75,7 +76,7 @@ local function check_where(ragged, t, B)
   end
 end
 
--- Returns the checked problem of a call: see cute.ops.choose.
+-- Checks the operands of a call. Returns its problem: see cute.ops.choose.
 local function problem(call)
   local A, B, o, D = call.A, call.B, call.o, call.out[1]
   local masked = core.typename(A) == "tensor" and cute.rank(A) == 3
@@ -83,7 +84,8 @@ local function problem(call)
   check_tensor("B", B, 3, "(E,N,K)")
   local ragged = masked and "masked" or "rows"
   check_where(ragged, call.where, B)
-  local m, k = masked and 2 or 1, masked and 3 or 2  -- A's modes M and K
+  -- Positions of M and K among the modes of A.
+  local m, k = masked and 2 or 1, masked and 3 or 2
   if masked then check_same("E", "A", A, 1, "B", B, 1) end
   check_same("K", "A", A, k, "B", B, 3)
   local E = cute.size(B, 0)
@@ -119,8 +121,8 @@ local function problem(call)
   return p
 end
 
--- Checks the values of offsets and counts on the simulator, whose memory the
--- host can read.
+-- Checks the values of offsets or counts. Only on the simulator, because the
+-- host can read its memory.
 local function check_numbers(plan, call)
   if plan.device.kind ~= "sim" or call.where.device ~= "host" then return end
   local t, m, before = call.where, plan.most, 0
@@ -141,10 +143,11 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Positions of numbers in the arguments that identify a call.
+-- Positions of the arguments that may contain numbers among those that identify
+-- a call.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
--- Marks numbers that are part of a configuration.
+-- Returns a number as cute.constexpr, so that it is part of a configuration.
 local function fixed(n) return math.type(n) and cute.constexpr(n) end
 
 local function arguments(A, B, where, o)
@@ -156,7 +159,8 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- Returns a call in the form that plans accept: see cute.ops.plan.
+-- Returns the table of a call's operands and options, the form that plans
+-- accept: see cute.ops.plan.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha
@@ -172,7 +176,8 @@ local function plan_of(call)
   return plan
 end
 
--- Runs a call that is not known yet, and records its launches.
+-- Runs a call whose configuration core.calls did not find or whose launch it
+-- does not know, and records its launches.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)
@@ -199,7 +204,8 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
-local MOST = 64  -- most problems of one launch; their maps are arguments
+-- The largest number of problems in a launch, whose tensor maps are arguments.
+local MOST = 64
 
 local function check_problem(i, x, gated)
   if type(x) ~= "table" then
@@ -216,7 +222,7 @@ local function check_problem(i, x, gated)
   if not gated then check_same("N", b, x[2], 1, d, x[3], 2) end
 end
 
--- Raises an error if a given D overlaps an operand or another D.
+-- Raises an error if a D that the user gave overlaps an operand or another D.
 local function check_memory(problems)
   local all, names, given = {n = 0}, {}, {}
   for i, x in ipairs(problems) do
@@ -240,11 +246,11 @@ local function check_memory(problems)
   end
 end
 
--- Fields in which all problems of a launch agree.
+-- Fields of a problem that must be equal for all problems of one launch.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
--- Returns one problem that represents a whole list, for Hopper's kernel.
--- Returns nil if the problems have to run one by one.
+-- Returns one problem that represents a whole list, for one launch of Hopper's
+-- kernel. Returns nil if the problems have to run one by one.
 local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do
@@ -270,8 +276,8 @@ local function all_of(problems, o)
   return all
 end
 
--- Returns a launch of all problems as a step of cute.ops.calls, or false if
--- that is not possible.
+-- Returns one launch for all products of a list, as a step of cute.ops.calls;
+-- false if one launch cannot compute them.
 local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
     and all_of(problems, o)
@@ -296,8 +302,8 @@ end
 
 local launches, count, KEPT = {}, 0, 256
 
--- Returns the launch for the problems of a list. It is made on first use and
--- then cached.
+-- Returns the launch for the problems of a list as a step of cute.ops.calls, or
+-- false. Steps are cached.
 local function step_of(problems, o, call)
   local words = {}
   for i, x in ipairs(problems) do
@@ -353,12 +359,13 @@ end
 local function list(problems, o)
   local call, out = call_of(nil, nil, nil, o or NONE), {}
   if call.o.out then
-    fail("out cannot be combined with a list of problems: give each its own, "
-      .. "{A, B, D}")
+    fail("out cannot be combined with a list of problems: give each "
+      .. "problem its own D, {A, B, D}")
   end
   sign.list("the list of problems", problems)
   for i, x in ipairs(problems) do check_problem(i, x, call.o.gated) end
-  local full, at = {}, {}  -- the problems whose operands are not empty
+  -- The problems without empty operands, and their positions in the list.
+  local full, at = {}, {}
   for i, x in ipairs(problems) do
     if cute.size(x[1]) > 0 and cute.size(x[2]) > 0 then
       full[#full + 1], at[#at + 1] = x, i

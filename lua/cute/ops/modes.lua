@@ -1,16 +1,16 @@
 --- Modes of element-wise operands: broadcasts them, sorts them by the order in
 -- memory, and merges them.
 --
--- A loop is {n = extent, mode = mode of the shape to which it belongs, stride
--- of operand 1, of operand 2, ...}. A list of loops visits every element of the
--- shape once; the first loop is the innermost.
+-- A loop is {n = extent, mode = mode of the shape to which the loop belongs,
+-- stride of operand 1, stride of operand 2, ...}. A list of loops visits every
+-- element of the shape once; the first loop is the innermost.
 local core = require "cute.core"
 local cute = require "cute"
 
 local modes = {}
 
--- Returns the extents and the strides of the leaves of one mode as two lists,
--- in colexicographic order.
+-- Returns two lists for the leaves of one mode, in colexicographic order: the
+-- extents, and the strides.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
@@ -62,8 +62,8 @@ function modes.shape(list, fail)
   return shape
 end
 
--- Adds the loops of mode `m` of the shape. If operands have nested modes, each
--- loop ends wherever a leaf of any operand ends.
+-- Adds the loops for mode `m` of the shape, whose extent is n. If operands have
+-- nested modes, a loop ends wherever a leaf of any operand ends.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -97,7 +97,8 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops of a shape, with its last mode first (row-major order).
+--- Returns the loops over a shape, those of the last mode first (row-major
+-- order).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)
@@ -109,7 +110,7 @@ function modes.loops(list, shape, fail)
 end
 
 --- Sorts loops in place by the strides of operand `lead`, the smallest first.
--- Strides that are equal or 0 are compared by the next operands.
+-- If these strides are equal or 0, the strides of the next operand decide.
 ---@param loops table[]
 ---@param lead integer
 ---@param count integer number of operands
@@ -160,9 +161,9 @@ function modes.column(loops, i)
 end
 
 --- Returns the number of elements of operand i that one access can move along
--- the first loop: a power of two, at most `most`. The memory is aligned to this
--- size, which divides the other strides and, if there are several loops, the
--- extent. 1 means that no vectors are possible.
+-- the first loop: a power of two, at most `most`. The memory's alignment, the
+-- strides of other loops and, if there are several loops, the extent are
+-- multiples of this number of elements. 1 means that no vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -185,8 +186,9 @@ function modes.width(loops, i, bits, alignment, most, along)
   return w
 end
 
---- Reports whether all coordinates have different addresses, for loops that are
--- sorted by operand i's strides. Returns false if that is uncertain.
+--- Reports whether different coordinates always have different addresses, for
+-- loops that are sorted by operand i's strides. Returns false if that is
+-- uncertain.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -202,16 +204,17 @@ end
 -- Overlap of operands in memory
 ---------------------------------------------------------------------------
 
--- Returns a tensor's buffer, and the offsets in bytes where its elements begin
--- and end.
+-- Returns a tensor's buffer, and the offsets in bytes of the begin and the end
+-- of the tensor's elements in it.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]
 end
 
---- Returns how operands i and j of loops overlap in memory: nil (they do not),
+--- Returns how operands i and j of loops overlap in memory: nil (not at all),
 -- "same" (each element has the same address in both), "apart" (their elements
--- alternate without overlap, like columns of one matrix), or "mixed".
+-- alternate without overlap, like columns of one matrix), or "mixed"
+-- (otherwise).
 ---@param loops table[] with the strides of both
 ---@param a any tensor i
 ---@param b any tensor j
@@ -230,7 +233,8 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  local x, y = ba // 8, bb // 8  -- bytes of either operand in one pitch
+  -- Bytes that each operand occupies in one pitch.
+  local x, y = ba // 8, bb // 8
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then
       x = x + (loop.n - 1) * (loop[i] * ba // 8)

@@ -10,7 +10,7 @@ local rowwise = require "cute.ops.rowwise"
 
 local norms = {}
 
--- Checks that these operands have X's shape.
+-- Checks that the operands with these names have X's shape.
 local function check_rows(call, names)
   for _, name in ipairs(names) do
     if call[name] then
@@ -20,7 +20,7 @@ local function check_rows(call, names)
   end
 end
 
--- Checks that these operands are vectors of n elements.
+-- Checks that the operands with these names are vectors of n elements.
 local function check_vectors(call, names, n)
   for _, name in ipairs(names) do
     if call[name] then
@@ -30,7 +30,8 @@ local function check_vectors(call, names, n)
   end
 end
 
--- Returns the arguments of a kernel of norm in its order.
+-- Returns the arguments of kernel k as a list, in the order of k.args, from a
+-- table by name.
 local function in_order(k, named)
   local args = {n = #k.args}
   for i, name in ipairs(k.args) do args[i] = named[name] end
@@ -120,8 +121,8 @@ end
 -- Backward
 ---------------------------------------------------------------------------
 
--- Returns the step that adds the rows of partial sums from `first` on into
--- result i.
+-- Returns the step that adds up the columns of partial sums, which begin at row
+-- `first` of the work memory, and stores the n sums in result i.
 local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
   return {kernel = sums.kernel, grid = sums.grid, block = sums.block,
@@ -131,7 +132,8 @@ local function adding(parts, first, n, i)
     end}
 end
 
--- Returns u64 counters that are 0 before and after each launch.
+-- Returns u64 counters for the blocks of a launch. They are 0 before and after
+-- each launch.
 local function states(p, call, count)
   if count == 0 then return nil end
   local counts = calls.counts(p.device, p.place, call.o.stream, 2 * count)
@@ -188,8 +190,9 @@ local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
   names = {"dY", "X", "Rstd", "W?"}, flat = "W Rstd", tensors = {"residual"},
   plan = backward("ops.rmsnorm_backward", false)})
 
---- Returns dX, and dW if W is given, of ops.rmsnorm. X is H if there was a
--- residual; then `residual` is the gradient of H from elsewhere.
+--- Returns the gradients of ops.rmsnorm: dX, and dW if W is given. If the
+-- forward call had a residual, X is its H, and `residual` is the gradient of H
+-- from elsewhere.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Rstd any f32, one element for each row
@@ -205,7 +208,8 @@ local layernorm_backward = rowwise.operation("ops.layernorm_backward", {
   options = {bias = "boolean"},
   plan = backward("ops.layernorm_backward", true)})
 
---- Returns dX, dW if W is given, and dB with bias = true, of ops.layernorm.
+--- Returns the gradients of ops.layernorm: dX, dW if W is given, and dB with
+-- bias = true.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Mean any f32, one element for each row

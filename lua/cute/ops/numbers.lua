@@ -1,18 +1,18 @@
---- Passes numbers of a call as kernel arguments.
+--- Appends the numbers of a call to the arguments of a kernel.
 local calls = require "cute.ops.calls"
 local cute = require "cute"
 
 local numbers = {}
 
---- Appends an argument to a list {n =, ...}.
+--- Appends an argument x, which may be nil, to a list {n =, ...}.
 function numbers.push(list, x)
   list[list.n + 1], list.n = x, list.n + 1
 end
 local push = numbers.push
 
---- Appends a number to a list of kernel arguments. Lua's floats become f32; if
--- the kernel computes in f64, a float is passed as two 32-bit halves. at, nth:
--- the number's position in the call.
+--- Appends a number x to a list of kernel arguments. Lua's floats become f32;
+-- if the kernel computes in f64, a float is passed as two 32-bit halves. at,
+-- nth: where the call has the number (the nth number of argument `at`).
 ---@param list table
 ---@param x any
 ---@param as any the type in which the kernel computes
@@ -32,8 +32,8 @@ function numbers.pass(list, x, as, at, nth)
 end
 
 --- Returns two functions that read a kernel's arguments in order, after the
--- first n. One returns the next argument, the other the next number: (as,
--- is_float).
+-- first n. The first returns the next argument. The second, (as, is_float),
+-- returns the next number in type `as`.
 ---@param args any[]
 ---@param n? integer
 function numbers.reader(args, n)

@@ -19,8 +19,9 @@ function operand.fail(text, ...)
 end
 local fail = operand.fail
 
---- Raises an error unless each of the last modes of tensor t has one stride.
--- These modes are rows and columns of a matrix, or elements of a vector.
+--- Raises an error unless each of the last `own` modes of tensor t has a single
+-- stride. These modes are the rows and columns of a matrix, or the elements of
+-- a vector.
 ---@param own integer number of these modes: 2 or 1
 function operand.check_strides(name, t, own)
   local rank, l = cute.rank(t), t.layout
@@ -63,13 +64,14 @@ function operand.check_apart(name, t)
   end
 end
 
--- Reports whether elements of x and D never overlap. Their first elements are
--- `from` and `to` bytes after the begin of their buffer. If all strides are
--- multiples of g, only addresses modulo g matter: D and x may be different
--- columns of one matrix.
+-- Reports whether elements of x and D never overlap. `from` and `to` are the
+-- positions of their first elements, in bytes from the begin of the buffer that
+-- holds both. If all strides are multiples of g, only addresses modulo g
+-- matter: D and x may be different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
-  local function rest(s, g)  -- first and last byte, modulo g
+  -- Returns the offsets, modulo g, of the first and the last byte of s.
+  local function rest(s, g)
     local bytes = s.t.element_type.bits // 8
     local shape = cute.flatten_to_tuple(s.t.shape)
     local last = bytes - 1
@@ -91,8 +93,9 @@ local function never_meet(x, from, D, to)
   return false
 end
 
---- Raises an error if output D shares memory with x. If x is read element by
--- element (`alike`), it may have the same layout and address as D.
+--- Raises an error if output D shares memory with operand x. If each element of
+-- x is read only to compute the element of D at the same position (`alike`), x
+-- may have the same layout and address as D.
 ---@param name string x's name
 ---@param what string D's name
 function operand.check_shared(name, x, D, what, alike)
@@ -108,18 +111,19 @@ function operand.check_shared(name, x, D, what, alike)
   fail("%s shares memory with %s", what, name)
 end
 
--- Returns the modes of a tensor in front of the two modes of a matrix.
+-- Returns the batch modes of an operand: all modes except the last two.
 local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- Returns the batch modes of all operands together. Each extent comes from an
--- operand, or is 1.
+--- Returns the extents of the batch modes to which all operands broadcast, the
+-- last mode first.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
     local own = batch_modes(x.t)
-    for i = 1, #own do  -- the last mode first
+    -- Batch modes are compared from the last one on.
+    for i = 1, #own do
       local extent, have = cute.size(own[#own + 1 - i]), out[i] or 1
       if have ~= 1 and extent ~= 1 and extent ~= have then
         fail("%s is %s and %s is %s: their batch modes do not "
@@ -132,9 +136,9 @@ function operand.batch(list)
   return out
 end
 
--- Returns the strides of rows and columns. The stride of a single row or column
--- has no effect; if the other stride is 1 or has no effect either, it is
--- replaced by a stride that every kernel accepts.
+-- Returns the strides of the last two modes, rows and columns. The stride of a
+-- single row or column has no effect; if the other stride is 1 or has no effect
+-- either, it is replaced by a stride that every kernel accepts.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
@@ -143,9 +147,9 @@ local function strides_of(shape, stride, rank)
   return ds, dn
 end
 
--- Returns the rows of all matrices of layout l as rows of one matrix, {extent,
--- stride}, or nil if the matrices are not spaced like rows of one matrix. If
--- there is one matrix, these are its rows.
+-- Returns {extent, stride} of the rows of all matrices of layout l together, if
+-- they are spaced like the rows of one matrix; else nil. If there is one
+-- matrix, these are its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -167,8 +171,9 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Returns the batch folded into rows, if the matrices of A, and those of all
--- operands with D's shape, form the rows of one product. Otherwise returns nil.
+--- Returns the batch folded into rows, {folded =, rows =}, if the matrices of
+-- A, and those of all operands with D's shape, form the rows of one product.
+-- Otherwise returns nil.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any
@@ -188,9 +193,9 @@ function operand.folded(batch, list, B)
 end
 
 --- Returns a layout in the form that kernels accept: (rows, columns) or, with
--- batches, (rows, columns, L), whose last batch mode varies fastest. batch:
--- from operand.batch or operand.folded. Broadcast modes get stride 0, or a
--- stride without effect.
+-- batches, (rows, columns, L), where the last batch mode varies fastest in L.
+-- batch: the result of operand.batch or operand.folded. Broadcast modes get
+-- stride 0, or a stride without effect.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
   local shape, stride = l.shape, l.stride
@@ -216,7 +221,7 @@ function operand.layout(l, batch)
                           {by_row, by_column, L.stride})
 end
 
---- Returns the tensor with the layout that kernels accept and without dynamic
+--- Returns tensor t with the layout that kernels accept and without dynamic
 -- extents. A tf32 tensor becomes f32, its type in memory.
 function operand.matrix(t, batch)
   if t.element_type == cute.tf32 then t = cute.recast_tensor(t, cute.f32) end
@@ -229,11 +234,12 @@ function operand.is_flat(t)
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns a tensor with rows of zeros instead of t's empty rows, for the
--- product over an empty K.
+--- Returns a tensor of zeros with extent 16 for K, to take the place of t,
+-- whose K is empty. The product is the same.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
-  shape[#shape] = 16  -- an extent that every kernel takes
+  -- Every kernel accepts this extent of K.
+  shape[#shape] = 16
   return cute.zeros(shape, t.element_type, {device = t.device})
 end
 
@@ -259,7 +265,7 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- Returns a vector (..., n) as (n, l), in which one mode holds all batches.
+--- Returns a vector (..., n) as (n, l), in which mode l holds all batches.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -300,8 +306,8 @@ function operand.check_options(what, known, o)
   end
 end
 
---- Returns the type of D that a call's options name, or nil. It must be the
--- type of `out`.
+--- Returns the type of D that a call's options name, or nil. Raises an error if
+-- it is not the type of `out`.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -323,12 +329,13 @@ function operand.sums_of(a, b)
   return cute.f32, a.bits >= b.bits and a or b
 end
 
---- Returns the type of elements in memory.
+--- Returns the type in which memory holds elements of type dtype: f32 for tf32.
 function operand.plain(dtype)
   return dtype == cute.tf32 and cute.f32 or dtype
 end
 
---- Returns the properties of an operand that a family of kernels needs.
+--- Returns the properties of an operand that a family of kernels looks at:
+-- layout, type, alignment.
 function operand.facts(l, dtype, alignment)
   return {layout = l, shape = l.shape, stride = l.stride, element_type = dtype,
           alignment = alignment}

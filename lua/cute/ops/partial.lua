@@ -17,10 +17,11 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Elements of threads
 ---------------------------------------------------------------------------
 
--- Describes an MMA's tile. values: the coordinates of a thread's elements
--- relative to its first one. bits: for each bit of the thread index, where it
--- leads: "row" (another position in the same row), "col", or "far". even: all
--- threads begin in even columns.
+-- Describes which elements of an MMA's tile a thread has. values: the
+-- coordinates of a thread's elements relative to its first one. bits: where the
+-- first element moves if a bit of the thread index is set: "row" (within the
+-- same row), "col" (within the same column), or "far". even: whether the first
+-- elements of all threads are in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end
@@ -44,8 +45,8 @@ end
 
 local function mates(way, kind) return kind == "all" or way == kind end
 
--- Returns the number of warps that have parts of one row (or column, or
--- everything) of a tile.
+-- Returns the number of warps that share each row of a tile (each column for
+-- "col", the whole tile for "all").
 local function warps(s, kind)
   local n = 1
   for bit, k in pairs(s.bits) do
@@ -55,7 +56,7 @@ local function warps(s, kind)
 end
 
 --- Returns the extents of the memory for a reduction's partial results: the
--- number of rows, and of parts of each row.
+-- number of results, and the number of parts of each.
 ---@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer} m,
 -- n, l: of the result in the kernel's view
 ---@param kind string "row", "col" or "all", in the kernel's view
@@ -68,8 +69,8 @@ function partial.extents(how, kind)
   return 1, tm * tn * each
 end
 
---- Returns the coordinates in D of a thread's elements, (MMA,M,N). C is an
--- object of tiles.result.
+--- Returns the coordinates in D of a thread's elements, as a tensor (MMA,M,N).
+-- C is an object of tiles.result.
 function partial.coordinates(C)
   return C.mma:get_slice(C.thread):partition_C(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
@@ -77,7 +78,7 @@ function partial.coordinates(C)
 end
 
 --- Reports whether elements 2 i and 2 i + 1 of a thread are always in columns 2
--- j and 2 j + 1 of one row.
+-- j and 2 j + 1 of the same row.
 function partial.paired(C)
   local s = spread(C.mma, C.tile)
   local even = s.even and C.tile[2] % 2 == 0 and #s.values % 2 == 1
@@ -92,8 +93,8 @@ end
 -- In the kernel
 ---------------------------------------------------------------------------
 
--- Groups the elements of vector x by row (or column, or in one group). Returns
--- lists of indices in order.
+-- Groups the n elements of a thread's vector by row (or by column, or in one
+-- group). Returns one list of element indices for each group.
 local function groups_of(s, kind, n)
   local list, by = {}, {}
   for i = 0, n - 1 do
@@ -108,7 +109,7 @@ local function groups_of(s, kind, n)
 end
 
 -- Returns the condition that element i is inside D along the reduced modes, or
--- nil if it always is.
+-- nil if it always is inside.
 local function inside(C, crd, kind, i)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local ok
@@ -122,8 +123,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- Returns the reduced value of a group's elements in this thread and in the
--- lanes that share the group.
+-- Returns the reduction of a group's elements over this thread and all lanes
+-- that have elements of the same group.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
@@ -142,7 +143,8 @@ local function fold(C, s, crd, kind, op, r, group)
 end
 
 -- Returns two values: the condition that this thread is the first of the lanes
--- that share a result (it stores the result), and the number of its part.
+-- that share a result, and so stores it; and the index of the part that the
+-- thread stores.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do
@@ -191,9 +193,9 @@ end
 local BLOCK, MOST = 128, 64
 
 -- Returns a kernel of (P, Y) that computes Y (rows, l) by reducing the parts of
--- P (rows, parts, l) by op. limit: the number of parts that exist, if P is
--- larger. n: the number of elements in total, for the last step. pdl: for
--- dependent launches.
+-- P (rows, parts, l) with the operation `name`. limit: the number of parts that
+-- exist, if P is larger. n: the total number of elements, if this is the last
+-- step. pdl: whether launches are dependent.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
@@ -219,9 +221,9 @@ end
 
 --- Returns the steps (see cute.ops.calls) that reduce the parts of a result r
 -- {op, count, all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}.
--- P and Y are layouts in the memory of the parts; where Y is nil the target is
--- the result itself, (rows, l). Reducing everything to one number takes several
--- steps that work in place, because a single step would let few threads wait
+-- P and Y are layouts in the memory of the parts; if Y is nil, the step stores
+-- to the result itself, (rows, l). Reducing everything to one number takes
+-- several steps that work in place: in a single step, few threads would wait
 -- for many loads.
 function partial.folds(r, batches, pdl)
   if not r.all then

@@ -3,11 +3,12 @@
 --     local plan = plans.new(p, c, call)   -- for a problem and its choice
 --     local D, ... = plan:run(call, ready)
 --
--- A call is {A, B, C, o, alpha, beta, f, captured, out, at}: operands, options,
--- factors (nil where they have no effect), the epilogue with its captured
--- values, tensors for results, and the positions of the call's numbers in the
--- arguments of known calls (cute.ops.calls). Grouped calls also have `where`,
--- their offsets or counts.
+-- A call is {A, B, C, o, alpha, beta, f, captured, out, at}. A, B, C are the
+-- operands and o the options; alpha and beta are nil where they have no effect;
+-- f is the epilogue, captured its captured values; out are tensors for results.
+-- `at` holds, for each argument that may contain numbers, its position among
+-- the arguments that identify the call (cute.ops.calls). Grouped calls also
+-- have `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -31,12 +32,11 @@ local fail = operand.fail
 
 local MATRICES = {"A", "B", "D"}
 
--- Functions by family, each of which makes the kernel and the data to call it.
--- A function returns the kernel, its block, grid and cluster; the MMA and tile
--- of the epilogue; the amount of memory that its blocks share (sums, counts);
--- whether it supports dependent launches (if c.options.pdl is set); a function
--- that returns the first arguments of a call; and `space`, a function that
--- makes the last argument from the shared memory.
+-- For each family, a function that makes the kernel and the data to call it. It
+-- returns the kernel, its block, grid and cluster; the MMA and tile of the
+-- epilogue; how much memory its blocks share (sums, counts); pdl, if launches
+-- can be dependent; a function that returns the first arguments of a call; and
+-- `space`, a function that makes the last argument from the shared memory.
 local FAMILIES = {}
 
 local function view(t, n, dtype)
@@ -44,8 +44,9 @@ local function view(t, n, dtype)
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
--- Makes a plan for kernels with one block per tile, whose arguments are (A, B,
--- D[, group positions][, factors of blocks]).
+-- Makes the plan of a family whose kernels have one block for each tile. Their
+-- arguments are A, B and D, then the offsets or counts of groups, if any, and
+-- the scale factors for blocks of K, if any.
 local function by_tiles(p, c)
   local made = require("kernels." .. c.family)(c.options)
   return {kernel = made.kernel, block = made.block, mma = made.mma,
@@ -77,8 +78,8 @@ function FAMILIES.gemm_splitk(p, c)
           end}
 end
 
--- Makes a plan for kernels of kernels/splitk_skinny. `operands` returns their
--- first arguments.
+-- Makes the plan of a family that uses kernels/splitk_skinny. operands(A, B,
+-- call) returns the kernel's first arguments.
 local function by_join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,
@@ -109,14 +110,15 @@ function FAMILIES.gemm_int4(p, c)
     end)
 end
 
--- Returns a tensor of that type and layout, without its memory.
+-- Returns a tensor with the type and layout of t, but not with its memory.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
--- Returns a description of the memory that blocks of gemm_sm90 share: the
--- numbers of sums and counts, and a function that makes the kernel's argument
--- from them or from the groups.
+-- Returns what gemm_sm90 needs for the memory that its blocks share: the number
+-- of sums, the number of counts, and a function that makes the kernel's last
+-- argument from them, or from the groups of a call. Returns nil if blocks share
+-- nothing.
 local function shared(o, grid)
   if not o.shares then return nil end
   if o.groups then
@@ -133,8 +135,8 @@ local function shared(o, grid)
   end
 end
 
--- Returns the matrices of a call that c.sources names, in the form that kernels
--- accept.
+-- Returns the matrices of a call that c.sources describes, in the form that
+-- kernels accept.
 local function sources_of(p, c, call)
   local list = {}
   for i, s in ipairs(c.sources or {}) do
@@ -145,7 +147,8 @@ local function sources_of(p, c, call)
   return list
 end
 
--- Returns the first arguments of gemm_sm90, for matrices with these layouts.
+-- Returns the first arguments of gemm_sm90 for matrices with these layouts,
+-- without keeping their memory.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end
@@ -179,9 +182,9 @@ end
 local Plan = {}
 Plan.__index = Plan
 
--- Returns the shape and type of result i of the epilogue. If it is a reduction,
--- also returns the extents of its partial results and the operation that
--- reduces them.
+-- Returns the description {shape =, dtype =} of a result r of the epilogue. For
+-- a reduction it also has the extents of the partial results and the operation
+-- that reduces them.
 local function result(plan, p, c, r)
   local shape, b = {}, #p.batch
   for i = 1, b do shape[i] = p.shape[i] end
@@ -202,8 +205,9 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Returns the positions of the repacked matrices of c.moved in the work memory,
--- by name, and the total size. The first `floats` elements are reserved.
+-- Returns the positions of the repacked matrices in the work memory, by name,
+-- and the total size in f32. The first `floats` elements of the memory have
+-- other uses.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -218,14 +222,14 @@ local function placed(to, floats)
   return list, floats
 end
 
---- Returns the plan for a call with problem p. It uses the best candidate, or
--- no kernel if D is empty.
+--- Returns the plan for a call with problem p. The plan uses the best
+-- candidate, or no kernel if D is empty.
 function plans.of(p, call)
   if cute.product(p.shape) == 0 then return plans.empty(p) end
   return plans.new(p, choose.must(p), call)
 end
 
---- Makes a plan for problem p with candidate c.
+--- Makes a plan that computes problem p by candidate c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
@@ -233,7 +237,8 @@ function plans.new(p, c, call)
   local plan = setmetatable(FAMILIES[c.family](p, c), Plan)
   plan.device, plan.place = p.device, p.place
   plan.batch, plan.batches = p.batch, p.batches
-  plan.rows = p.ragged == "rows" and {} or p.batch  -- batches of A and D
+  -- Batch modes of A and D; groups of rows have none.
+  plan.rows = p.ragged == "rows" and {} or p.batch
   plan.ending, plan.ready = ending, {}
   plan.results = {{shape = p.shape, dtype = p.d}}
   for i = 2, #(p.results or {}) do
@@ -250,7 +255,7 @@ function plans.new(p, c, call)
   return plan
 end
 
--- Returns the extents of result i of the epilogue if D is empty.
+-- Returns the extents of a result r of the epilogue if D is empty.
 local function extents_of(p, r)
   local b, shape = #p.shape - 2, {}
   if r.kind == "tile" then return p.shape elseif r.kind == "all" then
@@ -264,8 +269,8 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- Makes a plan for a problem with an empty D. The results of reductions are
--- those of a reduction over no elements.
+--- Makes a plan for a problem with an empty D. Reductions then give the result
+-- of a reduction over no elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
                              results = {{shape = p.shape, dtype = p.d}}}, Empty)
@@ -293,8 +298,8 @@ function Empty:run(call)
   return table.unpack(out)
 end
 
--- Returns the memory that blocks of a call share: sums and counts. Also returns
--- whether the counts belong to a graph.
+-- Returns the memory that the blocks of a call share: sums and counts. Also
+-- returns whether the counts belong to the graph that is being captured.
 function Plan:memory(call)
   local work = self.floats > 0 and calls.work(self.place, self.floats) or nil
   if not self.counts then return work end
@@ -303,7 +308,7 @@ function Plan:memory(call)
   return work, view(turns, self.counts), alone
 end
 
--- Returns the tensors for the results, some given and some new; and the new
+-- Returns the tensors for the results, those given and new ones; and the new
 -- ones as a second list.
 function Plan:outputs(call)
   local out, made = {}, {}
@@ -326,8 +331,8 @@ function Plan:outputs(call)
   return out, made
 end
 
--- Returns matrix t of a call in the form that kernels accept. If it is
--- repacked, returns the copy in `work`.
+-- Returns matrix t of a call in the form that kernels accept; if it has to be
+-- repacked, returns its repacked copy in `work`.
 local function seen(plan, name, t, batch, work)
   local to = plan.moved[name]
   if not to then
@@ -338,8 +343,8 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns a matrix with its leaves as top-level modes. Modes that the repacked
--- matrix `moved` broadcasts are left out.
+-- Returns matrix t with its leaves as top-level modes. Leaves along which
+-- `moved`, its repacked copy, is broadcast are left out.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -352,7 +357,8 @@ local function each_once(t, moved)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the step that repacks a matrix, and its arguments.
+-- Returns the step that repacks a matrix between its place and the work memory,
+-- and the step's arguments.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
@@ -360,8 +366,9 @@ local function moving(plan, name, from, to)
   return {m.step, m.step.arguments({operands = {from}}, {to})}
 end
 
---- Returns all arguments of the kernel for a call, with tensors for the results
--- and the shared memory.
+--- Returns all arguments of a plan's kernel for a call. `out` are the tensors
+-- for the results; `work` and `turns` are the sums and counts that blocks
+-- share.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
   local list = self.arguments(seen(self, "A", call.A, self.rows, work),
@@ -383,8 +390,9 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Returns the steps of a call with their arguments: the kernel's step and the
--- repacking steps, but not the steps that reduce partial results.
+-- Returns the steps of a call with their arguments: the steps that repack
+-- matrices and the step of the kernel, but not the steps that reduce partial
+-- results.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -401,7 +409,7 @@ function Plan:launches(call, out, work, turns)
   return list
 end
 
--- Checks that operands and results do not overlap.
+-- Checks that results of a call overlap neither operands nor each other.
 local function check_memory(call, out)
   local B, o = call.B, call.o
   for i, D in ipairs(out) do
@@ -428,7 +436,7 @@ local function check_memory(call, out)
   end
 end
 
--- Prepares a launch of a step.
+-- Prepares a launch of a step with these arguments.
 local function made_ready(plan, call, step, list)
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
@@ -437,8 +445,8 @@ local function made_ready(plan, call, step, list)
   return ready
 end
 
---- Prepares the launch of a call with tensors for the results, without the
--- reductions of partial results.
+--- Prepares the launch of a call with these tensors for the results, without
+-- the steps that reduce partial results.
 function Plan:prepare(call, out)
   check_memory(call, out)
   local work, turns = self:memory(call)
@@ -452,8 +460,9 @@ function Plan:prepare(call, out)
   end}
 end
 
--- Launches the repacking steps, the kernel and the reductions of partial
--- results. Returns the run in the form that known:ready accepts.
+-- Launches the steps that repack matrices, the kernel, and the steps that
+-- reduce partial results. Returns the launches in the form that known:ready
+-- accepts.
 function Plan:launch(call, out, work, turns)
   local plain = {device = self.device, stream = call.o.stream,
                  seed = call.o.seed}
@@ -484,15 +493,17 @@ function Plan:launch(call, out, work, turns)
   return run
 end
 
---- Launches everything and returns the results. Passes the launches to `ready`,
--- which records them for later calls of this configuration.
+--- Launches all kernels of the plan and returns the results. Passes the
+-- launches to `ready`, which records them for later calls of this
+-- configuration.
 ---@param call table
 ---@param ready fun(run: table)
 function Plan:run(call, ready)
   local out, made = self:outputs(call)
   local work, turns, alone = self:memory(call)
   local ok, run = pcall(self.launch, self, call, out, work, turns)
-  if not ok then  -- after an error, counts may differ from 0
+  -- After an error, the counts of the device may differ from 0.
+  if not ok then
     calls.failed(self.place)
     error(run, 0)
   end
@@ -504,7 +515,7 @@ function Plan:run(call, ready)
   return table.unpack(out)
 end
 
---- Returns the kernel, traced for a call.
+--- Returns the plan's kernel, traced for a call.
 function Plan:trace(call)
   local list = self:arguments_of(call, self:outputs(call), self:memory(call))
   return self.kernel(table.unpack(list, 1, list.n)):trace {

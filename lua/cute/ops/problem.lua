@@ -11,8 +11,8 @@ local problem = {}
 
 local fail = operand.fail
 
---- Sets p.gated, and p.columns, the number of columns of D. With gates there is
--- one column for two rows of B.
+--- Sets p.gated, and p.columns, the number of columns of D: with gates, half
+-- the number of rows of B, else this number.
 ---@param p table with p.n, the rows of B
 ---@param call table of cute.ops.plan
 ---@param B any its matrices
@@ -32,8 +32,8 @@ function problem.gates(p, call, B)
   p.columns = p.n // 2
 end
 
---- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums, the
--- factors (cute.ops.scales), the epilogue's results
+--- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums,
+-- those of scale factors (cute.ops.scales) and of the epilogue's results
 -- (cute.ops.epilogue_function), p.fused.
 ---@return any like D's default type
 ---@return integer[] read numbers of the epilogue's values that are read like D
@@ -50,7 +50,8 @@ function problem.types(p, call)
   return made ~= p.value and made or like, read
 end
 
---- Sets the device, where the operands are, and properties of the device.
+--- Sets p.device, p.place (the location of the operands), and properties of the
+-- device: arch, sm, sms.
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm

@@ -1,10 +1,10 @@
 --- Reductions of tensors with any strides: ops.reduce.
 --
 -- Reduced modes and kept modes are sorted by stride, separately. The vectors
--- that a thread loads run along the contiguous mode: along reduced modes (sums
--- of rows) or across them (sums of columns); see kernels/reduce_tensor.lua. If
--- this gives too few blocks, several blocks share a result, and further kernels
--- reduce their partial results.
+-- that a thread loads run along the contiguous mode. This can be a reduced mode
+-- (sums of rows) or a kept mode (sums of columns); see
+-- kernels/reduce_tensor.lua. If this gives too few blocks, several blocks share
+-- a result, and further kernels reduce their partial results.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
@@ -28,8 +28,8 @@ local fail = tensor_op.failing "ops.reduce"
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the set of reduced modes. by is "row" (the elements of each row are
--- reduced), "column", "all", or a list of modes.
+-- Returns the set of modes to reduce, counted from 1. by is "row" (each row is
+-- reduced to one result), "column", "all", or a list of modes.
 local function gone_of(x, by)
   local rank, gone = cute.rank(x), {}
   if by == "all" then
@@ -58,7 +58,8 @@ local function gone_of(x, by)
   return gone
 end
 
--- Returns the accumulator type and the default type of the result.
+-- Returns the accumulator type of an operation, and the default type of the
+-- result.
 local function types_of(op, dtype, count)
   if PLACES[op] then
     return nil, count < 1 << 31 and cute.i32 or cute.i64
@@ -78,9 +79,9 @@ local function types_of(op, dtype, count)
   return cute.i32, dtype
 end
 
--- Returns the shape of the result, and the loops over kept modes and over
--- reduced modes. In the loops, operand 1 is x, 2 the result, and 3 the index
--- within the reduced modes.
+-- Returns the shape of the result, the number of elements of each result, the
+-- loops over kept modes, and the loops over reduced modes. In the loops,
+-- operand 1 is x, 2 the result, and 3 the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do
@@ -96,8 +97,8 @@ local function loops_of(x, gone, out)
            table.concat(kept, ","))
     end
   end
-  -- The result and the index get all modes; the modes that they lack have
-  -- extent 1.
+  -- The layouts of the result and of the index have as many modes as x. Modes
+  -- that do not exist there have extent 1.
   local y = out and out.layout or cute.make_layout(kept, cute.LayoutRight)
   local yshape, ystride, ishape, istride, at = {}, {}, {}, {}, 0
   local index = 1
@@ -136,32 +137,40 @@ end
 
 local function up(a, b) return (a + b - 1) // b end
 
-local function power(n)  -- the least power of 2 that is n or more
+-- Returns the least power of 2 that is n or more.
+local function power(n)
   local p = 1
   while p < n do p = 2 * p end
   return p
 end
 
--- Approximate resident threads of a multiprocessor, and 16-byte steps of each
--- thread.
+-- RESIDENT: approximate number of threads that a multiprocessor runs at once.
+-- STEPS: largest number of vectors that a thread loads at once. BLOCK: threads
+-- of a block.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
-local WAVES = 8  -- waves of blocks: several in sequence even out their times
--- Number of elements, in wider registers, that a thread holds during argmax and
--- argmin. It is half as large if each element has a result of its own.
+-- Number of blocks that each place for a block runs in sequence, which evens
+-- out their times.
+local WAVES = 8
+-- Largest number of elements that a thread holds at once during argmax and
+-- argmin, which need more registers for each element. It is half as large if
+-- each element has a result of its own.
 local HELD = 64
 
--- Returns the number of blocks that share a result, such that every
--- multiprocessor has blocks and each thread has at least some rounds of work.
+-- Returns the number of blocks that share a result. It is chosen such that
+-- every multiprocessor has blocks, and each thread has at least 2 of the
+-- `rounds` of work.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
   return math.max(1, math.min(up(want, blocks), rounds // 2))
 end
 
--- Returns the kernel in which vectors run along the reduced modes.
+-- Returns the kernel for reductions whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  local rest = o.folded.extents[1] % o.width  -- one element per thread
-  local few = vectors > 2 and up(vectors, 2) or vectors  -- two per thread
+  -- The elements of a row after its last vector: one for each thread.
+  local rest = o.folded.extents[1] % o.width
+  -- Threads for the vectors of a row: each takes about two.
+  local few = vectors > 2 and up(vectors, 2) or vectors
   o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do
     o.threads = 2 * o.threads
@@ -189,8 +198,8 @@ local function across(p, o, rows)
   return reduce_tensor.across(o)
 end
 
--- Returns the kernel of a reduction, from the loops over kept and over reduced
--- modes.
+-- Returns the kernel of a reduction, from `stay`, the loops over kept modes,
+-- and `gone`, the loops over reduced modes.
 local function kernel_of(p, o, stay, gone, dtype, alignment)
   local function column(loops, i)
     local e, s = modes.column(loops, i)
@@ -202,8 +211,8 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
   local vectors = 1
   for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
   local most = 128 // dtype.bits
-  -- Returns the width of vectors along the loops `first`. `rest` holds the
-  -- other loops: reduced modes or kept modes.
+  -- Returns the number of elements of a vector along the first of the loops
+  -- `first`, for memory that is also accessed along the loops `rest`.
   local function width(first, rest)
     local all = table.move(first, 1, #first, 1, {})
     for _, loop in ipairs(rest) do if loop.n > 1 then
@@ -212,7 +221,8 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
     return modes.width(all, 1, dtype.bits, alignment, most)
   end
   local down, side = width(gone, stay), width(stay, gone)
-  -- The remainder of a row is handled separately.
+  -- If rows are contiguous, the elements after a row's last vector are loaded
+  -- one by one, so the extent need not be a multiple of the vector.
   if #gone == 1 and gone[1][1] == 1 then
     local w = most
     local function odd()
@@ -242,11 +252,12 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local NAN = -(0 / 0)  -- a NaN with sign bit 0
--- Results of a reduction over no elements, as in NumPy and PyTorch.
+-- The expression gives a NaN whose sign bit is 0.
+local NAN = -(0 / 0)
+-- Results of reductions over no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 
---- Returns the result of an operation over no elements. Raises an error if it
+--- Returns the result of operation `op` over no elements. Raises an error if it
 -- is undefined.
 ---@param raise fun(text: string, ...)
 ---@param op string
@@ -262,12 +273,13 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- Returns the first kernel and, if its blocks share results, the kernels that
--- reduce their partial results.
+-- Returns the step of the first kernel and, if several blocks share a result,
+-- the steps that reduce their partial results.
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- Results in the order of their numbers.
+  -- The loops over the results of a further step, in the order of the results'
+  -- numbers.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}
@@ -386,7 +398,7 @@ local function finish(x, op, o, launched, ...)
   return calls.results(o.out, ...)
 end
 
---- Reduces modes of x by an operation; see docs/ops.md.
+--- Reduces modes of x by an operation such as "sum"; see docs/ops.md.
 ---@param x any
 ---@param op string sum mean prod max min amax norm rms
 -- argmax argmin

@@ -16,8 +16,8 @@ local rowwise = {}
 
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
---- Returns extent and stride of the first n modes of a layout, merged; nil if
--- they are not equally spaced.
+--- Returns extent and stride of the first n modes of a layout, merged to one
+-- mode; nil if they are not equally spaced.
 function rowwise.leading(l, n)
   local shape, stride = {}, {}
   for i = n, 1, -1 do
@@ -29,15 +29,16 @@ function rowwise.leading(l, n)
   return all.shape, all.stride
 end
 
--- Returns extent and stride of the last mode, which may be tuples.
+-- Returns the extent and the stride of the last mode of a layout. Either may be
+-- a tuple.
 local function last(l)
   local shape, stride, rank = l.shape, l.stride, cute.rank(l)
   if type(shape) ~= "table" then return shape, stride end
   return shape[rank], stride[rank]
 end
 
---- Returns a tensor (...,N) as a matrix (M,N) with contiguous rows, or nil if
--- its elements are spaced otherwise.
+--- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
+-- its layout does not allow it.
 ---@param t any
 ---@return any?
 function rowwise.matrix(t)
@@ -57,14 +58,15 @@ function rowwise.injective(t)
   return modes.injective(loops, 1)
 end
 
---- Reports whether t is a matrix of contiguous rows without shared elements.
+--- Reports whether t can be viewed as a matrix of contiguous rows that share no
+-- elements.
 function rowwise.apart(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] >= a.shape[2])
 end
 
---- Returns a tensor's extents, those of all modes but the last one ({1} if
--- there are none), the number of rows and their length.
+--- Returns four values: a tensor's extents; the extents of all modes but the
+-- last one ({1} if there are none); the number of rows; the length of a row.
 ---@param t any
 ---@return integer[] shape
 ---@return integer[] rows
@@ -77,19 +79,21 @@ function rowwise.extents(t)
   return shape, rows, cute.product(rows), shape[#shape]
 end
 
--- Reports whether the elements of t are contiguous, in the order of rows.
+-- Reports whether t is compact: its elements are contiguous in memory in
+-- row-major order.
 local function dense(t)
   local a = rowwise.matrix(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
 end
 
---- Returns a tensor of contiguous elements as a vector.
+--- Returns a tensor whose elements are contiguous as a vector of them; nil for
+-- nil.
 function rowwise.vector(t)
   return t and cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
 end
 
--- Returns the elements of the widest vector with which every row of these
--- matrices can be accessed, in elements of `bits`.
+-- Returns the number of elements, of `bits` bits each, of the widest vector
+-- with which every row of these matrices can be accessed.
 local function width_of(list, n, bits)
   local w = core.gcd(128 // bits, n)
   for _, t in ipairs(list) do
@@ -100,7 +104,8 @@ local function width_of(list, n, bits)
   return w
 end
 
---- Returns the options {n, dtype, width} of a row kernel (kernels/rows.lua).
+--- Returns the options {n, dtype, width} with which a row kernel is made
+-- (kernels/rows.lua).
 ---@param tensors any[] given operands and outputs of rows; nil entries allowed
 ---@param count integer length of the list
 ---@param types any[] element types of the new results
@@ -125,11 +130,12 @@ end
 -- Operations
 ---------------------------------------------------------------------------
 
--- Methods of a call for the function `plan` of an operation.
+-- Methods of the object `call` that the function `plan` of an operation gets.
 local Call = {}
 Call.__index = Call
 
---- Returns a plan without steps. `results` lists {shape =, dtype =}.
+--- Makes a plan (see cute.ops.tensor_op) that has no steps yet. `results` lists
+-- {shape =, dtype =}.
 ---@param count integer number of the call's operands, some nil
 function Call:start(count, results)
   local tensors, n = {}, 0
@@ -145,17 +151,18 @@ function Call:start(count, results)
   return p
 end
 
---- Returns the type of the first result: that of `out` or `dtype`, or x's.
+--- Returns the type of the first result: the type of `out`, the option `dtype`
+-- or, without both, the type of x.
 function Call:dtype(what, x)
   return tensor_op.dtype(what, self.o)
     or self.out[1] and core.typename(self.out[1]) == "tensor"
     and self.out[1].element_type or operand.plain(x.element_type)
 end
 
---- Raises an error about the arguments of the call.
+--- Raises an error about the arguments of this call.
 function Call:fail(text, ...) self.raise(text, ...) end
 
---- Raises unless t has elements of a type that row kernels process.
+--- Raises an error unless t has elements of a type that row kernels process.
 function Call:floats(name, t)
   if not FLOATS[operand.plain(t.element_type).name] then
     self:fail("%s has elements of type %s; bf16, f16 or f32 is needed", name,
@@ -163,7 +170,7 @@ function Call:floats(name, t)
   end
 end
 
---- Raises unless t has the extents of x.
+--- Raises an error unless t has the extents of x.
 function Call:same(name, t, as, x)
   local a, b = modes.extents(t.layout), modes.extents(x.layout)
   local same = #a == #b
@@ -174,15 +181,15 @@ function Call:same(name, t, as, x)
   end
 end
 
---- Raises unless t is a vector of n elements.
+--- Raises an error unless t is a vector of n elements.
 function Call:vector(name, t, n)
   if cute.rank(t) ~= 1 or cute.size(t) ~= n then
     self:fail("%s is %s; a vector of %d elements is needed", name, t.layout, n)
   end
 end
 
--- Returns an operand as it is, or as a new contiguous tensor if its layout does
--- not fit. Reports whether it is new.
+-- Returns an operand t as it is, or as a new contiguous tensor if its layout
+-- does not fit. The second result is true if the tensor is new.
 local function packed(t, fits, o)
   if fits(t) then return t, false end
   local rows = cute.empty(modes.extents(t.layout), t.element_type,
@@ -190,8 +197,9 @@ local function packed(t, fits, o)
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
--- Checks the operands of a call, and copies those whose layout does not fit;
--- call.copied has the originals by name. Reports whether one was copied.
+-- Checks the operands of a call, and copies those whose layout the kernel does
+-- not accept; call.copied has the originals by name. Returns true if one was
+-- copied.
 local function prepare(call, names, spec)
   local copied = false
   for i, name in ipairs(names) do
@@ -211,7 +219,7 @@ local function prepare(call, names, spec)
   return copied
 end
 
--- Checks the tensors given for results.
+-- Checks the tensors that a call gives for the results.
 local function check_outputs(call, plan, apart)
   for i in pairs(call.out) do
     if i > #plan.results then
@@ -240,7 +248,8 @@ local function check_outputs(call, plan, apart)
   end
 end
 
--- Returns the options of a call's own as a text that identifies its kernel.
+-- Returns the values of an operation's own options as a text; calls with the
+-- same text can use the same plan.
 local function key_of(o, scalars)
   local words = {}
   for i, name in ipairs(scalars) do
@@ -251,8 +260,8 @@ local function key_of(o, scalars)
   return table.concat(words, " ")
 end
 
--- Returns the operands of a call and its options, the last argument if it is a
--- table of options.
+-- Returns the operands of a call as a list, and its options: the last argument
+-- if it is a table of options, else {}.
 local function split(...)
   local list, n = {...}, select("#", ...)
   while n > 0 and list[n] == nil do n = n - 1 end
@@ -262,19 +271,21 @@ local function split(...)
   return list, o
 end
 
---- Makes an operation from its description:
---   names: of the operands, in order; a name that ends in "?" may be missing
---   tensors: options that are tensors, appended to the operands
---   flat: names of operands whose elements must be contiguous, in one string
---   fits(t): reports whether a kernel accepts the layout of another operand
---     (a matrix of contiguous rows when absent); others are copied
---   apart(t): the same of a result (equally spaced rows when absent)
---   options: types of further options, by name
---   traced(o): returns the function in the options that kernels trace, or nil;
---     call.captured then has its captures (cute.ops.capture), and call.at is
---     its position among the arguments of known calls
---   plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
---     call[name] is an operand and call.o has the options
+--- Makes an operation from its description, a table with these fields:
+-- names: names of the operands, in order; a name that ends in "?" may be
+--   missing.
+-- tensors: options that are tensors, appended to the operands.
+-- flat: names of operands whose elements must be contiguous, in one string.
+-- fits(t): reports whether a kernel accepts the layout of another operand (a
+--   matrix of contiguous rows when absent); others are copied.
+-- apart(t): reports whether a kernel accepts the layout of a result (equally
+--   spaced rows when absent).
+-- options: types of further options, by name.
+-- traced(o): returns the function in the options that kernels trace, or nil;
+--   call.captured then has its captures (cute.ops.capture), and call.at is its
+--   position among the arguments of known calls.
+-- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
+--   call[name] is an operand and call.o has the options.
 ---@param what string "ops.softmax"
 ---@param spec table
 ---@return function
@@ -330,7 +341,8 @@ function rowwise.operation(what, spec)
       plan.anew = plan.anew or copied
       if not plan.anew then known:add(plan, arguments(list, o, f)) end
     end
-    -- After a failed launch the counters that blocks share may not be 0.
+    -- If a launch fails, the counters that blocks share may not be 0 and are
+    -- discarded.
     local _ <close> = plan.counts and setmetatable({}, {__close = function(_, e)
       if e ~= nil then calls.failed(plan.place) end
     end}) or nil

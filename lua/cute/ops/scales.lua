@@ -19,11 +19,13 @@ local BLOCK = 128
 
 local fail = operand.fail
 
--- Reports whether x has the modes of the batch, followed by `own` modes.
+-- Reports whether x has the batch modes of `batch`, followed by `own` other
+-- modes.
 local function has_batch(x, batch, own)
   local lead = batch and #batch or 0
   if lead == 0 or cute.rank(x) ~= lead + own then return false end
-  for i, n in ipairs(batch) do  -- the last mode first
+  -- Batch modes are listed from the last one on.
+  for i, n in ipairs(batch) do
     local extent = cute.size(x, lead - i)
     if extent ~= 1 and extent ~= n then return false end
   end
@@ -31,7 +33,7 @@ local function has_batch(x, batch, own)
 end
 
 -- Returns a tensor (...,rows,1) as (...,rows), and any other tensor unchanged.
--- lead: the number of batch or group modes that may come first.
+-- lead: the number of batch or group modes that may precede the rows.
 local function without_last(x, rows, lead)
   local rank = cute.rank(x)
   if rank < 2 or rank ~= 2 and rank ~= lead + 2 or cute.size(x, rank - 1) ~= 1
@@ -43,11 +45,11 @@ local function without_last(x, rows, lead)
   return cute.select(x, modes)
 end
 
--- Returns the kind of a factor for `rows` rows and k elements ("number", "one",
--- "rows" or "blocks"), and whether each matrix has factors of its own. groups:
--- the number of matrices if each has its own factors, in the first mode of x.
--- ragged: whether matrices begin and end at any row. batch: the batch of a
--- product without groups.
+-- Returns the kind of a scale factor x for `rows` rows and k elements
+-- ("number", "one", "rows" or "blocks"), and whether each matrix of the batch
+-- has factors of its own. groups: the number of groups, if the first mode of x
+-- is the group. ragged: whether groups may begin and end at any row. batch: the
+-- batch modes of a product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -77,10 +79,10 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
     and ", with modes of the batch in front or without" or "")
 end
 
---- Sets the fields of problem p that describe its factors: p.scale_a and
--- p.scale_b, their kinds; p.group, if any are per block of K; p.value, the type
--- of scaled sums; p.own_factors, whether each matrix of a batch has its own
--- scale_b.
+--- Sets the fields of problem p that describe its scale factors: p.scale_a and
+-- p.scale_b, their kinds; p.group, if factors are per block of K; p.value, the
+-- type of scaled sums; p.own_factors, whether each matrix of a batch has its
+-- own scale_b.
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
@@ -112,9 +114,9 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
---- Returns the options of a product with an empty K. Its factors per block are
--- empty and are replaced by 1, because scaled sums have another type than
--- unscaled ones.
+--- Returns the options of a product with an empty K. Scale factors per block of
+-- K are then empty and are replaced by 1.0, because scaled sums have another
+-- type than unscaled ones.
 function scales.without_blocks(o)
   local rest = {}
   for name, v in pairs(o) do rest[name] = v end
@@ -127,8 +129,8 @@ function scales.without_blocks(o)
   return rest
 end
 
--- Returns factors of blocks as (rows,K/group[,L]). A factor for 128 rows is
--- broadcast over them.
+-- Returns scale factors of blocks as (rows,K/group[,L]). A factor that applies
+-- to 128 rows is broadcast over them.
 local function matrix(x, rows, batch)
   local rank = cute.rank(x)
   if cute.size(x, rank - 2) == rows then return operand.matrix(x, batch) end
@@ -139,8 +141,8 @@ local function matrix(x, rows, batch)
     cute.make_layout(shape, stride)), batch)
 end
 
---- Returns factors of packed weights in the form that gemm_int4 reads,
--- (K/group,N) or (1,N).
+--- Returns scale factors or zero points of packed weights in the form that
+-- gemm_int4 reads, (K/group,N) or (1,N).
 function scales.turned(p, x)
   local first = x.stride
   if type(first) == "table" then first = first[1] end
@@ -154,17 +156,20 @@ function scales.turned(p, x)
   return operand.turned(x)
 end
 
---- Returns the kernel's factors per block of K, or nil if there are none.
+--- Returns the scale factors of A and of B that are per block of K, as kernel
+-- arguments; nil for an operand without such factors.
 function scales.blocks(p, o, batch)
   return p.scale_a == "blocks" and matrix(o.scale_a, p.m, batch) or nil,
          p.scale_b == "blocks" and matrix(o.scale_b, p.n, batch) or nil
 end
 
--- Returns factors per row of A or B as a matrix with the shape of D.
+-- Returns factors per row of A or B, or one factor, as a matrix with the shape
+-- of D.
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
-  if cute.rank(x) > 1 and cute.size(x) > 1 then  -- for groups or a batch
+  -- Each group or matrix has factors of its own.
+  if cute.rank(x) > 1 and cute.size(x) > 1 then
     local rank = cute.rank(x)
     if cute.size(x, rank - 1) ~= rows then
       local shape, stride = x.shape, x.stride
@@ -180,14 +185,15 @@ local function like_D(p, x, by_row)
   return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
---- Returns the factors of a kernel that are not per block of K, as a list of
--- {number, name} and {matrix}.
+--- Returns the scale factors that are not per block of K, which the epilogue
+-- applies, as a list of {number, name} and {matrix}.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do
     local name = "scale_" .. side
     local kind, x = p[name], o[name]
-    if i == 2 and p.b == cute.Int4 then kind = nil end  -- gemm_int4 applies it
+    -- The kernel gemm_int4 applies the factors of packed weights itself.
+    if i == 2 and p.b == cute.Int4 then kind = nil end
     if kind == "number" then out[#out + 1] = {number = x, name = name}
     elseif kind == "one" or kind == "rows" then
       out[#out + 1] = {matrix = like_D(p, x, i == 1)}

@@ -10,8 +10,8 @@ local rowwise = require "cute.ops.rowwise"
 
 local softmax = {}
 
--- Returns the step of a row kernel for m rows; args(call, out) lists its
--- arguments.
+-- Returns the step that runs row kernel k on m rows; args(call, out) returns
+-- the kernel's arguments.
 local function step(k, m, args)
   return {kernel = k.kernel, grid = k.grid(m), block = k.block, ready = {},
           arguments = args}
@@ -73,7 +73,7 @@ end
 
 local IGNORE = -100  -- PyTorch's default
 
--- Raises unless T has an index for each row of X.
+-- Raises an error unless T has an index for each row of X.
 local function check_targets(call, T, m)
   local dtype = T.element_type
   if dtype ~= cute.i32 and dtype ~= cute.i64 then
@@ -119,8 +119,8 @@ function softmax.cross_entropy(X, T, o)
   return cross_entropy(X, T, o)
 end
 
--- Raises unless the tensors of a list of {name, tensor} have the extents of X
--- without the last mode.
+-- Raises an error unless the tensors of a list of {name, tensor} have the
+-- extents of X without the last mode.
 local function check_row_tensors(X, list)
   local _, rows = rowwise.extents(X)
   for _, e in ipairs(list) do
@@ -135,7 +135,7 @@ local function check_row_tensors(X, list)
   end
 end
 
--- Returns a tensor with one element for each row as a column (...,1).
+-- Returns a tensor that has one element for each row as a column (...,1).
 local function column(t)
   local shape, stride = {}, {}
   local own, apart = t.shape, t.stride
@@ -145,7 +145,9 @@ local function column(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the gradient of elements; ops.elementwise calls it.
+-- Returns the elements of dX for ops.cross_entropy_backward, as the function of
+-- ops.elementwise: g, t and lse are the gradient, target and logarithm of each
+-- element's row.
 local function gradient(g, x, t, lse, ignore, at)
   local coords = {at:coords()}
   local c = coords[#coords]:to(cute.i64)

@@ -4,25 +4,26 @@
 --
 -- The description says how many products an instruction adds at once, which
 -- bits it truncates, and where K is divided into parts whose partial sums are
--- added. It omits what has no effect: tiles of M and N, their order, stages,
--- which operand comes first (tensor cores give the same sums for both), and
--- zeros after the end of K.
+-- added. It omits what has no effect on the bits: tiles of M and N, their
+-- order, stages, which operand comes first (tensor cores give the same sums for
+-- both), and zeros after the end of K.
 local cute = require "cute"
 local tiles = require "cute.tiles"
 local types = require "cute.ops.family.types"
 
 local sum_order = {}
 
---- The order of Hopper's tensor cores for 16-bit floats, and for 8-bit floats
--- whose sums continue in f32 after a number of products.
+--- Accumulation orders of Hopper's tensor cores: for 16-bit floats, and for
+-- 8-bit floats, whose sums continue in f32 after %d products.
 sum_order.SIXTEEN = "16 products at once"
 sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
--- By family, the order in which one instruction or a few of them add products.
+-- For each family, a function that returns the order in which its instructions
+-- add products, in words.
 local STEPS = {}
 
--- Returns the family whose kernel runs. Repacked matrices are multiplied by the
--- same kernel as others.
+-- Returns the family whose kernel multiplies. It differs from c.base if
+-- operands are repacked: another family's kernel multiplies them.
 local function kernel_of(c)
   return c.base == "moved" and c.family or c.base
 end
@@ -62,7 +63,7 @@ function STEPS.gemm_skinny(p, o)
     o.splits > 1 and (", of %d blocks"):format(o.splits) or "")
 end
 
--- Returns the phrase that says that K is divided into parts of `each` elements.
+-- Returns a phrase for the user: K is divided into parts of `each` elements.
 local function cut_in(k, each)
   return each < k and (", in parts of %d of K"):format(each) or ""
 end
@@ -91,7 +92,8 @@ end
 
 local ADDED = {sum = true, mean = true, rms = true}
 
--- Returns a phrase for the order in which an epilogue adds over rows.
+-- Returns a phrase for the order in which an epilogue adds the elements of a
+-- row, if it does.
 local function of_rows(p, c)
   local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do

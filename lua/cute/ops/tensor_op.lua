@@ -15,7 +15,8 @@ local report = require "cute.lang.report"
 
 local tensor_op = {}
 
---- Returns a function that raises errors about the arguments of a call.
+--- Returns a function that raises errors about the arguments of operation
+-- `what`.
 ---@param what string "ops.reduce"
 function tensor_op.failing(what)
   return function(text, ...)
@@ -46,7 +47,7 @@ function tensor_op.is_options(x)
   return type(x) == "table" and getmetatable(x) == nil
 end
 
---- Raises unless t is a tensor that these operations accept.
+--- Raises an error unless t is a tensor that these operations accept.
 function tensor_op.check(fail, name, t)
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
     fail("%s is %s; a tensor is needed", name, core.show(t))
@@ -93,15 +94,15 @@ function tensor_op.dtype(what, o)
   return dtype
 end
 
---- Returns the option `out` of a call as a list.
+--- Returns the tensors that the option `out` gives, as a list.
 function tensor_op.outputs(o)
   local out = o.out
   if core.typename(out) == "table" then return out end
   return {out}
 end
 
--- Returns the tensors for the results, some given and some new; and the new
--- ones as a second list.
+-- Returns all result tensors of a plan: those that the call gives and, for the
+-- rest, new ones. Returns the new ones as a second list.
 local function results(plan, call)
   local out, made = {}, {}
   for i, r in ipairs(plan.results) do
@@ -115,8 +116,9 @@ local function results(plan, call)
 end
 
 --- Runs the steps of a plan and returns the results. Passes the launches to
--- `ready`, which records them for later calls of this configuration. If plan
--- has `anew`, its steps make new tensors in each call and are not recorded.
+-- `ready`, which records them for later calls of this configuration. If the
+-- plan has `anew`, its steps make new tensors in each call, and the launches
+-- are not recorded.
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)

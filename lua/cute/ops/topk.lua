@@ -11,14 +11,14 @@ local top = {}
 
 local MOST = 64  -- of kernels/topk.lua
 
--- Returns the extents of rows with k elements.
+-- Returns the extents of a result with k elements for each row of x.
 local function shape_with(rows, x, k)
   local shape = cute.rank(x) > 1 and table.move(rows, 1, #rows, 1, {}) or {}
   shape[#shape + 1] = k
   return shape
 end
 
--- Raises unless a row of n elements has k that the kernel can find.
+-- Raises an error unless the kernel can find the k largest of n elements.
 local function check_k(call, name, k, n)
   if k < 1 or k > MOST or k > n then
     call:fail("%s = %d; 1 to %d is needed for rows of %d elements", name, k,
@@ -29,8 +29,9 @@ local function check_k(call, name, k, n)
   end
 end
 
--- Returns the step that finds the k largest elements of X's rows; views(out,
--- work) returns where to store them and their indices.
+-- Returns the step that finds the k largest elements of each row of X;
+-- views(out, work) returns the tensors for these elements and for their
+-- indices.
 local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
   local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,
@@ -63,7 +64,7 @@ local find = rowwise.operation("ops.topk", {names = {"X"},
   end})
 
 --- Returns the k largest elements of each row in descending order, and their
--- indices (i32). Of equal elements the first counts.
+-- indices (i32). Equal elements are in the order of their indices.
 ---@param X any (...,N)
 ---@param k integer 1 to 64
 ---@param o? {smallest: boolean?, out: any}
@@ -94,7 +95,8 @@ local function check_options(call, n)
   return t
 end
 
--- Returns the steps that draw from the k largest elements of each row.
+-- Sets the steps of plan p that find the k largest elements of each row and
+-- draw one of them.
 local function of_largest(p, call, k, m, by)
   local X = call.X
   local words = m * k * X.element_type.bits // 32 + 1
@@ -148,8 +150,9 @@ local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
   end})
 
 --- Draws an index (i32) for each row with the probabilities softmax(X /
--- temperature), of the top_k largest elements only if top_k is given; of these
--- only the most probable ones that have top_p together.
+-- temperature). With top_k, only the top_k largest elements can be drawn; with
+-- top_p also, only the most probable of these that together have the
+-- probability top_p.
 ---@param X any (...,N)
 ---@param seed integer|any one i64, in a tensor if a graph is to change it
 ---@param o? {temperature: number?, top_k: integer?, top_p: number?, out: any}

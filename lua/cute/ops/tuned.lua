@@ -30,7 +30,8 @@ local tuned = {FORMAT = 1}
 -- Names
 ---------------------------------------------------------------------------
 
--- Returns the contiguous mode of t.
+-- Returns the letter for the contiguous mode of a matrix: `second` or `first`;
+-- nil if neither mode is contiguous.
 local function contiguous(t, second, first)
   if t.stride[2] == 1 then return second end
   return t.stride[1] == 1 and first or nil
@@ -53,7 +54,7 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
--- Returns a class without the name of its epilogue.
+-- Returns a class with "epilogue" in place of the name of its epilogue.
 local function nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil
@@ -79,9 +80,11 @@ end
 -- Files
 ---------------------------------------------------------------------------
 
-local LARGEST = 16 << 20  -- limit of a table's size in bytes
+-- The largest size of a table in bytes.
+local LARGEST = 16 << 20
 
--- Reports whether x is a list whose elements have these types, in this order.
+-- Reports whether x is a list whose first elements have these types, in this
+-- order.
 local function has_types(x, ...)
   if type(x) ~= "table" then return false end
   for i, t in ipairs {...} do
@@ -92,7 +95,8 @@ local function has_types(x, ...)
   return true
 end
 
--- Returns a sentence about the first error in a table, or nil.
+-- Returns a sentence about the first error in the contents of a table file, or
+-- nil if there is none.
 local function fault(t)
   if type(t) ~= "table" then return "it does not return a table" end
   if t.format ~= tuned.FORMAT then
@@ -171,11 +175,13 @@ function tuned.text(t)
   return table.concat(out)
 end
 
---- Merges the rows of `more` into t. They replace rows for the same sizes.
+--- Merges the rows of `more` into table t. A row of `more` replaces the row of
+-- t for the same sizes.
 ---@param t table
 ---@param more table<string, table[]> by class
 function tuned.merge(t, more)
-  local known = {}  -- by class without its epilogue's name
+  -- The full name of each class in t, by the class without its epilogue's name.
+  local known = {}
   for class in pairs(t.gemm) do known[nameless(class)] = class end
   for class, rows in pairs(more) do
     class = known[nameless(class)] or class
@@ -196,14 +202,14 @@ end
 
 local said = {}
 
--- Prints a sentence on standard error, once.
+-- Prints a sentence on standard error, once per process.
 local function say(text)
   if said[text] then return end
   said[text] = true
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- Returns the choices of a table, indexed by class and sizes.
+-- Returns the choices of a table as out[class][sizes], where sizes is "M N K".
 local function index(t, place)
   local out = {place = place}
   for class, rows in pairs(t.gemm) do
@@ -237,7 +243,7 @@ local function fits(t, device, place)
   return true
 end
 
--- Tables of the repository: the file's name by architecture.
+-- The tables that come with cutelua: the file's name by architecture.
 local OURS = {sm_90a = "h200"}
 
 -- Returns the tables for a device, first the user's, then the repository's.
@@ -260,7 +266,8 @@ local function tables_of(device)
   return list
 end
 
-local known = {}  -- tables by device
+-- The tables that apply to a device, by the device's name.
+local known = {}
 
 --- Returns the index of the candidate that a table names for a problem, or nil
 -- if no table names one.
@@ -274,7 +281,7 @@ function tuned.find(p, list, name_of)
   local device = p.device.name
   known[device] = known[device] or tables_of(p.device)
   local size = ("%d %d %d"):format(p.m, p.n, p.k)
-  -- f16 products use the choices of bf16 products
+  -- A product of f16 operands uses the choices for bf16 operands.
   local like = class:gsub("%f[%w]f16%f[%W]", "bf16")
   for _, t in ipairs(known[device]) do
     local name = t[class] and t[class][size] or t[like] and t[like][size]
@@ -283,7 +290,8 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    if here and not p.order then  -- with p.order, candidates are missing
+    -- If p.order is set, candidates are missing for another reason.
+    if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
     end

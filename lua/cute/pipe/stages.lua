@@ -1,5 +1,6 @@
---- cute.pipeline, part: rings of stages between producers and consumers. There
--- is one class for each mechanism that signals a full or empty stage.
+--- cute.pipeline, part: pipelines, which are rings of stages between producers
+-- and consumers. There is one class for each mechanism that signals a full or
+-- empty stage.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -41,8 +42,8 @@ local function meet(p)
   if p.barrier then p.barrier:arrive_and_wait() else arch.sync_threads() end
 end
 
---- Returns the producer's initial state: at the first stage, with all stages
--- empty.
+--- Returns the producer's initial state: it is at the first stage, and all
+-- stages are empty.
 function CpAsync:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
@@ -53,11 +54,11 @@ function CpAsync:make_consumer_state()
 end
 
 --- Does nothing: the stage is already empty. The barrier in the consumer_wait
--- after the last reads guarantees it (see consumer_release).
+-- that followed the last reads guarantees it (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
---- Ends the group of the copies since the last commit, which belong to this
--- stage.
+--- Ends a group of copies (cp.async.commit_group): those since the last commit,
+-- which fill this stage.
 function CpAsync:producer_commit(state)  -- luacheck: ignore self state
   arch.cp_async_commit_group()
 end
@@ -104,8 +105,8 @@ local function group_of(what, opts, name)
   return g
 end
 
--- Returns the number of blocks that fill each other's stages: all blocks in
--- this block's row or column of the cluster, including this one.
+-- Returns the number of blocks that a block's multicast copies can reach: all
+-- blocks in its row or column of the cluster, including itself.
 local function peers_of(cluster)
   return cluster and cluster[1] + cluster[2] - 1 or 1
 end
@@ -157,8 +158,8 @@ function stages.PipelineAsync(opts)
   return make("PipelineAsync", opts, Async)
 end
 
---- Returns the producer's initial state: at the first stage, with all stages
--- empty.
+--- Returns the producer's initial state: it is at the first stage, and all
+-- stages are empty.
 function Async:make_producer_state()
   return states.make_pipeline_state("producer", self.num_stages)
 end
@@ -175,7 +176,8 @@ local function wait_unless(token, array, state, scope)
   branch().when(token, function() end, wait)
 end
 
--- Calls f on all of a group's threads, or on one lane of each of its warps.
+-- Calls f in all threads of a group or, if the group's agent is Warp, in one
+-- lane of each warp.
 local function by(group, f)
   if group.agent == "thread" then return f() end
   branch().when(arch.lane_idx():eq(0), f)
@@ -216,19 +218,20 @@ end
 --- Marks the stage as read.
 function Async:consumer_release(state) release(self, state) end
 
---- Returns the mbarrier that completes when the stage is full. TMA copies into
--- the stage signal it.
+--- Returns the mbarrier whose phase completes when the stage is full. TMA
+-- copies into the stage signal it.
 function Async:producer_get_barrier(state)
   return self.full:get_barrier(state.index)
 end
 
---- Returns the mbarrier that completes when the stage is empty.
+--- Returns the mbarrier whose phase completes when the stage is empty.
 function Async:consumer_get_barrier(state)
   return self.empty:get_barrier(state.index)
 end
 
---- Waits until all stages are empty again, so no other block signals this block
--- after it has exited. `state` is the stage of the next tile; it advances.
+--- Waits until all stages are empty. Otherwise another block could signal this
+-- block after it has exited. `state` is the stage of the next tile; it
+-- advances.
 function Async:producer_tail(state)
   for _ = 1, self.num_stages do
     self:producer_acquire(state)
@@ -243,11 +246,11 @@ Tma.__index = Tma
 -- from this block's own copies and from copies that other blocks of its cluster
 -- multicast to it.
 --
--- consumer_group has the readers of this block. In a cluster {m, n}, blocks
--- copy A to their row and B to their column. The readers of a block therefore
--- signal all blocks whose copies reach it. If consumer_group counts threads,
--- each thread arrives once at each of these blocks. If it counts warps, one
--- lane of each warp does.
+-- consumer_group describes the readers in this block. In a cluster {m, n}, a
+-- block copies its part of A to the blocks of its row and its part of B to
+-- those of its column. The readers of a block therefore signal all blocks whose
+-- copies reach it. If consumer_group counts threads, each thread arrives once
+-- at each of these blocks. If it counts warps, one lane of each warp does.
 --
 -- If wgmma reads a stage, a plain arrival is sufficient to release the stage to
 -- another block. If threads read the stage themselves (ldmatrix, loads),
@@ -290,12 +293,13 @@ end
 --- Does nothing: the stage is filled when its bytes arrive.
 function Tma:producer_commit(state) end  -- luacheck: ignore self state
 
--- Returns the rank of the block's i-th peer. Peers are first the blocks of its
--- row (n differs), then the other blocks of its column.
+-- Returns the rank in the cluster of the i-th peer of this block. The blocks of
+-- its row (n differs) come first, then the other blocks of its column.
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  if rows == 1 then return i end  -- the ranks of a row are consecutive
+  -- The ranks of the blocks of a row are consecutive.
+  if rows == 1 then return i end
   if columns == 1 then return i end
   local j = i - columns
   local other = core.where(core.lt(j, m), j, j + 1)
@@ -395,8 +399,8 @@ function stages.PipelineOrder(opts)
                       Order)
 end
 
--- Returns the index of a group's barrier for the stage of `state`, or of the
--- object's own state.
+-- Returns the index of a group's barrier for the current stage of `state` or,
+-- when absent, of the object's own state.
 local function place(o, id, state)
   return (state or o.state).index * o.length + id
 end
@@ -592,7 +596,8 @@ local ASYNC = [[
   consumer_release(state: PipelineState) producer_tail(state: PipelineState)
   make_producer() make_consumer() make_participants()
 ]]
-for name, f in pairs(Async) do  -- their common methods
+-- Copy the methods that all pipelines have in common.
+for name, f in pairs(Async) do
   if Tma[name] == nil then Tma[name] = f end
 end
 local ABSENT = "cluster cp_async tx_count scope"

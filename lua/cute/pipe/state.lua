@@ -7,7 +7,7 @@ local core = require "cute.core"
 
 local states = {}
 
---- The two kinds of users of stages.
+--- The names of the two kinds of users of stages, for make_pipeline_state.
 states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 
 local State = {}
@@ -40,7 +40,7 @@ function states.make_pipeline_state(type, stages)
   return states.PipelineState(stages, 0, 0, type == "producer" and 1 or 0)
 end
 
---- Returns another state at the same position.
+--- Returns a new state object at the same position.
 function State:clone()
   return states.PipelineState(self.stages, self.count, self.index, self.phase)
 end
@@ -50,7 +50,7 @@ local function known_range(s)
   if not math.type(s.phase) then core.assume(s.phase, 0, 1, 1) end
 end
 
--- Moves by one stage, +1 or -1.
+-- Moves state s by one stage: forward if `by` is 1, back if it is -1.
 local function step(s, by)
   local next_index, phase = s.index + by, s.phase
   local edge = by > 0 and s.stages or -1

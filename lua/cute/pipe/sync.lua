@@ -18,7 +18,8 @@ local function lacks(object, what, why)
     getmetatable(object).__name or "SyncObject", what, why or ""))
 end
 
---- Records an arrival of this thread, or of its agent (see Agent).
+--- Records one arrival: of this thread, or of the agent that it arrives for
+-- (see Agent).
 function SyncObject:arrive() lacks(self, "arrive()") end
 
 --- Waits until all participants have arrived.
@@ -77,7 +78,8 @@ function sync.NamedBarrier(opts)
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end
 
---- Arrives without waiting. This thread or others wait with another call.
+--- Arrives at the named barrier without waiting. Other calls of this thread or
+-- of other threads wait.
 function Barrier:arrive()
   arch.barrier_arrive(self.barrier_id, self.num_threads)
 end
@@ -88,13 +90,15 @@ function Barrier:arrive_and_wait()
 end
 Barrier.sync = Barrier.arrive_and_wait
 
---- Arrives in code where the lanes of a warp may arrive one by one.
+--- Arrives at the named barrier, in code where the lanes of a warp may arrive
+-- one by one.
 function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits, like the PTX instruction. It is arrive_and_wait for code
--- in which the lanes of a warp may arrive one by one.
+--- Arrives and waits until all threads have arrived, like the PTX instruction.
+-- It is arrive_and_wait for code in which the lanes of a warp may arrive one
+-- by one.
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end
@@ -200,8 +204,9 @@ local function clustered(cluster)
   return core.size(cluster) > 1
 end
 
---- Begins the synchronization between the initialization of barriers and their
--- use. In a cluster, it makes them visible to the other blocks.
+--- Begins the synchronization that must come after the initialization of
+-- mbarriers and before their use. In a cluster, it makes the mbarriers visible
+-- to the other blocks.
 ---@param cluster? boolean|integer[]|cute.Layout whether there is a cluster, or
 -- its shape
 ---@param is_relaxed? boolean orders only mbarriers, by mbarrier_init_fence
@@ -235,7 +240,8 @@ end
 local Array = {}
 Array.__index = Array
 
---- The memory layout of an mbarrier: 8 bytes, as in hardware.
+--- The memory layouts of a pipeline's mbarriers: V0, consecutive mbarriers of 8
+-- bytes, is the only one.
 sync.MbarrierLayout = {V0 = "v0"}
 
 --- Allocates shared memory for the mbarriers of a pipeline: a pointer to

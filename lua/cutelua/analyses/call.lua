@@ -1,5 +1,6 @@
---- Methods that the workshop adds to a call: checks of every schedule on the
--- simulator, time estimates for a GPU, and analyses of shared-memory accesses.
+--- Methods that the package cutelua adds to a call of a kernel: checks of every
+-- schedule on the simulator, time estimates for a GPU, and analyses of
+-- shared-memory accesses.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
@@ -70,8 +71,9 @@ function Call:find_swizzle(opts)
   return found
 end
 
---- Reports whether the kernel runs on a target that is not present ("sm_100a"),
--- or on which targets it runs: see cutelua.profile.preflight.
+--- Reports whether the kernel runs on a target that is not present, such as
+-- "sm_100a"; without a target, reports on which targets it runs: see
+-- cutelua.profile.preflight.
 ---@param target? string all of them when absent
 ---@param opts? {block: any, cluster: any, registers: boolean} and options of
 -- trace; registers = false: does not compile

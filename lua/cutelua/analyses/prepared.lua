@@ -1,4 +1,4 @@
---- Methods that the workshop adds to a prepared launch.
+--- Methods that the package cutelua adds to a prepared launch.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 

@@ -1,4 +1,4 @@
---- Methods that the workshop adds to the simulator's report.
+--- Methods that the package cutelua adds to the simulator's report.
 local core = require "cute.core"
 local columns = require "cutelua.text.columns"
 local simreport = require "cute.lang.simreport"
@@ -20,7 +20,8 @@ function Report:conflicts()
   return require "cutelua.profile.conflict".list(self)
 end
 
--- Draws the accesses to one of the report's shared tensors, for cute.draw.
+-- Returns a picture of the accesses to one of the report's shared tensors;
+-- cute.draw calls it.
 function Report:__draw(opts)
   recorded(self)
   return require "cutelua.profile.conflict".picture(self, opts)
@@ -74,7 +75,7 @@ local function ratio(a, b)
   return b > 0 and ("%.2f"):format(a / b) or "-"
 end
 
---- Returns memory traffic by line, as a table in text.
+--- Returns the memory traffic of each source line as a table in text form.
 ---@return string
 function Report:traffic()
   local rows = {{"line", "op", "tensors", "count", "wavefronts", "conflicts",
@@ -96,7 +97,8 @@ function Report:traffic()
   return core.visible(columns.table(rows, 3), true)
 end
 
---- Returns the sum of a field over the lines whose op matches a pattern.
+--- Returns the sum of a field of `lines` over those lines whose op matches a
+-- pattern; over all lines without a pattern.
 ---@param field string
 ---@param op? string
 function Report:total(field, op)

@@ -2,22 +2,24 @@
 --
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
--- runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
---   dtype      element type (cute.bf16)
---   args       the kernel's arguments, as in harness's make (A, B)
---   cluster    blocks of a cluster
---   grid       function(m, n), where tiles do not determine it
---   refuses    function(p) -> why the kernel cannot copy p, in one sentence
---   instead    {name, the case for problems that the kernel refuses}
---   transpose  B (N,M) is A (M,N) transposed
---   compare    {{name =, kernel =}, ...}: run and timed for comparison
---   cases      {{fields that differ}, ...}: one lesson each, by `dtype`
---   rungs      {{name =, kernel =, tile =, block =, gain =}, ...}: instead of
---              one kernel, each a step from the one before; gain: in words
+-- This call runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
+-- dtype: element type (cute.bf16).
+-- args: the kernel's arguments, as in harness's make (A, B).
+-- cluster: blocks of a cluster.
+-- grid: function(m, n), where tiles do not determine it.
+-- refuses: function(p) -> why the kernel cannot copy p, in one sentence.
+-- instead: {name, the case for problems that the kernel refuses}.
+-- transpose: true if B (N,M) is A (M,N) transposed.
+-- compare: {{name =, kernel =}, ...}: other kernels, run and timed for
+--   comparison.
+-- cases: {{fields that differ}, ...}: one lesson each, by `dtype`.
+-- rungs: {{name =, kernel =, tile =, block =, gain =}, ...}, instead of one
+--   kernel: versions, each a step from the one before; gain: what it gains, in
+--   words.
 --
 --     copylesson.lesson(spec)
 --
--- returns the lesson that the harness runs.
+-- This call returns the lesson that the harness runs.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local cute = require "cute"
@@ -27,10 +29,12 @@ local sign = require "cute.lang.signature"
 
 local copylesson = {}
 
-local COPY_SIZES = {{4096, 8192}, {65536, 8192}}  -- 64 MiB and 1 GiB of bf16
+-- Sizes of A: 64 MiB and 1 GiB of bf16.
+local COPY_SIZES = {{4096, 8192}, {65536, 8192}}
 local TRANSPOSE_SIZES = {{8192, 8192}}
 
--- Checks that B has all bits of A: copies change none, not even a NaN's.
+-- Checks that B equals A bit by bit. A copy preserves all bits, also those of a
+-- NaN.
 local function verify(transpose)
   return function(p)
     local b = transpose and p.B:transpose(p.n, p.m) or p.B
@@ -65,8 +69,8 @@ local function operands(transpose)
   end
 end
 
--- Returns the launch for problem p of a kernel with the fields `of`. `by`
--- provides the fields that `of` lacks.
+-- Returns the launch for problem p of the kernel that the fields of `of`
+-- describe. Fields that `of` lacks are taken from `by`.
 local function launch(of, by, p)
   local refuses = of.refuses or by.refuses
   local why = refuses and refuses(p)
@@ -82,7 +86,8 @@ local function launch(of, by, p)
           end}
 end
 
--- Returns a lesson's case for a type; its fields override the lesson's.
+-- Returns the case of a script for an element type: the script's fields,
+-- replaced by those of the case that differ.
 local function case_of(spec, dtype)
   for _, case in ipairs(spec.cases or {}) do
     if tostring(case.dtype) == dtype then
@@ -92,8 +97,9 @@ local function case_of(spec, dtype)
   return spec
 end
 
--- Returns the kernels that the harness runs for comparison: entry i of each
--- case's `field`.
+-- Returns the kernels of a list of the script, such as `compare`, in the form
+-- of harness's `compare`. The ith kernel depends on the case: it is entry i of
+-- the case's list `field`.
 local function others(spec, field)
   local list = case_of(spec, spec.cases and tostring(spec.cases[1].dtype))
     [field]
@@ -108,7 +114,7 @@ local function others(spec, field)
   return out
 end
 
---- Returns the harness's lesson for a copy script.
+--- Returns the lesson of cutelua.bench.harness for a copy script.
 ---@param spec table see above
 ---@return table
 function copylesson.lesson(spec)

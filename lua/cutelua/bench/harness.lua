@@ -17,37 +17,37 @@
 -- A problem p has the extents by the names of `dims`, `dtype`, `opt` (the
 -- options), `sm` (such as 90: the device's, if known), and the operands'
 -- buffers by name. Fields of a lesson:
---   dims       options of extents, with their descriptions
---   tile       steps of the extents, for odd sizes (16 of each dim)
---   dtypes     choices of --dtype; without it runs use the first one, with
---              every = true all of them
---   sim, gpu   extents of the runs on either device
---   options    further options, as in cutelua.program.cli
---   operands   {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
---              row-major. fill: "normal", "zero", {lo, hi} (integers) or
---              function(buffer, seed); out: a result, which is only filled
---              if `fill` is given; scratch: out, and not counted in `bytes`
---   make       {kernel =, grid =, block =, cluster =, args =} for a problem,
---              or a list of such launches. grid: a number, a list, or a
---              function of the extents; args: names of operands, {name,
---              function(tensor)} for views of them, and values (all operands)
---   reference  returns piece i of the results: {name = list}; a list starts
---              at element i * #list of its operand, or at `list.at`. p.was
---              has the initial contents of operands that are filled and
---              written
---   pieces     number of pieces (1); enough are checked to cover about
---              `look` elements (2^20)
---   tolerance  {dtype = error}: limit of |got - want| relative to |want|, or
---              to the root mean square of the piece, whichever is larger
---   verify     function(p) -> ok, "all elements", the error: instead of
---              reference; compared(p) with it, like harness.compared
---   bytes      least bytes moved (each operand once)
---   flops      function(p) -> operations of p: speeds are then in TFLOP/s, and
---              the driver's copy is not timed
---   compare    {{name =, make =}, ...}: run and timed for comparison
---   rungs      {{name =, make =, gain =}, ...}: instead of make, each a step
---              from the one before; gain: in words
---   from_file  --a provides the first operand, and its two extents
+-- dims: options of extents, with their descriptions.
+-- tile: steps of the extents, for odd sizes (16 of each dim).
+-- dtypes: choices of --dtype; without it runs use the first one or, with
+--   every = true, all of them.
+-- sim, gpu: extents of the runs on the simulator and on a GPU.
+-- options: further options, as in cutelua.program.cli.
+-- operands: {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
+--   row-major. fill: "normal", "zero", {lo, hi} (integers) or function(buffer,
+--   seed); out: a result, which is only filled if `fill` is given; scratch:
+--   out, and not counted in `bytes`.
+-- make: function(p) -> {kernel =, grid =, block =, cluster =, args =}, or a
+--   list of such launches. grid: a number, a list, or a function of the
+--   extents; args: names of operands, {name, function(tensor)} for views of
+--   them, and values (all operands).
+-- reference: function(p, i) -> piece i of the results: {name = list}; a list
+--   starts at element i * #list of its operand, or at `list.at`. p.was has the
+--   initial contents of operands that are filled and written.
+-- pieces: function(p) -> number of pieces (1); as many are checked as are
+--   needed to cover about `look` elements (2^20).
+-- tolerance: {dtype = error}: limit of |got - want| relative to |want|, or to
+--   the root mean square of the piece, whichever is larger.
+-- verify: function(p) -> ok, "all elements", the error: used instead of
+--   reference. compared: function(p), with verify, like harness.compared.
+-- bytes: function(p) -> the least bytes moved (each operand once).
+-- flops: function(p) -> operations of p: speeds are then in TFLOP/s, and the
+--   driver's copy is not timed.
+-- compare: {{name =, make =}, ...}: other kernels, run and timed for
+--   comparison.
+-- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
+--   kernel, each a step from the one before; gain: what it gains, in words.
+-- from_file: true if --a provides the first operand, and its two extents.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -59,7 +59,9 @@ local stop, must, say = lib.stop, lib.must, lib.say
 
 local harness = {}
 
-local PERIOD = (1 << 22) - 3  -- a prime: data repeats, but at no tile's stride
+-- The period of repeated data is a prime, so data never repeats at a tile's
+-- stride.
+local PERIOD = (1 << 22) - 3
 local MAX_EXTENT = (1 << 31) - 1
 local LOOK = 1 << 20
 local NAN = 0xff
@@ -104,7 +106,8 @@ end
 
 local function bytes_of(o) return count(o.shape) * o.dtype.bits // 8 end
 
--- Returns the operands that a lesson declares, with all fields.
+-- Returns the operands that a lesson declares, with defaults for absent fields,
+-- as a list and by name.
 local function operands(spec, p)
   local list = {}
   for i, o in ipairs(spec.operands(p)) do
@@ -117,7 +120,8 @@ local function operands(spec, p)
   return list
 end
 
--- Returns the bytes of a problem's operands, and the least bytes that it moves.
+-- Returns the total number of bytes of a problem's operands, and the least
+-- number of bytes that a launch moves.
 local function bytes_in_all(p)
   local held, moved = 0, 0
   for _, o in ipairs(p.operands) do
@@ -162,7 +166,8 @@ function harness.problem(spec, size, o)
   return p
 end
 
---- Ends the script unless a problem fits into the `free` bytes of `where`.
+--- Ends the script with a message unless a problem fits into the `free` bytes
+-- of the memory that `where` names.
 function harness.check_memory(job, p, bytes, free, where)
   if bytes <= free then return end
   stop(job, ("%s %s: its operands need %.2f GB, but only %.2f GB of %s memory "
@@ -174,7 +179,8 @@ end
 --- Returns a problem's extents as text: "256x1000".
 function harness.size(p) return table.concat(p.size, "x") end
 
--- Resets the results to their state before a launch.
+-- Restores the contents that the results of a problem had before the first
+-- launch.
 local function renew(p)
   for _, o in ipairs(p.operands) do
     if p.was[o.name] then
@@ -190,8 +196,8 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- Checks piece i: calls each(o, at, want, scale, most) for each element of its
--- results; returns their number.
+-- Compares piece i of the results with the reference: calls each(operand,
+-- index, want, scale, most) for each element. Returns the number of elements.
 local function look_at(p, i, each)
   local spec, elements = p.spec, 0
   for name, want in pairs(spec.reference(p, i)) do
@@ -206,8 +212,8 @@ local function look_at(p, i, each)
   return elements
 end
 
--- Returns the pieces to check: all of them, or the first, the last, and some
--- others.
+-- Returns the numbers of the pieces to check besides piece 0: all others, or
+-- the last one and some between. Also returns whether these are all pieces.
 local function chosen(total, each, look)
   local n = math.max(2, math.ceil(look / math.max(each, 1)))
   local list = {}
@@ -220,8 +226,8 @@ local function chosen(total, each, look)
   return list, false
 end
 
--- Checks all pieces or a sample of them. Returns the number of elements
--- checked, and whether all were.
+-- Compares all pieces, or a sample of them, with the reference. Returns the
+-- number of elements compared, and whether all pieces were.
 local function look(p, each)
   local spec = p.spec
   local total = spec.pieces and spec.pieces(p) or 1
@@ -236,7 +242,7 @@ local function place(o, at)
     table.concat(compare.row_major(o.shape, at), ","))
 end
 
---- Reports whether a problem's results are right.
+--- Reports whether the results of a problem agree with the reference.
 ---@return boolean ok
 ---@return string how "all elements", or the number of elements, and their error
 ---@return string? wrong
@@ -263,7 +269,7 @@ function harness.verify(p)
 end
 
 --- Returns comparisons (cutelua.check.compare) of a problem's results with the
--- reference, with their buffers.
+-- reference. Each has the result's buffer as `buffer`.
 ---@return table[]
 function harness.compared(p)
   local list, by = {}, {}
@@ -285,8 +291,8 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- Returns the launches of a contestant: {kernel =, grid =, block =, cluster =,
--- args = {...}}.
+--- Returns the launches of a contestant (a kernel under comparison, made by
+-- `make`): {kernel =, grid =, block =, cluster =, args = {...}}.
 ---@param p table
 ---@param make function
 ---@return table[]
@@ -315,7 +321,8 @@ function harness.launches(p, make)
   return out
 end
 
--- Returns the prepared launches of a contestant on a device.
+-- Returns the prepared launches of a compared kernel on a device; `make`
+-- returns the launches for problem p.
 local function prepare(p, make, device, o)
   local runs = {}
   for i, l in ipairs(harness.launches(p, make)) do
@@ -332,8 +339,8 @@ local function prepare(p, make, device, o)
   return runs
 end
 
--- Returns the contestants: the lesson's kernel and the kernels for comparison,
--- or all rungs.
+-- Returns the contestants, the kernels to run and compare: the lesson's kernel
+-- and those of `compare`, or all rungs.
 local function contestants(spec, name)
   if spec.rungs then return spec.rungs end
   return {{name = name, make = spec.make}, table.unpack(spec.compare or {})}
@@ -443,14 +450,15 @@ local function upload(job, p, dev)
   return buffers
 end
 
--- Verifies the contestants one by one. Returns their prepared launches as a
--- list for gpu.bench, and whether each is right.
+-- Verifies the contestants on the GPU one by one. Returns their prepared
+-- launches as a list for gpu.bench, and a list of booleans: is the contestant's
+-- result right?
 local function verified(job, device, p, buffers, list)
   local runnable, oks = {}, {}
   for i, c in ipairs(list) do
     for _, o in ipairs(p.operands) do
       if p.was[o.name] then buffers[o.name]:upload(p.was[o.name])
-      -- makes unwritten elements visible
+      -- NaNs show which elements of a result a kernel did not write.
       elseif o.out then buffers[o.name]:memset(NAN) end
     end
     local runs = must(job, prepare(p, c.make, device))
@@ -481,9 +489,9 @@ local function driver(job, p, dev)
           from, to}
 end
 
--- Returns the times of all contestants: {name =, ok =, r = its times, driver =
--- the driver's times, gain = in words, before = the result of the previous
--- rung}, ...
+-- Benchmarks the contestants. Returns a result for each: {name =, ok =, r = its
+-- times, driver = the times of the driver's copy, gain = the expected gain in
+-- words, before = the result of the previous rung}.
 local function bench(job, device, p, list)
   local dev = device.dev
   local held = bytes_in_all(p)
@@ -513,7 +521,8 @@ local function to_driver(o, which)
     / o.r[which].median) or "-"
 end
 
--- Returns the speeds of a result: cold, hot, and the driver's cold and hot.
+-- Returns the speeds of a contestant's result: cold, hot, and those of the
+-- driver's copy, cold and hot.
 local function speeds(o)
   local d = o.driver
   return speed(o.p, o.r.cold), speed(o.p, o.r.hot),
@@ -532,8 +541,8 @@ local function gpu_row(o)
     row)
 end
 
--- Returns a row for --record: name, size, type, MiB, speeds, and the gain in
--- words.
+-- Returns the row that --record writes for a contestant's result: name, size,
+-- type, MiB, speeds, and the gain in words.
 local function gpu_record(o)
   local row = {o.name, harness.size(o.p), o.p.dtype, mebibytes(o), speeds(o)}
   row[9] = o.gain or ""
@@ -544,7 +553,8 @@ end
 -- Entry
 ---------------------------------------------------------------------------
 
---- Writes the first result to --out as a matrix. Its columns are the last mode.
+--- Writes the first result of a problem to the file of --out, as a matrix.
+-- Columns of the matrix are the last mode.
 function harness.write_out(job, p)
   for _, o in ipairs(p.operands) do
     if o.out then
@@ -574,8 +584,9 @@ local function sizes_of(job, default)
   return told and {size} or default
 end
 
--- Iterates over functions that make the problems of the run for a kind of
--- device. Without a device the elements are not used.
+-- Returns an iterator over the problems of the run. Each step gives a function
+-- that makes the problem, and its size. kind: "sim" or "gpu". Without a device,
+-- problems have no data.
 local function problems(job, kind, device)
   local spec, opt = job.spec, job.opt
   local names = opt.dtype and {opt.dtype}

@@ -3,31 +3,33 @@
 --
 --     lesson.gemm(arg, {kernel =, tile =, block =, about =})
 --
--- runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K), B (N,K)
--- and C (M,N), for the words of a command line. Further fields of a rung:
---   types     element types of A, B and C ({"bf16", "bf16", "bf16"})
---   sums      the type of alpha and beta ("f32"; false: the kernel takes none)
---   tolerance limit of the relative error in the Frobenius norm
---   grid      function(m, n, k) (a block per tile of C)
---   layouts   supported layouts among tn, nt, nn, tt (all)
---   layout    the default layout ("tn")
---   tf32      the kernel truncates f32 operands to tf32; cuBLAS may round
---   general   {kernel =} with the same grid and block, for problems that the
---             kernel does not support: it needs whole tiles, and A and B in
---             the order of `layout`
---   variants  {{"--flag", help =, kernel =}, ...}: other fields by a flag, or
---             by a word of an option, {"--option", "word", help =, ...}
---   choose    function(m, n, k): fields that depend on the size (kernel,
---             tile, block, cluster, grid, arguments, takes)
---   unit      size of one rounding in the tensor cores' sums, where they keep
---             fewer bits than usual for these types
---   arguments function(A, B, C, alpha, beta) -> the kernel's arguments, where
---             they differ from these (TMA atoms)
---   takes     function(A, B, C) -> false and the reason, where `general` has
---             to run (lesson.rows_of_16)
---   needs     a feature that the kernel needs (core/ir/target.h); `general` is
---             for GPUs without it
---   cluster   extents of a launch's clusters
+-- This call runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K),
+-- B (N,K) and C (M,N), for the words of a command line. The table describes a
+-- rung, one version of the kernel. Further fields of a rung:
+-- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
+-- sums: the type of alpha and beta ("f32"; false: the kernel takes none).
+-- tolerance: limit of the relative error in the Frobenius norm.
+-- grid: function(m, n, k) -> the grid (one block per tile of C when absent).
+-- layouts: supported layouts among tn, nt, nn, tt (all).
+-- layout: the default layout ("tn").
+-- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
+-- general: {kernel =} with the same grid and block, for problems that the
+--   kernel does not support: it needs whole tiles, and A and B in the order of
+--   `layout`.
+-- variants: {{"--flag", help =, kernel =}, ...}: other fields by a flag, or by
+--   a word of an option, {"--option", "word", help =, ...}.
+-- choose: function(m, n, k): fields that depend on the size (kernel, tile,
+--   block, cluster, grid, arguments, takes).
+-- unit: size of one rounding in the tensor cores' sums, where they keep fewer
+--   bits than usual for these types.
+-- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, where
+--   they differ from these (TMA atoms).
+-- takes: function(A, B, C) -> false and the reason, where `general` has to run
+--   (lesson.rows_of_16).
+-- needs: a feature that the kernel needs (core/ir/target.h); `general` is for
+--   GPUs without it.
+-- cluster: extents of a launch's clusters.
+--
 -- scripts/ladder.lua and the specs use the parts of rungs: lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
@@ -41,12 +43,14 @@ local stop, must, say = lib.stop, lib.must, lib.say
 
 local lesson = {}
 
--- Rounding alone gives at most half of the last place of C's type; sums in f32
--- differ from those in double precision by about 1e-6.
+-- Limits of the relative error, by C's type. Rounding alone gives at most half
+-- of the last place of the type. Sums in f32 differ from those in double
+-- precision by about 1e-6.
 local TOLERANCE = {bf16 = 3e-3, f16 = 6e-4, f32 = 2e-5, f64 = 1e-13, i32 = 0}
 local GPU_SIZES = {2048, 4096, 8192}
 local SIM_SIZE = 256
-local CPU_REFERENCE_MAX = 2.0e10  -- multiply-adds verified in full on a CPU
+-- A reference of more multiply-adds than this would take a CPU too long.
+local CPU_REFERENCE_MAX = 2.0e10
 local LAYOUTS = {"tn", "nt", "nn", "tt"}
 
 ---------------------------------------------------------------------------
@@ -61,7 +65,8 @@ local function variant(spec, flag)
   return {}
 end
 
---- Returns a rung with all its fields.
+--- Returns the fields of a rung: those that the script declares, those of the
+-- variant that `flag` names, and defaults.
 ---@param spec table
 ---@param flag? string the flag of a variant
 function lesson.rung(spec, flag)
@@ -75,7 +80,8 @@ function lesson.rung(spec, flag)
   return full
 end
 
--- Returns a rung with the fields that `choose` selects for a problem's size.
+-- Returns a rung with the fields that its function `choose` returns for the
+-- size of problem p.
 local function sized(rung, p)
   if not rung.choose then return rung end
   p.sized = p.sized or {}
@@ -93,7 +99,8 @@ end
 
 local function bytes_of(dtype) return core.find_dtype(dtype).bits / 8 end
 
--- Returns the bytes of A, B and C, with C `copies` times.
+-- Returns the bytes of the matrices A, B and C of a problem, with C counted
+-- `copies` times.
 local function need(rung, size, copies)
   local m, n, k = table.unpack(size)
   local t = rung.types
@@ -103,8 +110,8 @@ end
 
 local function gigabytes(x) return ("%.1f GB"):format(x / 1e9) end
 
--- Checks a size against free memory. Indices of elements have at most 63 bits,
--- and indices of one mode at most 31.
+-- Checks that a problem of this size fits into `free` bytes of memory, and that
+-- no extent exceeds 31 bits.
 local function check_size(job, size, free, where, copies)
   for i, name in ipairs {"m", "n", "k"} do
     if size[i] > 0x7fffffff then
@@ -120,8 +127,8 @@ local function check_size(job, size, free, where, copies)
   end
 end
 
--- Returns the problems to run: {{m, n, k}, ...}; with files, the problem they
--- define.
+-- Returns the sizes to run: {{m, n, k}, ...}. If files are given, returns the
+-- size that they define.
 local function problems(job, default)
   local opt = job.opt
   local a = opt.a and lib.read_matrix(job, opt.a)
@@ -204,8 +211,9 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Makes the extents arguments of the kernel. One kernel then serves all sizes
--- that are multiples of the tile, and another one all other sizes.
+--- Makes the extents of A, B and C arguments of the kernel. One kernel then
+-- serves all sizes that are multiples of the tile, and another one all other
+-- sizes.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end
@@ -255,8 +263,8 @@ local function suits(rung, p)
     t[1], t[2], t[3])
 end
 
--- Returns the kernel that runs a problem, and the reason if it is the general
--- kernel.
+-- Returns the kernel that runs a problem. If it is the general kernel, also
+-- returns the reason why the rung's own kernel does not run the problem.
 local function kernel_of(rung, p)
   rung = sized(rung, p)
   if not rung.general then return rung.kernel end
@@ -308,8 +316,8 @@ local function rounding(rung, sm)
   return "f32", (sm < 75 and 3 or sm < 90 and 2 or 1.25) * 0x1p-24
 end
 
--- Returns A and B as the kernel reads them: f32 truncated to tf32 where
--- declared.
+-- Returns copies of A and B with the values that the kernel multiplies: for
+-- rungs with `tf32`, f32 elements are truncated to tf32.
 local function exact_operands(rung, p)
   if not rung.tf32 then return p.a, p.b end
   if not p.cut then
@@ -348,8 +356,9 @@ end
 
 local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
 
--- Returns the tolerance of the error in the Frobenius norm. It is larger for a
--- few elements, which may all be rounded by half of the last place.
+-- Returns the tolerance of the error in the Frobenius norm. It is larger if C
+-- has few elements, because all of them may be rounded by half a unit in the
+-- last place.
 local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end
@@ -384,7 +393,8 @@ function lesson.what_is_wrong(v, how)
     v.wrong, how)
 end
 
--- Compares C with the rounded sums of A B^T.
+-- Returns comparisons (cutelua.check.compare) of C with the rounded sums of A
+-- B^T; none if the reference would take too long.
 local function compared(rung, p)
   local ref, t = product(rung, p), p.c.dtype
   if not ref then return {} end
@@ -458,7 +468,8 @@ local function blocks(grid)
     or grid
 end
 
--- Runs one size on a simulator; returns whether all was well.
+-- Runs a problem of one size on a simulator and prints the results. Returns
+-- true if C is right and the simulator has nothing to report.
 local function simulate(job, device, size)
   local rung = job.rung
   check_size(job, size, lib.host_memory(), "this machine", 3)
@@ -510,7 +521,7 @@ local function upload(rung, p, dev, o)
   end
   p.dd, why = dev:buffer(rung.types[3], p.m * p.n)
   if not p.dd then return nil, why end
-  -- NaN makes unwritten elements visible
+  -- NaNs show which elements of C the kernel did not write.
   if not p.c0 then p.dc:memset(0xff) end
   if o.dynamic then lesson.mark_dynamic(p, rung.tile) end
   return true
@@ -523,8 +534,8 @@ local function release(p)
   end
 end
 
--- Returns cuBLAS's product of the same buffers, and the best one of cublasLt;
--- nil where it has none for these types and sizes.
+-- Returns two products to compare with: cuBLAS's, and the fastest one of
+-- cublasLt. Each is nil if there is none for these types and sizes.
 local function rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
   local spec = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
@@ -535,8 +546,8 @@ local function rivals(rung, p, with_lt)
   return blas, list and #list > 0 and measure.best(list) or nil
 end
 
---- Benchmarks rungs of one kind at one size on a GPU: verifies each, then times
--- all in turn with cuBLAS, if there are rounds to time.
+--- Benchmarks rungs on the same problem on a GPU. Verifies each rung, then
+-- times all rungs and cuBLAS in turn, unless opt.rounds is 0.
 ---@param job {opt: table, data: function} opt.rounds
 ---@param with_lt? boolean also with cublasLt, not only instead of cuBLAS
 ---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;

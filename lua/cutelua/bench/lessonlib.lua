@@ -11,10 +11,10 @@ local lib = {}
 -- Printing and exiting
 ---------------------------------------------------------------------------
 
---- The running session of `cutelua check`; nil without one.
+--- The session of `cutelua check` that runs this script; nil without one.
 lib.session = nil
 
--- Ends the script after a failure.
+-- Ends the script with exit code 1; within a session, the session decides how.
 local function leave()
   if lib.session then lib.session:fail() end
   os.exit(1, true)
@@ -49,15 +49,16 @@ function lib.sizes(list, tile)
   return lib.session:sizes(list, tile)
 end
 
---- Runs f, the run of one size; the session may continue if it fails.
+--- Calls f, which runs one size. A session of `cutelua check` may continue with
+-- other sizes if f fails.
 ---@param size integer[]
 ---@param f fun()
 function lib.attempt(size, f)
   if lib.session then lib.session:attempt(size, f) else f() end
 end
 
---- Reports a verification to the session: compared(p) returns its comparisons
--- (cutelua.check.compare).
+--- Tells the session of `cutelua check` whether the results were right.
+-- compared(p) returns comparisons for the session (cutelua.check.compare).
 ---@param p table a problem
 ---@param ok boolean
 ---@param how string
@@ -100,8 +101,8 @@ function lib.print_table(rows, indent)
   end
 end
 
---- Returns a function that takes the fraction finished and shows it in one line
--- of a terminal; nil without a terminal.
+--- Returns a function that takes the finished fraction and shows it in one line
+-- of a terminal; nil if there is no terminal.
 function lib.progress_line(label)
   if not core.isatty(2) then return nil end
   return function(done)
@@ -214,7 +215,8 @@ function lib.print_traffic(job, report)
   lib.say("%s", tostring(report:find_swizzle()))
 end
 
---- Prints a simulator run and its faults. Returns whether there are no faults.
+--- Prints the figures and the faults of a simulator run. Returns whether there
+-- are no faults.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)
@@ -228,8 +230,8 @@ function lib.say_simulated(report, traced)
   return report.ok
 end
 
---- Reports whether a compiled kernel is free of performance losses. Prints the
--- losses.
+--- Prints performance losses that the compiler reported for a kernel, such as
+-- spills. Returns true if there are none.
 function lib.check_compiled(out)
   for _, text in ipairs(out.losses) do lib.say("SLOW        %s", text) end
   return #out.losses == 0
@@ -296,8 +298,8 @@ function lib.gain(before, r)
   return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
 end
 
---- Writes --record, if given: the device, and a line of cells per result, for
--- tools/ladders.lua.
+--- Writes the file of --record, if that is given: the device, and a line of
+-- cells for each result, as tools/ladders.lua reads them.
 ---@param job table opt.record
 ---@param about string
 ---@param rows any[][]

@@ -10,7 +10,7 @@ local function must(value, message)
   return value
 end
 
--- Raises unless entry i of the timed objects can be launched.
+-- Raises an error unless entry i of the objects to time can be launched.
 local function check_launchable(what, i, x)
   local ok = type(x) == "function"
     or (type(x) == "table" or type(x) == "userdata") and x.launch ~= nil
@@ -20,8 +20,9 @@ local function check_launchable(what, i, x)
   end
 end
 
--- Returns a function that launches a contestant n times: an object with launch
--- (and launch_n), or a function called once per launch.
+-- Returns a function that launches a contestant n times. c.launch is an object
+-- with the method launch (and perhaps launch_n), or a function called once per
+-- launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then
@@ -81,7 +82,7 @@ local function quantile(sorted, q)
   return sorted[lo] + (sorted[hi] - sorted[lo]) * (at - lo)
 end
 
---- Returns the median and spread of a list of numbers.
+--- Returns statistics of a list of numbers: the median and the spread.
 ---@param list number[]
 ---@return table {median =, min =, max =, q1 =, q3 =, n =}
 function gpu.stats(list)
@@ -167,11 +168,11 @@ end
 
 --- Times contestants against each other in one process.
 --
--- Each contestant warms itself up just before it is measured (under its power
--- cap, a GPU otherwise runs at the clock of the previous one). All contestants
--- are interleaved, and the order reverses and rotates over the rounds. hot:
--- back to back; cold: one launch after L2 was overwritten. Only ratios within
--- one call are meaningful.
+-- Each contestant warms itself up just before it is measured: under its power
+-- cap, a GPU otherwise runs at the clock of the previous contestant. The
+-- measurements of all contestants are interleaved, and their order reverses and
+-- rotates over the rounds. hot: launches back to back; cold: one launch after
+-- L2 was overwritten. Only ratios of times within one call are meaningful.
 ---@param list table[] {name =, launch = object or function, flops = n|nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
 --   settle_ms = 0 (before the first round: an idle GPU is fast until it reaches
@@ -205,7 +206,8 @@ local function best(dev, list, opts)
   return list[at], at, least
 end
 
---- Returns the fastest of several launchable objects, each warmed up first.
+--- Returns the fastest of several launchable objects, each of which is warmed
+-- up before it is timed.
 ---@param list table[] with :launch_n, such as the results of gpu.cublaslt
 ---@param opts table|nil warm_ms = 20, hot_ms = 20
 ---@return table|nil object nil without a GPU

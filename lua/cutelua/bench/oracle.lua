@@ -1,5 +1,5 @@
---- References that several lessons share, on buffers, in plain Lua and double
--- precision: rows of products, rows of attention.
+--- Reference results that several lessons share, computed on buffers, in plain
+-- Lua and double precision: rows of products, rows of attention.
 local sign = require "cute.lang.signature"
 local oracle = {}
 
@@ -14,8 +14,8 @@ function oracle.run(b, at, n)
   return list
 end
 
---- Returns the dot product of a list, indexed from 0, and as many elements of a
--- buffer, starting at index `at`.
+--- Returns the dot product of a list, indexed from 0, and as many elements of
+-- buffer b, starting at index `at`.
 function oracle.dot(list, b, at)
   local sum = 0.0
   for i = 0, #list do sum = sum + list[i] * b[at + i] end
@@ -31,9 +31,10 @@ function oracle.pieces(m, n)
   return m * ((n + oracle.PIECE - 1) // oracle.PIECE)
 end
 
---- Returns piece i of C (m,n) = A (m,k) B^T, as a list with field `at`. B (n,k)
--- begins at element `from(row)`. If f is given, f(sum, row, column) takes the
--- place of each sum.
+--- Returns piece i of C (m,n) = A (m,k) B^T: a list of elements, whose field
+-- `at` is the index of the first one in C. The rows of B (n,k) that belong to
+-- a row of C begin at element from(row). If f is given, f(sum, row, column)
+-- takes the place of each sum.
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number
@@ -50,9 +51,9 @@ function oracle.product(p, i, f, from)
   return c
 end
 
---- Returns row i of the b * h * s rows of attention, for operands q (b,s,h,d)
--- and k, v (b,t,g,d); s is 1 when absent. The results are o and lse, the
--- logarithm of the sum of e^(q k / sqrt(d)).
+--- Returns row i of attention, of b * h * s rows, for operands q (b,s,h,d) and
+-- k, v (b,t,g,d); s is 1 when absent. The results are o and lse, the logarithm
+-- of the sum of e^(q k / sqrt(d)).
 ---@param p table
 ---@param i integer
 ---@param causal? boolean the row attends only to keys up to its own position

@@ -26,7 +26,8 @@ local function on_simulator(x)
   return type(x) == "table" and x.device and x.device.kind == "sim"
 end
 
--- Returns the numbers of warm-up and measured runs.
+-- Returns the numbers of warm-up runs and of measured runs that the options
+-- request.
 local function counts(opts)
   local function count(name, default, least)
     local n = opts[name] or default

@@ -2,16 +2,16 @@
 -- in plain Lua.
 --
 -- A comparison is a table:
---   with     "reference" or "GPU"
---   tensor   name of the result
---   most     the largest relative error allowed (0: bits must be equal)
---   of       number of elements compared
---   count    number of wrong elements
---   error    the greatest relative error
---   low, high  corners of the bounding box of all wrong elements
---   first    the first wrong element: coord, got, want; and if its writer is
---            known: file, line, block, threads, and the name and value of the
---            registers that were stored
+-- with: "reference" or "GPU".
+-- tensor: name of the result.
+-- most: the largest relative error allowed (0: bits must be equal).
+-- of: number of elements compared.
+-- count: number of wrong elements.
+-- error: the greatest relative error.
+-- low, high: corners of the bounding box of all wrong elements.
+-- first: the first wrong element: coord, got, want; and if its writer is known:
+--   file, line, block, threads, and the name and value of the registers that
+--   were stored.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -20,7 +20,8 @@ local source = require "cute.lang.source"
 
 local compare = {}
 
---- The relative error that rounding explains, by type.
+--- The largest relative error of a result that rounding explains, by element
+-- type.
 compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
                      e4m3 = 8e-2, e5m2 = 1.6e-1}
 
@@ -28,8 +29,8 @@ compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
 -- Numbers
 ---------------------------------------------------------------------------
 
---- Returns the distance of two numbers relative to the larger of |want| and
--- scale.
+--- Returns the difference of two numbers, relative to |want| or to scale,
+-- whichever is larger.
 function compare.distance(got, want, scale)
   if got == want or got ~= got and want ~= want then return 0 end
   local d = math.abs(got - want)
@@ -37,7 +38,8 @@ function compare.distance(got, want, scale)
   return d / math.max(math.abs(want), scale)
 end
 
---- Returns the root mean square of n numbers, without infinities and NaNs.
+--- Returns the root mean square of n numbers, in which infinities and NaNs do
+-- not count.
 ---@param n integer
 ---@param at fun(i: integer): number of 0 to n - 1
 function compare.scale(n, at)
@@ -53,7 +55,7 @@ end
 -- Comparisons
 ---------------------------------------------------------------------------
 
---- Returns a comparison without elements.
+--- Returns a comparison to which no element was added yet.
 ---@param with string
 ---@param tensor string
 ---@param most number
@@ -105,7 +107,7 @@ local function flat(t, out)
   return out
 end
 
--- Compares the elements of a result, with buffers got and want.
+-- Returns the comparison of a result's elements in two buffers, got and want.
 local function buffers(with, r, got, want, most)
   local c = compare.begin(with, r.name, most)
   if most == 0 and got:equal(want) then
@@ -173,9 +175,10 @@ end
 -- A launch
 ---------------------------------------------------------------------------
 
--- Returns the number of elements of a layout from byte `offset` on, and their
--- indices and coordinates; if the layout is unknown, of all elements of the
--- buffer.
+-- Returns three values for a layout that begins at byte `offset` of a buffer:
+-- the number of elements, a function from number to index in the buffer, and
+-- one from number to coordinate. If the layout is unknown, all elements of the
+-- buffer count.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -187,7 +190,7 @@ local function elements(layout, buffer, offset)
          function(i) return flat(cute.idx2crd(i, layout.shape), {}) end
 end
 
--- Returns the layout of argument i.
+-- Returns the layout of the launch's argument i, or nil.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do
@@ -198,8 +201,9 @@ local function layout_of(program, value, i)
   end
 end
 
--- Returns the results of a launch: {name, buffer, i, n, at, coord, written},
--- ...; all: also its other tensors, which a reference may change.
+-- Returns the tensors that a launch writes: {name, buffer, i, n, at, coord,
+-- written}, ... With `all`, returns the other tensors, too, because a reference
+-- may change them.
 local function results_of(program, launch, all)
   local list = {}
   for i, a in ipairs(program.info.args) do
@@ -224,14 +228,16 @@ function compare.gpu()
   return device
 end
 
--- Returns the reason why a GPU's bits may differ; nil where they are equal.
+-- Returns the reason why a GPU's results may differ in some bits from the
+-- simulator's; nil if they must be equal.
 local function why_not_exact(program, v)
   if v.sums then return "the order of additions" end
   local name, file, line = core.sim_inexact(program.fn)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end
 
--- Returns copies of the results after f ran the launch.
+-- Calls f, which runs the launch, and returns copies of the results; memory is
+-- then restored. Returns false and the error if f fails.
 local function after(restore, results, f)
   local out = {}
   local _, failed = memory.untouched(restore, function()
@@ -250,8 +256,8 @@ local function on_gpu(program, launch, device)
   device.dev:sync()
 end
 
--- Compares all results with another run's results, and adds the comparisons to
--- v.compared.
+-- Compares each result (got) with that of another run (want), and adds the
+-- comparisons to v.compared. A difference makes the verdict "bug".
 local function add(v, with, results, got, want, most, writer)
   for i, r in ipairs(results) do
     local type_ = r.buffer.dtype.name
@@ -290,7 +296,8 @@ function compare.launch(v, program, launch, o)
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local writer = {restore, program, words}
-  -- As in the exploration of schedules, no try_wait fails by chance.
+  -- As in the exploration of schedules, a try_wait fails only if its phase is
+  -- not complete, never by chance.
   local decided = setmetatable({decided = true}, {__index = words})
   local stopped
   local ours = assert(after(restore, results, function()
@@ -326,8 +333,8 @@ function compare.launch(v, program, launch, o)
   end
 end
 
---- Returns a function that applies patches (of core.sim_run) to a launch and
--- reports whether its results agree with the reference.
+--- Returns a function that runs a launch with patches (of core.sim_run) and
+-- reports whether the results agree with the reference.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}
@@ -365,7 +372,8 @@ end
 
 local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
 
--- Returns "thread 37 of block (0,0,0), value 5 of tCrC, at gemm.lua:31".
+-- Returns text that says who wrote a wrong element: "written by thread 37 of
+-- block (0,0,0), value 5 of tCrC, at gemm.lua:31"; nil if that is unknown.
 local function by_whom(f)
   if not f.line then return nil end
   local who = "an asynchronous copy"
@@ -378,7 +386,7 @@ local function by_whom(f)
     f.name and " of " .. f.name or "", source.short(f.file), f.line)
 end
 
---- Returns a comparison as a list of lines.
+--- Returns a comparison as lines of text.
 ---@param c table
 ---@return string[]
 function compare.told(c)
@@ -405,7 +413,7 @@ function compare.told(c)
   return text
 end
 
---- Returns a comparison for programs.
+--- Returns a comparison as a plain table, for programs that read the report.
 function compare.plain(c)
   local out = {}
   for k, v in pairs(c) do out[k] = v end

@@ -1,5 +1,5 @@
---- Explores every schedule of a launch by simulator runs in a prescribed order
--- of turns. A turn is one scheduling step of a warp or an agent
+--- Explores every schedule of a launch: runs the simulator with prescribed
+-- orders of turns. A turn is one scheduling step of a warp or an agent
 -- (core/sim/turns.h).
 --
 -- A run reports which two turns could have been swapped, and the prefix of a
@@ -11,7 +11,7 @@ local core = require "cute.core"
 
 local explore = {}
 
---- Returns the fault that is reported first.
+--- Returns the first fault of a simulator run, which is the one to report.
 local function first_fault(found) return found.reports[1] end
 
 local function same_fault(a, b)
@@ -21,7 +21,8 @@ end
 
 local function at(x) return {file = x.file, line = x.line} end
 
--- Records the parts that one run did not cover.
+-- Adds to the result what one run could not cover, such as other values of the
+-- clock.
 local function note_open(result, order, file, line)
   local function leave(why, place) result:leave(why, place) end
   if order.many then leave "many" end
@@ -44,8 +45,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait decided about another wait than its
--- own. The exploration is then not valid (core/sim/token.h).
+-- Reports whether the result of a try_wait affected a later wait other than the
+-- one that it belongs to. The exploration is then not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -53,9 +54,9 @@ local function strays(found)
   return false
 end
 
--- Runs a schedule of one cluster. If the run leaves more than `left` elements
--- of outputs unwritten, runs it again with all clusters. `left` is the number
--- that another schedule leaves.
+-- Runs one cluster with a prescribed schedule. If the run leaves more than
+-- `left` elements of outputs unwritten, runs it again with all clusters. `left`
+-- is the number that another schedule leaves.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -63,7 +64,7 @@ local function run_one(run, turns, order, left)
   return o.all and run(o) or found, o.all
 end
 
--- Explores all orders of one cluster, or of all clusters where they
+-- Explores all schedules of one cluster, or of all clusters together if they
 -- communicate.
 local function explore_cluster(result, run, order)
   local queue, head, tail = {}, 1, 0
@@ -101,7 +102,9 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      add(o)  -- explore no orders after a failed poll
+      -- After a failed poll, only the schedules of this run's own swaps are
+      -- explored.
+      add(o)
     elseif not known[o.hash] then
       known[o.hash] = true
       result.orders = result.orders + 1
@@ -118,7 +121,8 @@ end
 local Result = {}
 Result.__index = Result
 
--- Records a part that was not covered, and where.
+-- Records the reason why a part was not covered, and the line of that part.
+-- Each pair of reason and line is recorded once.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)
@@ -141,7 +145,8 @@ function Result:is_spent()
     or self:is_late()
 end
 
--- With tries = true, results of try_wait are turns of their own.
+-- Explores all schedules of a launch. With tries = true, the result of each
+-- try_wait is a turn of its own.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
@@ -198,9 +203,11 @@ end
 -- Minimising a schedule
 ---------------------------------------------------------------------------
 
-local WORD = 8  -- bytes that encode a turn
+-- Number of bytes that encode a turn in a schedule.
+local WORD = 8
 
--- Splits a schedule into pieces: consecutive turns of one warp or agent.
+-- Splits a schedule into pieces, each of which has consecutive turns of one
+-- warp or agent.
 local function pieces_of(turns)
   local list, last = {}, nil
   for i = 1, #turns, WORD do
@@ -212,9 +219,9 @@ local function pieces_of(turns)
   return list
 end
 
---- Minimises the number of switches in a bug's schedule, and updates its
--- report. First shortens the schedule at its end as far as possible, then tries
--- to remove each piece.
+--- Shortens the schedule of a bug so that it has few switches between warps,
+-- and updates the report. First shortens the schedule at its end as far as
+-- possible, then tries to remove each piece.
 ---@param run fun(o: table): table
 ---@param result table of explore.all, a bug
 function explore.shrink(run, result)
@@ -230,7 +237,8 @@ function explore.shrink(run, result)
     return true
   end
   if best == "" then return result end
-  local low, high = 0, #best // WORD  -- number of turns that suffice
+  -- Limits of the number of turns that are needed to show the bug.
+  local low, high = 0, #best // WORD
   while low < high do
     local mid = (low + high) // 2
     if shows(best:sub(1, mid * WORD)) then high = mid else low = mid + 1 end
@@ -249,8 +257,8 @@ function explore.shrink(run, result)
   return result
 end
 
---- Converts a schedule to a list, {{warp, agent?}, ...}; explore.turns converts
--- it back.
+--- Converts a schedule to a list of turns, {{warp, agent?}, ...}; explore.turns
+-- converts it back.
 function explore.words(turns)
   local list = {}
   for i = 1, #turns, WORD do

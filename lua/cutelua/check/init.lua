@@ -2,24 +2,25 @@
 -- `cutelua check SCRIPT` for all launches of a script.
 --
 -- A verdict is a table:
---   verdict   "ok": all schedules of these inputs were covered and have no
---             fault; "bug": see report, fault and schedule; "incomplete":
---             open lists the parts that were not covered
---   kernel, blocks, turns (of one run), orders (that differ), runs, seconds,
---   results (number of different ones; not a fault)
---   differs   two lines whose order changes results
---   compared  comparisons of results with a GPU's and a reference's, empty
---             if there is neither (cutelua.check.compare). A difference is
---             a bug, too. gpu: the GPU's name; not_compared: the reason for
---             no comparison
---   sizes     {size =, verdict =, why =, of = verdict}, ... at other sizes;
---             if the kernel rejects a size: verdict = "refused", why = reason
---   notes     sentences on behaviour that the runs rely on and PTX does not
---             guarantee
---   needs     after an ok with surgeon = true: which synchronisation is needed
---   mend      after a bug with surgeon = true: a change or an inserted line
---             that fixes the bug (cutelua.check.repair)
---   sums      a line whose float sums are added in no fixed order
+-- verdict: "ok": all schedules of these inputs were covered and have no fault;
+--   "bug": see report, fault and schedule; "incomplete": open lists the parts
+--   that were not covered.
+-- kernel, blocks, turns (of one run), runs, seconds.
+-- orders: number of distinct orders of turns.
+-- results: number of distinct results; more than one is not a fault.
+-- differs: two lines whose order changes the results.
+-- compared: comparisons of results with a GPU's and a reference's, empty if
+--   there is neither (cutelua.check.compare). A difference is a bug, too. gpu:
+--   the GPU's name; not_compared: the reason for no comparison.
+-- sizes: {size =, verdict =, why =, of = verdict}, ... at other sizes; if the
+--   kernel rejects a size: verdict = "refused", why = reason.
+-- notes: sentences on behaviour on which the runs rely, although PTX does not
+--   guarantee it.
+-- needs: after an ok with surgeon = true: which synchronisation is needed.
+-- mend: after a bug with surgeon = true: a change of a line, or a new line,
+--   that fixes the bug (cutelua.check.repair).
+-- sums: a line whose float sums are added in no fixed order.
+--
 -- docs/simulator.md explains why an ok is reliable, and its assumptions.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
@@ -51,7 +52,8 @@ local function both(o)
   return a == b and a or a .. " and " .. b
 end
 
---- Sentences for the parts that were not covered, by explore's names.
+--- For each reason why a part was not covered (the names are those of
+-- cutelua.check.explore), a function that returns a sentence.
 local WHY = {
   many = function()
     return "there are more warps and mbarriers than the check can track (4096)"
@@ -85,7 +87,8 @@ local WHY = {
   end,
 }
 
--- Adds the comparisons of results, and the reason where there is none.
+-- Adds to the text the comparisons with other results, and the reason if the
+-- GPU's results were not compared.
 function Verdict:tell_compared(add)
   for _, c in ipairs(self.compared or {}) do
     for _, line in ipairs(compare.told(c)) do add(line) end
@@ -137,7 +140,8 @@ function Verdict:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Returns the turns as "warp" or "warp:agent", with their lines.
+-- Returns the turns of a schedule as "warp" or "warp:agent", and the source
+-- line of each.
 local function plain_schedule(s)
   local out = {turns = {}, lines = {}, cluster = s.cluster}
   for i, turn in ipairs(s.turns) do
@@ -200,7 +204,8 @@ local OWN = {orders = "integer", seconds = "integer float",
              sizes = "function", tile = "table", size = "table"}
 check.OPTIONS = OWN
 
---- Splits options into those of a launch and those of a check.
+--- Splits the options of a check into two tables: options of the launch and
+-- options of the check itself.
 function check.options(opts)
   if opts ~= nil and type(opts) ~= "table" then kernel.check_options(opts) end
   local launch, own = {device = "sim"}, {}
@@ -220,8 +225,8 @@ local function positive(name, v, default)
   return v
 end
 
---- Returns a launch whose runs on the simulator stop at a time of core.clock;
--- their reports are `stopped`.
+--- Returns a launch whose runs on the simulator stop at the time `limit` of
+-- core.clock; the report of a run that was stopped has `stopped`.
 ---@param launch table as core.sim_run takes it
 ---@param limit number
 ---@return table
@@ -259,8 +264,9 @@ function check.runner(program, launch)
   end
 end
 
--- Wraps run so that `notes` collects behaviour that PTX does not guarantee and
--- that runs without a fault rely on, once for each pair of lines.
+-- Returns run with an addition: if a run without a fault relies on behaviour
+-- that PTX does not guarantee, that behaviour is appended to `notes`, once for
+-- each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)
@@ -276,7 +282,8 @@ local function watched(run, notes)
   end
 end
 
--- Wraps run so that relying on behaviour without a PTX guarantee is a fault.
+-- Wraps run so that it reports a fault where the kernel relies on behaviour
+-- that PTX does not guarantee.
 local function strictly(run)
   return function(o)
     o.strict = true
@@ -299,7 +306,8 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
--- Returns the line that wrote results different from a reference's, as a fault.
+-- Returns a fault that names the line which wrote a result that differs from
+-- the reference's, or nil.
 local function wrong_place(v)
   for _, c in ipairs(v.compared) do
     if c.count > 0 and c.with == "reference" then
@@ -334,8 +342,8 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
-    -- An operation is needed if a launch without it relies on more than PTX
-    -- guarantees.
+    -- An operation counts as needed if a launch without it relies on more than
+    -- PTX guarantees.
     v.needs = repair.needs(notes[1] and run or strictly(run), program.fn,
                             bounds.limit)
     repair.gains(v.needs, run, program, launch, opts.gpu, bounds.limit)
@@ -351,7 +359,8 @@ function check.launch(program, launch, opts, arguments)
   return v
 end
 
---- Runs a launch with a saved schedule (cutelua.check.warp_schedule).
+--- Runs a launch with a saved schedule (cutelua.check.warp_schedule) instead of
+-- exploring schedules.
 ---@return table verdict
 function check.replay(program, launch, kept)
   local run = check.runner(program, launch)
@@ -367,7 +376,8 @@ end
 
 local WORST = {ok = 0, refused = 0, incomplete = 1, bug = 2}
 
--- Returns the call and options for one size; raises where there are none.
+-- Returns the call of kernel k, and the options, for one size. Raises an error
+-- if the user's function `sizes` does not return them.
 local function call_at(k, size, opts)
   local list = opts.sizes(table.unpack(size))
   if type(list) ~= "table" then
@@ -385,8 +395,8 @@ local function call_at(k, size, opts)
   return k(table.unpack(list, 1, n)), own
 end
 
---- Checks a kernel at other sizes and adds them to a verdict: its sizes, and
--- the worst verdict of all.
+--- Checks a kernel at other sizes. Sets v.sizes to the verdicts, and v.verdict
+-- to the worst verdict of all sizes.
 ---@param v table
 ---@param k table the kernel
 ---@param opts table of Call:check: sizes(...) returns arguments and options of

@@ -97,7 +97,8 @@ local function unwritten(why)
   return ("check: cannot write standard output: %s [io]"):format(why)
 end
 
-local LARGEST = 64 << 20  -- limit of a schedule file in bytes
+-- The largest size of a schedule file in bytes.
+local LARGEST = 64 << 20
 
 local function read_schedule(name)
   local text, why = cli.read_plain(name, LARGEST)
@@ -135,9 +136,11 @@ function main.start(opt)
   return s
 end
 
-local GRACE = 0.1  -- fraction of the time limit for the launch after its check
+-- A launch may take this fraction of the time limit beyond the limit.
+local GRACE = 0.1
 
---- Runs the launch itself, after which the script continues.
+--- Runs a launch as the script would, after its check; the script then
+-- continues.
 function Session:run(program, launch)
   if not self.limit then return core.sim_run(program.fn, launch) end
   local found = core.sim_run(program.fn, check.until_time(launch,
@@ -146,7 +149,8 @@ function Session:run(program, launch)
   return found
 end
 
--- Handles the end of the time limit while the script still runs.
+-- Reports that the time limit was reached before the script ended, and ends the
+-- script.
 function Session:late()
   self:count "incomplete"
   if self.told_late then error(self.stop, 0) end
@@ -162,12 +166,15 @@ function Session:late()
   error(self.stop, 0)
 end
 
-local MOST = 16  -- most integer contents with which a launch is checked
+-- The largest number of different integer contents with which one launch is
+-- checked.
+local MOST = 16
 local INTEGER = "^[iu]%d"
 
--- Returns a key of the properties by which launches are checked separately, and
--- a checksum of the integers they read. These integers are indices, counters
--- and flags, which control a kernel; float contents are ignored.
+-- Returns a key for a launch, and a checksum of the integers that the launch
+-- reads. Launches with different keys are checked separately. The integers are
+-- indices, counters and flags, which control a kernel; float contents are
+-- ignored.
 local function key_of(program, launch)
   local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
     table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}
@@ -186,7 +193,8 @@ local function key_of(program, launch)
   return table.concat(words, ";"), sum
 end
 
--- Writes to the original standard output; a failure is reported at the end.
+-- Writes to the standard output that the session had at its start; a failure is
+-- reported at the end.
 function Session:write(...)
   local ok, why = self.out:write(...)
   if ok then ok, why = self.out:flush() end
@@ -195,7 +203,8 @@ end
 
 function Session:tell(verdict)
   for _, note in ipairs(verdict.notes or {}) do
-    -- marks the note as printed, so that the launch does not print it
+    -- new_note marks the note as printed, so that the launch does not print it
+    -- again.
     simreport.new_note(verdict.kernel, note)
   end
   self:write(self.opt.json and verdict:json() or tostring(verdict), "\n")
@@ -213,16 +222,15 @@ local WORDS = {[0] = "ok", [1] = "bug", [3] = "incomplete"}
 function Session:replay(program, launch)
   if self.nth ~= self.kept.nth then return end
   if program.info.name ~= self.kept.kernel then
-    core.fail("bad-argument", ("%s is for launch %d, kernel %s, but here that "
-      .. "launch is kernel "
-      .. "%s"):format(self.opt.replay, self.nth, self.kept.kernel,
-      program.info.name))
+    core.fail("bad-argument", ("the schedule in %s is for launch %d of kernel "
+      .. "%s, but here that launch is of kernel %s"):format(self.opt.replay,
+      self.nth, self.kept.kernel, program.info.name))
   end
   return check.replay(program, launch, self.kept)
 end
 
--- Reports whether to check a launch. It is checked only once, and with a
--- limited number of different integer contents.
+-- Reports whether to check a launch. The same launch is checked once, and with
+-- at most MOST different integer contents.
 function Session:wants(program, launch)
   local name = program.info.name
   self.names[name] = true
@@ -239,7 +247,8 @@ function Session:wants(program, launch)
   return true
 end
 
--- Returns the options, with the time at which the check ends.
+-- Returns the options for check.launch: those of the command and the time at
+-- which the check ends.
 function Session:bounds()
   return setmetatable({limit = self.limit}, {__index = self.opt})
 end
@@ -259,7 +268,8 @@ function Session:watch(program, launch)
   self.why, self.compared = v.not_compared, self.compared or v.gpu
   if v.verdict ~= "bug" then return end
   if self.opt.save and v.schedule then self:save(v) end
-  error(self.stop, 0)  -- stops the script after a bug
+  -- After a bug, the script is stopped.
+  error(self.stop, 0)
 end
 
 function Session:count(verdict)
@@ -267,13 +277,15 @@ function Session:count(verdict)
   if self.worst ~= 1 and code ~= 0 then self.worst = code end
 end
 
---- Ends the script after a failure.
+--- Ends the script after a failure of its own; the session's exit code is then
+-- 1.
 function Session:fail()
   self.worst = 1
   error(self.stop, 0)
 end
 
--- Records the launch that wrote a buffer last, and the contents before it.
+-- Records, for each buffer that a launch writes, this launch and the contents
+-- of memory before it.
 function Session:note(program, launch)
   local last
   for i, v in ipairs(launch.args) do
@@ -292,7 +304,8 @@ function Session:sizes(list, tile)
   return sizes.around(list[1], tile)
 end
 
---- Runs one size: a bug there does not stop the other sizes.
+--- Calls f, which runs one size of a lesson. A bug there does not stop the
+-- other sizes.
 function Session:attempt(size, f)
   if not self.tried then return f() end
   local worst = self.worst
@@ -307,7 +320,8 @@ function Session:attempt(size, f)
   if ok or why == self.stop then self:count(one.verdict) end
 end
 
--- The class of verdicts that compare a lesson's results with its reference.
+-- The class of verdicts on the results of a lesson: did they agree with its
+-- reference?
 local Verified = {}
 Verified.__index = Verified
 
@@ -346,7 +360,7 @@ function Session:verified(o)
   self:count(o.verdict)
 end
 
--- Returns the reason why nothing was checked.
+-- Returns the reason why no launch of the script was checked.
 function Session:nothing()
   if self.kept then
     return "check: the script has no launch " .. self.kept.nth
@@ -356,7 +370,8 @@ function Session:nothing()
   return sign.no_such("kernel launched", self.opt.kernel, self.names, "check")
 end
 
--- Reports the launches that were left out, by kernel.
+-- Reports, for each kernel, how many launches were not checked because there
+-- were too many different integer contents.
 function Session:tell_left()
   local names = {}
   for name in pairs(self.left) do names[#names + 1] = name end

@@ -1,11 +1,12 @@
---- Alternative operands of synchronisation, which the surgeon
--- (cutelua.check.repair) tries: the parity of a wait, bytes and arrivals that
--- an mbarrier counts, a stage, a rank, a mask, the thread count of a barrier,
--- and numbers that enter their computation. A candidate is a patch of one
--- operand (core/sim/edit.h), its description, and its priority.
+--- Alternative operands of synchronisation operations, which the surgeon
+-- (cutelua.check.repair) tries as fixes of a bug: the parity of a wait, bytes
+-- and arrivals that an mbarrier counts, a stage, a rank, a mask, the thread
+-- count of a barrier, and numbers in the computation of these. A candidate is
+-- a patch of one operand (core/sim/edit.h), its description, and its priority.
 local operands = {}
 
--- The order of trying candidates; values named by the fault itself come first.
+-- Priorities of candidates, in the order in which they are tried. SAID is for
+-- values that the fault itself names.
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)
@@ -22,7 +23,8 @@ local function number(o, n) return edit(o, "number", nil, {imm = n}) end
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
---- Returns the operand of a site with that role; nil where there is none.
+--- Returns the operand of an instruction (site) that has this role; nil if
+-- there is none.
 ---@param site table
 ---@param role string
 ---@return table?
@@ -32,7 +34,8 @@ function operands.of(site, role)
   end
 end
 
--- Returns a set of numbers as runs of consecutive numbers.
+-- Returns the numbers of a set as a list of runs {first, last} of consecutive
+-- numbers.
 local function runs_of(set)
   local list, out = {}, {}
   for v in pairs(set) do list[#list + 1] = v end
@@ -45,9 +48,9 @@ local function runs_of(set)
   return out
 end
 
--- Returns the ranges of mbarriers that lines use: {mem = one of here.mems, lo,
--- hi}, each once. Constant indices form a range if one line uses them with one
--- count.
+-- Returns the ranges of mbarriers that the lines of a kernel use: {mem = one of
+-- here.mems, lo, hi}, each once. Constant indices form a range if one line uses
+-- them with the same arrival count.
 local function ranges_of(here)
   local list, known, mems, lines = {}, {}, {}, {}
   local function add(m, lo, hi)
@@ -82,10 +85,11 @@ local function is_inside(a, b)
 end
 
 --- Returns the rings of mbarriers: arrays whose mbarriers are used in turn.
--- They are found from lines that initialise several mbarriers with one count,
--- and from lines that may wait or arrive at several, by the known range of the
--- index. Each is a table {mem = ref, name, lo, n}. A single mbarrier inside a
--- ring is left out, and so is a range that consists of rings.
+-- They are found from lines that initialise several mbarriers with the same
+-- arrival count, and from lines that may wait or arrive at several mbarriers,
+-- by the known range of the index. Each ring is a table {mem = ref, name, lo,
+-- n}. A single mbarrier inside a ring is not a ring of its own, and a range
+-- that consists of rings is left out.
 ---@param here table
 ---@return table[]
 function operands.rings(here)
@@ -109,7 +113,8 @@ function operands.rings(here)
   return here.rings
 end
 
--- Returns the smallest ring that contains an operand's mbarriers.
+-- Returns the smallest ring, an array of mbarriers used in turn, that contains
+-- the mbarriers of an operand.
 local function ring_of(here, o)
   local best
   local lo, hi = o.value or o.lo or 0, o.value or o.hi or math.huge
@@ -120,7 +125,8 @@ local function ring_of(here, o)
   return best
 end
 
---- Returns "full + 3 + n % 4": the mbarrier of a ring at its n-th use.
+--- Returns as text which mbarrier of a ring the n-th use takes: "full + 3 + n %
+-- 4".
 ---@param o {name: string, base: integer, count: integer}
 ---@return string
 function operands.at_ring(o)
@@ -132,7 +138,8 @@ end
 -- Values available at a site
 ---------------------------------------------------------------------------
 
--- Returns the regions of code that enclose each site, as a path.
+-- Returns, for each instruction, the path of the loops and branches that
+-- enclose it, such as "1/3/".
 local function regions(sites)
   local path, n, open = {}, 0, {}
   for i, s in ipairs(sites) do
@@ -147,7 +154,8 @@ local function regions(sites)
   return path
 end
 
--- Returns other values of a role that are available at site i: {o, ...}.
+-- Returns operands of other instructions that have the same role and type, and
+-- whose values are available at instruction i.
 local function donors(here, i, own, role)
   here.paths = here.paths or regions(here.sites)
   local list, known = {}, {[own.ref] = true}
@@ -171,8 +179,8 @@ end
 
 local ROLES = {}
 
--- Returns possible thread counts of a barrier: the threads of whole warps, of
--- warpgroups, of the block.
+-- Returns the thread counts that a barrier of this block may have: whole warps
+-- up to 128 threads, whole warpgroups, the block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do
@@ -182,7 +190,7 @@ local function counts_of(threads)
 end
 operands.counts_of = counts_of
 
--- Returns the arrival counts that an mbarrier may have.
+-- Returns the arrival counts that an mbarrier of this kernel is likely to need.
 local function arrivals_of(here)
   if here.arrivals then return here.arrivals end
   local known, list = {}, {}
@@ -200,8 +208,8 @@ local function arrivals_of(here)
   return list
 end
 
---- Returns the bytes that copies deliver to an mbarrier: per line, and last in
--- total.
+--- Returns the numbers of bytes that copies deliver to an mbarrier: for each
+-- line, and for all lines together. They are sorted, so the total is last.
 function operands.bytes_of(here, mem)
   local list, lines, known, all = {}, {}, {}, 0
   for _, s in ipairs(here.sites) do
@@ -220,7 +228,7 @@ function operands.bytes_of(here, mem)
   return list
 end
 
--- Adds candidates for the parity of a wait.
+-- Adds candidates for the operand `parity` of a wait.
 function ROLES.parity(o, add, here, i)
   if o.type ~= "i32" and o.type ~= "u32" then return end  -- a token
   add(PLAIN, edit(o, "self", {{"xor", 1}}), "the other parity of mbarrier_wait")
@@ -274,8 +282,8 @@ local CALLS = {["mbarrier.wait"] = "mbarrier_wait",
                ["mbarrier.expect_tx"] = "mbarrier_arrive_and_expect_tx",
                ["cp.async.mbarrier.arrive"] = "cp_async_mbarrier_arrive_noinc"}
 
--- Enumerates the steps from stage to stage of n, the smallest first: each(by,
--- words).
+-- Calls each(by, words) for steps from one stage of a ring of n to another, the
+-- smallest steps first.
 local function stages(n, each)
   for d = 1, math.min(n - 1, 3) do
     local words = d == 1 and "1 stage" or d .. " stages"
@@ -286,7 +294,7 @@ local function stages(n, each)
   end
 end
 
--- Adds candidates for the mbarrier of a ring.
+-- Adds candidates for the operand that selects an mbarrier of a ring.
 function ROLES.slot(o, add, here, i)
   local r, site = ring_of(here, o), here.sites[i]
   if not r or site.op == "mbarrier.init" then return end
@@ -383,8 +391,8 @@ function ROLES.mask(o, add, here)
       "mcast_mask = 1 << rank: the block itself")
 end
 
--- Returns the possible numbers of stages of a shared object: the length of a
--- ring of mbarriers, or its layout's last extent.
+-- Returns the numbers of stages that a shared-memory object may have: the
+-- lengths of rings of mbarriers, and the last extent of its layout.
 local function stages_of(here, m)
   local list, known = {}, {}
   local function add(n)
@@ -398,7 +406,8 @@ local function stages_of(here, m)
   return list
 end
 
--- Adds candidates for data in shared memory: another stage.
+-- Adds candidates for the operand that addresses data in shared memory: the
+-- same data in another stage.
 function ROLES.place(o, add, here, i)
   local s = here.sites[i]
   local m
@@ -446,7 +455,7 @@ local function near(list, known, n, least)
   if n >= least and not known[n] then known[n], list[#list + 1] = true, n end
 end
 
--- Returns alternative values for the constant of an expression.
+-- Returns the values to try in place of the constant of an expression.
 local function others_of(c, here)
   local list, known = {}, {[c.value] = true}
   local least = (c.op == "mod" or c.op == "div") and 1 or -1
@@ -468,7 +477,7 @@ end
 local SIGN = {add = "+", sub = "-", mod = "%", div = "//", xor = "~", eq = "=="}
 
 -- Adds candidates for constants in the computation of stages, parities and
--- ranks.
+-- ranks: they may be wrong by one, for example.
 local function numbers(here, add)
   for _, c in ipairs(here.numbers or {}) do
     for _, n in ipairs(others_of(c, here)) do
@@ -488,11 +497,11 @@ end
 
 ---------------------------------------------------------------------------
 
---- Calls add(site, when, edit, words, ring, group) for all alternatives to the
--- operands of here.sites. Smaller values of `when` are tried first. Patches
--- with the same line and words are one candidate per ring; patches with the
--- same group and words are one candidate anywhere. here: {sites =, mems =,
--- numbers =, threads =, ctas =, fault =}.
+--- Calls add(site, when, edit, words, ring, group) for all alternatives to
+-- operands of here.sites. `when` is the priority: smaller values are tried
+-- first. Patches of one line with the same words form one candidate for each
+-- ring. Patches with the same group and words form one candidate, wherever
+-- they are. here: {sites =, mems =, numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)
 function operands.each(here, add)

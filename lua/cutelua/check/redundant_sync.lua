@@ -1,5 +1,6 @@
---- Times a launch with operations removed: on the GPU, all variants in turn, or
--- by the model (cutelua.profile.estimate).
+--- Times a launch without synchronisation operations that are not needed: on
+-- the GPU, where all variants run in turn, or by the model
+-- (cutelua.profile.estimate).
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local measure = require "cutelua.bench.measure"
@@ -9,7 +10,7 @@ local report = require "cute.lang.report"
 
 local redundant_sync = {}
 
--- Returns a copy of the program with nothing compiled.
+-- Returns a copy of the program for which nothing is compiled or loaded yet.
 local function anew(program)
   local p = {}
   for k, v in next, program do p[k] = v end
@@ -17,7 +18,8 @@ local function anew(program)
   return setmetatable(p, getmetatable(program))
 end
 
--- Calls f(program) for each variant, the first without patches.
+-- Calls f(i, program) for the unchanged program (i = 0) and for the program
+-- with each list of patches.
 local function each(program, edits, f)
   for i = 0, #edits do
     core.with_edits(program.fn, {edits = edits[i] or {}}, function()
@@ -26,8 +28,9 @@ local function each(program, edits, f)
   end
 end
 
--- Reports whether the launch can repeat: a tensor both read and written would
--- change the next run's input.
+-- Reports whether the launch can be repeated with the same result. It cannot if
+-- a tensor is both read and written, since the next run would read changed
+-- data.
 local function repeats(program)
   for _, a in ipairs(program.info.args) do
     if a.read and a.written then return false end
@@ -78,8 +81,9 @@ local function estimated(program, launch, edits)
   return times, card, why
 end
 
---- Returns the seconds of a launch unchanged ([0]) and with each list of
--- patches, and the method, in words. Raises only on Ctrl-C.
+--- Returns the seconds that a launch takes: at index 0 unchanged, at index i
+-- with the i-th list of patches. Also returns the method, in words. Raises
+-- only on Ctrl-C.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param edits table[][]

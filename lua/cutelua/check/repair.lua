@@ -1,10 +1,11 @@
---- The surgeon: finds out which synchronisation of a launch is needed and which
--- could be weaker; for a bug, which change fixes it.
+--- The surgeon: finds out which synchronisation operations of a launch are
+-- needed and which could be weaker. For a bug, it finds out which change fixes
+-- the bug.
 --
--- It patches the traced function: it removes, replaces or inserts an
+-- The surgeon patches the traced function: it removes, replaces or inserts an
 -- instruction (core/sim/edit.c) wherever its Lua line occurs, and explores
--- every schedule again (cutelua.check.explore). "Not needed" holds for these
--- inputs and sizes.
+-- every schedule again (cutelua.check.explore). "Not needed" holds only for
+-- these inputs and sizes.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local redundant_sync = require "cutelua.check.redundant_sync"
@@ -22,7 +23,8 @@ local BOUNDS = {orders = 200, seconds = 5}
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
--- Memory orders from the weakest on, and the strongest order of each access.
+-- STRENGTH ranks memory orders from the weakest on; STRONGEST is the strongest
+-- order that each kind of access can have.
 local STRENGTH = {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}
 local STRONGEST = {ld = "acquire", st = "release", atomic = "acq_rel",
                    ["mbarrier.arrive"] = "release"}
@@ -35,8 +37,9 @@ end
 
 local function at(s) return ("%s:%d"):format(source.short(s.file), s.line) end
 
--- Returns the synchronisation operations by line: {op, file, line, sites}. An
--- arrival at the cluster's barrier belongs to the wait after it.
+-- Returns the synchronisation operations of a kernel by line: {op, file, line,
+-- sites = the instructions}. An arrival at the cluster's barrier belongs to the
+-- wait after it.
 local function operations(sites)
   local list, known, arrivals = {}, {}, {}
   for _, s in ipairs(sites) do
@@ -79,7 +82,8 @@ local function edits_of(o, how, as)
   return list
 end
 
---- Returns the patches that remove an operation of repair.needs.
+--- Returns the patches that remove an operation that repair.needs examines; a
+-- memory order becomes relaxed.
 ---@param o table
 ---@return table[]
 function repair.without(o)
@@ -87,15 +91,15 @@ function repair.without(o)
   return edits_of(o, "drop")
 end
 
---- Returns a function like run that applies patches. Patches passed to a run
--- are applied after these.
+--- Returns a function like run that also applies patches. The patches that are
+-- passed to a run are applied after these.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
 function repair.edited(run, edits)
   return function(o)
     local more, all = o.edits or {}, table.move(edits, 1, #edits, 1, {})
-    -- if a site has several patches, the last one counts
+    -- If an instruction has several patches, the last one counts.
     table.move(more, 1, #more, #all + 1, all)
     local words = {edits = all}
     for k, v in pairs(o) do if k ~= "edits" then words[k] = v end end
@@ -105,8 +109,8 @@ end
 
 local edited = repair.edited
 
--- Returns the verdict on patches: "ok", "bug" with the fault, "differs"
--- (results), "incomplete".
+-- Explores a launch with patches. Returns "ok", "bug" and the fault, "differs"
+-- (the results are others) or "incomplete".
 local function verdict(run, edits, memory, limit)
   local changed = edited(run, edits)
   local result = explore.all(changed, {orders = BOUNDS.orders,
@@ -122,9 +126,10 @@ end
 -- Needed operations
 ---------------------------------------------------------------------------
 
---- Removes each barrier, wait, fence and memory order in turn, and weakens the
--- needed ones. Returns a list of {file, line, words, need = "needed", "not
--- needed", "unknown", fault, weaker = words}.
+--- Examines each synchronisation operation of a launch: removes each barrier,
+-- wait, fence and memory order in turn, and weakens those that are needed.
+-- Returns a list of {file, line, words, need = "needed", "not needed",
+-- "unknown", fault, weaker = words}.
 ---@param run fun(o: table): table runs a launch that is ok
 ---@param fn any the traced function
 ---@param limit? number of core.clock: operations not examined by then are
@@ -152,7 +157,8 @@ function repair.needs(run, fn, limit)
   return list
 end
 
--- Returns the patches that remove several entries of a list of repair.needs.
+-- Returns the patches that remove all operations in a list of entries of
+-- repair.needs.
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
@@ -162,8 +168,8 @@ local function all_of(list)
   return edits
 end
 
--- Returns a minimal subset of `others` whose removal together with n causes a
--- fault.
+-- Returns a smallest part of `others` that cannot be removed together with n:
+-- removing n and this part causes a fault.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do
@@ -173,9 +179,10 @@ local function conflict(others, n, fails)
   return set
 end
 
---- Finds operations in a list of repair.needs that can be removed together, and
--- sets list.together. Operations that can each be removed alone, but not with
--- that set, get `one_of`: a list of entries, at least one of which must stay.
+--- Finds a set of operations that can be removed together, among those of
+-- repair.needs that are not needed. Sets list.together to this set. An
+-- operation that can be removed alone, but not together with that set, gets
+-- `one_of`: a list of entries, at least one of which must stay.
 ---@param list table[]
 ---@param run fun(o: table): table
 ---@param limit? number of core.clock: then the list is `late`, without sets
@@ -207,9 +214,9 @@ function repair.sets(list, run, limit)
   return together
 end
 
---- Times the launch without the operations that are not needed. Sets the field
--- `gain` of each operation to {with =, without = seconds, how =}, or to {why =}
--- where times are unknown. list.gain is the gain of removing all of
+--- Times the launch without each operation that is not needed. Sets the field
+-- `gain` of each operation to {with =, without = seconds, how =}, or to {why
+-- =} if times are unknown. list.gain is the gain of removing all of
 -- list.together.
 ---@param list table[]
 ---@param run fun(o: table): table
@@ -246,7 +253,8 @@ end
 
 local NUMBERS = {"one", "two", "three", "four", "five"}
 
--- Returns "one of these two is needed, this or gemm.lua:7".
+-- Returns the text that says whether an operation is needed: "needed", or "one
+-- of these two is needed, this or gemm.lua:7".
 local function need_told(n)
   if not n.one_of then return n.need end
   local others = {}
@@ -257,7 +265,8 @@ local function need_told(n)
     NUMBERS[#n.one_of] or #n.one_of, table.concat(others, " or "))
 end
 
---- Returns a list of repair.needs as text.
+--- Returns the text that tells the user which synchronisation is needed, for a
+-- list from repair.needs.
 function repair.told(list)
   local text = {}
   for _, n in ipairs(list) do
@@ -286,14 +295,17 @@ end
 
 local VALUES = {["vset"] = true, ["vget"] = true, ["var"] = true}
 
--- Reports whether a site matters for ordering; registers and values do not.
+-- Reports whether the order of an instruction and a synchronisation operation
+-- can matter. It cannot for instructions that only compute values or use
+-- registers.
 local function matters(s)
   return s.class ~= "value" and not sync.is_order(s.op) and not VALUES[s.op]
     and s.op ~= "cluster.arrive"
 end
 
--- Iterates over the sites other than values, and whether they end a region: a
--- branch (at its else) or a loop. The end of an `if` is left out.
+-- Iterates over the instructions that are not values. Each step gives an
+-- instruction, and true if it ends a region: a loop, or the first part of a
+-- branch with an else. The end of an `if` is left out.
 local function steps(sites)
   return coroutine.wrap(function()
     local open = {}
@@ -312,8 +324,8 @@ local function steps(sites)
   end)
 end
 
--- Returns the insertion points for a line: before each line with an effect, in
--- the order of the trace, and at the end of each region.
+-- Returns the points where an operation can be inserted: before each line with
+-- an effect, in the order of the trace, and at the end of each region.
 local function places(sites)
   local list, known, before, op = {}, {}, nil, nil
   for s, ends in steps(sites) do
@@ -337,7 +349,7 @@ local function places(sites)
   return list
 end
 
--- Returns all sites except the sites of an operation.
+-- Returns all instructions except those of the operation `gone`.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}
@@ -348,8 +360,8 @@ local function left(sites, gone)
   return list
 end
 
--- Appends an operation as a patch at one site, with the operation that precedes
--- it.
+-- Appends to `list` the patches that insert an operation before the instruction
+-- `ref`, after the operation o.first if there is one.
 local function insert(list, ref, o)
   if o.first then insert(list, ref, o.first) end
   list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
@@ -366,8 +378,7 @@ local function insertion(place, o)
   return list
 end
 
--- Returns the insertion points just before copies through tensor maps in
--- memory.
+-- Returns the insertion points before copies that use tensor maps in memory.
 local function map_places(sites)
   local list, known = {}, {}
   for _, s in ipairs(sites) do
@@ -384,8 +395,8 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether o is usual at p: a barrier after waits and fences, a fence
--- before a barrier, expect_tx before the copy.
+-- Reports whether operation o usually stands at point p: a barrier after waits
+-- and fences, a fence before a barrier, expect_tx before the copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil
@@ -397,8 +408,8 @@ local function is_usual(p, o)
 end
 
 -- Returns the insertion points in the order of trying: first the usual points
--- for the operation, then points just before the fault's line, then points
--- after the fault's other line.
+-- for the operation, then points by their distance from the fault's lines,
+-- those just before a line first.
 local function in_turn(list, fault, o)
   local function far(p)
     local d = math.huge
@@ -425,10 +436,11 @@ end
 -- Trials
 ---------------------------------------------------------------------------
 
-local BUDGET = 2000000  -- instructions of a warp: a fix does not spin
+-- Limit of the instructions of a warp: a kernel that spins is not fixed.
+local BUDGET = 2000000
 
--- Tries patches of one launch that has a bug: sites, here (the input of
--- cutelua.check.sync), fault, bounds, limit (os.clock).
+-- A search for a fix of one launch that has a bug: sites (its instructions),
+-- here (the input of cutelua.check.sync), fault, bounds, limit (os.clock).
 local Trial = {}
 Trial.__index = Trial
 
@@ -437,10 +449,10 @@ function Trial:is_spent()
   return os.clock() > self.limit or limit and core.clock() > limit
 end
 
---- Reports whether patches remove the fault and give the right results, where
--- these are known: "ok"; "open" where not all schedules were examined; nil if
--- the fault remains. One run shows most faults; only a run without a fault
--- leads to a full exploration.
+--- Reports whether patches remove the fault and, if the right results are
+-- known, give them. Returns "ok"; "open" if not all schedules were examined;
+-- nil if the fault remains. One run shows most faults; only a run without a
+-- fault leads to a full exploration.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -453,7 +465,8 @@ function Trial:mends(edits)
 end
 
 -- Returns the accesses that could have a stronger memory order or a wider
--- scope, by line: {file, line, refs, sem =, scope =}.
+-- scope, by line: {file, line, refs, sem = stronger order, scope = wider
+-- scope}.
 function Trial:weak_ones()
   local list, known = {}, {}
   for _, s in ipairs(self.sites) do
@@ -501,8 +514,8 @@ local function strengthened(list)
   return edits
 end
 
---- Returns memory orders that fix the bug: one, or a minimal set; nil where
--- none do.
+--- Returns a fix of the bug that strengthens one memory order, or a minimal set
+-- of them; nil if there is none.
 function Trial:orders()
   local list = self:weak_ones()
   local function result(some, how)
@@ -528,8 +541,9 @@ function Trial:orders()
   return result(list, how)
 end
 
--- Returns patches as candidates, in the order of trying. Patches of one line
--- with the same words and ring are one candidate.
+-- Returns the candidates for a fix in the order of trying: replacements of
+-- operations and of their operands. Patches of one line with the same words and
+-- ring form one candidate.
 function Trial:candidates()
   local list, known = {}, {}
   local function add(s, when, as, words, ring, group)
@@ -561,18 +575,20 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- Operand changes with a priority up to RING are tried before inserting a line.
--- Fewer are tried for blocks that start or exit too early: another rank, stage
--- or number may hide such a fault.
+-- For kinds of faults, the last priority of operand changes that are tried
+-- before a line is inserted; RING for other kinds. For blocks that start or
+-- exit too early it is lower: another rank, stage or number may hide such a
+-- fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
-local OTHERS = 3  -- most alternative fixes at other lines
+-- The largest number of alternative fixes at other lines.
+local OTHERS = 3
 
---- Returns a replacement of an operation or operand that fixes the bug, and
--- alternative fixes at other lines; nil where there is none. Tries candidates
--- with priority above `after`, up to `last`.
+--- Returns a fix that replaces an operation or an operand, with alternative
+-- fixes at other lines; nil if there is none. Tries candidates with a priority
+-- above `after`, up to `last`.
 function Trial:changes(after, last)
   local first, known, began, till = nil, {}, os.clock(), self.limit
   self.list = self.list or self:candidates()
@@ -596,8 +612,8 @@ function Trial:changes(after, last)
   return first
 end
 
--- Adds alternatives of lower priority than `after` to a fix. The search for
--- them may take as long as the search for the fix took.
+-- Adds to fix m alternatives with a priority above `after`. The search for them
+-- may take as long as the search for the fix took.
 function Trial:alternatives(m, after, began)
   local now = os.clock()
   self.limit = math.min(self.limit, now + math.max(now - began, 0.2))
@@ -609,7 +625,9 @@ function Trial:alternatives(m, after, began)
   return m
 end
 
--- Returns the insertion points, from..to, where an operation fixes the bug.
+-- Tries to insert an operation at the points `from` to `to` of a list. Returns
+-- the points where that fixes the bug, and whether not all schedules were
+-- examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do
@@ -618,15 +636,16 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      if open then break end  -- such a run uses all of its time
+      -- An exploration that is not complete has used up the time.
+      if open then break end
     end
   end
   return found, open
 end
 
---- Returns an insertion, of one operation or of several (chains), that fixes
--- the bug; nil where there is none. If a run takes long, insertion points near
--- the fault come first.
+--- Returns a fix that inserts one operation (or, if `chains` is true, several
+-- in sequence); nil if there is none. If a run takes long, insertion points
+-- near the fault are tried first.
 function Trial:insertions(chains)
   local all, maps = places(self.sites), map_places(self.sites)
   local list = {}
@@ -655,13 +674,13 @@ function Trial:insertions(chains)
   end
 end
 
---- Finds the smallest operation whose insertion at one line removes the bug,
--- and the lines where it does: {words, op, places = {{file, line, ends},
--- ...}}; nil where none is found. A fix can also be a stronger memory order or
--- a replaced operation; `stands` is then set, and the place is the operation's
--- own line. If several changes are needed, they are `together`. others: fixes
--- at other lines. open: not all schedules were examined; those examined have no
--- fault.
+--- Searches for the smallest fix of a bug: an operation to insert at one line.
+-- Returns {words, op, places = {{file, line, ends}, ...}}, with all lines
+-- where the insertion fixes the bug; nil if nothing is found. A fix can also
+-- be a stronger memory order or a replaced operation; `stands` is then set,
+-- and the place is the operation's own line. If several changes are needed,
+-- they are `together`. others: fixes at other lines. open: not all schedules
+-- were examined; those examined have no fault.
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table
@@ -729,7 +748,8 @@ function repair.advice(m)
     .. open
 end
 
---- Returns only the source lines of a list of operations, for programs.
+--- Returns only the source lines of a list of operations, in the form of JSON
+-- reports.
 ---@param list table[]
 ---@return table[]
 function repair.plain_places(list)
@@ -740,7 +760,8 @@ function repair.plain_places(list)
   return out
 end
 
---- Returns a list of insertion points, or of needed operations, for programs.
+--- Returns a list of insertion points, or of needed operations, in the form of
+-- JSON reports.
 ---@param list table[]
 ---@return table[]
 function repair.plain(list)
@@ -754,8 +775,8 @@ function repair.plain(list)
   return out
 end
 
---- Reports whether a fix includes the position of an operation that was
--- removed, between the same accesses.
+--- Reports whether a fix inserts something where operation o was removed,
+-- between the same accesses: at its first place, and at any place.
 ---@param fn any
 ---@param o table operation of repair.needs
 ---@param m table

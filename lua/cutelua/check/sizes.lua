@@ -6,8 +6,8 @@ local sizes = {}
 
 local TILE = 16
 
--- Returns other values for a mode, around its extent. The last value is the
--- ragged extent.
+-- Returns the values to check for a mode besides its extent, around this
+-- extent. The last value is the ragged one.
 local function others(extent, tile, i)
   local list = {}
   for _, x in ipairs {1, extent - tile, extent + tile,
@@ -42,7 +42,7 @@ function sizes.around(base, tile)
   return list
 end
 
---- Returns the first line of f's error for a size, which the kernel rejects.
+--- Returns the first line of the error with which a kernel rejects a size.
 -- Lua's own errors ("attempt to ...") and unknown names are mistakes of the
 -- script at any size, and are raised again.
 ---@param why any
@@ -55,8 +55,8 @@ function sizes.refusal(why)
   return core.visible(text:match "^[^\n]*")
 end
 
---- Returns a list of {size =, verdict =, why =} as text, one line per verdict;
--- rejected sizes with the reason.
+--- Returns a list of {size =, verdict =, why =} as lines of text: one for each
+-- verdict, and one for each rejected size with the reason.
 ---@param list table[]
 ---@return string[]
 function sizes.told(list)

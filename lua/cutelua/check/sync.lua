@@ -1,8 +1,8 @@
 --- Synchronisation operations known to the surgeon (cutelua.check.repair): how
 -- to write each in a script, its weaker form, its possible replacements, and
--- operations that may be missing. An operation is {op =, and the fields among
--- imm, fence, read, relaxed, count, mem, name, sem, scope that apply}. Its
--- names are those of the IR (core.sim_sites).
+-- which operations may be missing in a kernel. An operation is {op =, and the
+-- fields among imm, fence, read, relaxed, count, mem, name, sem, scope that
+-- apply}. Names of operations are those of the IR (core.sim_sites).
 local operands = require "cutelua.check.operands"
 
 local sync = {}
@@ -11,7 +11,7 @@ local sync = {}
 -- Source text of operations
 ---------------------------------------------------------------------------
 
--- Fences by kind: the call, and the next stronger kind.
+-- Fences by kind: the call in a script, and the next stronger kind.
 local FENCE = {
   cta = {"arch.fence_acq_rel_cta()", "cluster"},
   cluster = {"arch.fence_acq_rel_cluster()", "gpu"},
@@ -45,8 +45,9 @@ end
 
 local AGAIN = ", where n counts its executions,"
 
---- How to write each operation, and its weaker form. `counts`: other operations
--- wait for it.
+--- Operations by name: words(o) returns the call in a script, weaker(o) the
+-- next weaker operation. `counts` is set if other operations wait for the
+-- operation.
 local OPS = {
   ["bar.sync"] = {
     words = function(o)
@@ -104,8 +105,8 @@ local OPS = {
   ["cluster.wait"] = {words = plain "arch.cluster_wait"},
 }
 
---- Returns an operation as source text, including the operation that precedes
--- it.
+--- Returns an operation as source text. If the operation has another one before
+-- it (o.first), the text contains both.
 ---@param o table
 ---@return string
 function sync.words(o)
@@ -120,12 +121,13 @@ function sync.words(o)
   return o.first and sync.words(o.first) .. " " .. words or words
 end
 
---- Reports whether an operation of that name only orders and waits.
+--- Reports whether an operation of that name only orders memory accesses or
+-- waits, without being counted by others.
 ---@param op string
 ---@return boolean
 function sync.is_order(op) return OPS[op] ~= nil and not OPS[op].counts end
 
---- Returns the next weaker operation; nil where there is none.
+--- Returns the next weaker operation; nil if there is none.
 ---@param o table
 ---@return table?
 function sync.weaker(o)
@@ -137,7 +139,8 @@ end
 -- Replacements
 ---------------------------------------------------------------------------
 
--- Adds named barriers that other operations use.
+-- Adds replacements of a named barrier: the same operation at each named
+-- barrier that other operations use.
 local function other_numbers(o, add, here)
   if o.imm == 0 or not o.count then return end
   local known = {[o.imm] = true, [0] = true}
@@ -178,8 +181,8 @@ for _, op in ipairs {"cp.async.wait", "wgmma.wait_group", "bulk.wait"} do
   CHANGES[op] = fewer
 end
 
---- Calls add(patch operation, words) for each possible replacement at a site.
--- here: {threads =, ctas =, sites =}.
+--- Calls add(patch operation, words) for each operation that could replace the
+-- one at a site of the kernel. here: {threads =, ctas =, sites =}.
 ---@param site table
 ---@param here table
 ---@param add fun(as: table, words: string)
@@ -196,8 +199,9 @@ end
 -- Missing operations
 ---------------------------------------------------------------------------
 
--- Adds named barriers that other operations use, and an unused one. If threads
--- wait forever, also adds arrivals at these barriers.
+-- Adds operations at each named barrier that the kernel uses, and at an unused
+-- one. If threads wait forever (`arrive`), also adds arrivals at the barriers
+-- in use.
 local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do
@@ -217,7 +221,8 @@ local function named(here, add, arrive)
   end
 end
 
--- Adds operations on rings of mbarriers, with imm 0 and 1.
+-- Adds operations `op` on each ring of mbarriers, with imm 0 and 1 (a wait's
+-- parity in the first round).
 local function rings(here, op, add)
   for _, r in ipairs(operands.rings(here)) do
     for imm = 0, 1 do
@@ -233,8 +238,8 @@ local function rings(here, op, add)
   end
 end
 
--- Adds arrivals that threads may wait for: expect_tx for copies, arrivals of
--- cp.async, arrivals of threads.
+-- Adds arrivals at mbarriers that may be missing: expect_tx for copies,
+-- arrivals of cp.async, arrivals of threads.
 local function arrivals(has, here, add)
   rings(here, "mbarrier.arrive", function(o)
     local bytes = o.imm == 0 and operands.bytes_of(here, o.mem) or {}
@@ -250,7 +255,8 @@ local function arrivals(has, here, add)
   end)
 end
 
--- Adds the commit and wait operations of the asynchronous agents in use.
+-- Adds the commits and waits of those asynchronous mechanisms (cp.async, wgmma,
+-- bulk stores) that the kernel uses.
 local function agents(has, add)
   if has["cp.async"] then
     add {op = "cp.async.commit"}
@@ -288,8 +294,8 @@ local function fences(has, here, add)
   end
 end
 
--- Adds sequences that always occur together: commit, wait for the group, and a
--- barrier of all threads.
+-- Adds sequences of operations that are usually needed together, such as
+-- commit, wait for the group, and a barrier of all threads.
 local function together(has, add)
   local function chain(...)
     local first
@@ -319,8 +325,9 @@ local function together(has, add)
   end
 end
 
---- Returns operations that may be missing, the smallest first; for some kinds
--- of fault the usual fixes. here: {sites =, threads =, ctas =, mems =, pdl =}.
+--- Returns the operations that a kernel may lack, the smallest first; for some
+-- kinds of fault the usual fixes come before all others. here: {sites =,
+-- threads =, ctas =, mems =, pdl =}.
 ---@param here table
 ---@param kind string kind of the fault
 ---@return table[]

@@ -1,5 +1,6 @@
---- A schedule that shows a bug: its turns and their lines, as text, and as a
--- file that `cutelua check --replay FILE` runs again.
+--- The schedule of a bug, which shows the bug when it is repeated: its turns
+-- and their lines, as text, and as a file that `cutelua check --replay FILE`
+-- runs again.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
@@ -34,7 +35,8 @@ local function where(turn)
     turn.line) or "?"
 end
 
--- Groups consecutive turns of one warp: {who, lines}.
+-- Divides the turns of a path into stretches, in which only one warp has turns.
+-- Returns a list of {who, lines}.
 local function stretches(path)
   local list = {}
   for _, turn in ipairs(path) do
@@ -67,7 +69,7 @@ function warp_schedule.told(s)
   return text
 end
 
---- Returns a file's text; nth: number of the launch in the script.
+--- Returns the text of a file with schedule s of the script's nth launch.
 function warp_schedule.text(s, nth)
   local list = {HEAD, "kernel " .. s.kernel, "launch " .. nth,
                 s.cluster and "cluster " .. s.cluster or "cluster all"}
@@ -78,7 +80,8 @@ function warp_schedule.text(s, nth)
   return table.concat(list, "\n") .. "\n"
 end
 
---- Parses a file's text; nil and a message where it is invalid.
+--- Parses the text of a schedule file; returns nil and a message if it is
+-- invalid.
 ---@return table? schedule, string? message
 function warp_schedule.parse(text, name)
   local lines = {}

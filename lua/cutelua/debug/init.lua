@@ -1,8 +1,8 @@
 --- A debugger for kernels on the simulator that runs forward and backward.
 --
--- Instructions of a launch are numbered in the simulator's order, and the same
--- seed gives the same order again. Going back means running again up to an
--- earlier step: memory is restored, and the launch starts anew.
+-- A session numbers the instructions of a launch in the simulator's order, and
+-- the same seed gives the same order again. To go back, the debugger restores
+-- memory, starts the launch anew and runs it up to an earlier step.
 --
 -- A function drives a session: the prompt (cutelua.debug.prompt), or a
 -- script's function. It runs as a coroutine inside each stop.
@@ -25,14 +25,14 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Requests a run to a goal, and returns when that run stops.
+-- Runs the launch on to a goal. The call returns when the run stops there.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
   return self.at
 end
 
--- Runs again from the beginning, to a goal.
+-- Runs the launch again from its beginning, to a goal.
 function Session:rerun(goal)
   goal.back = true
   return self:run(goal)
@@ -49,14 +49,16 @@ local function look(self, stop)
   end
 end
 
--- Runs the launch as often as the driving function requests.
+-- Runs the launch, again and again if the function that drives the session goes
+-- back.
 local function drive(self, options)
   local co = coroutine.create(self.drive)
   local goal, report
   local function resume()
     local ok, want = coroutine.resume(co, self)
     if not ok then error(want, 0) end
-    -- The function has returned: the rest of the launch runs without it.
+    -- The function that drives the session has returned; the rest of the launch
+    -- runs without stops.
     if coroutine.status(co) == "dead" then return {} end
     return want
   end
@@ -75,7 +77,7 @@ local function drive(self, options)
       look(self, nil)
       if coroutine.status(co) ~= "dead" then
         goal = resume()
-        -- At the end of the run only going back is possible.
+        -- The run is at its end, so only goals that go back can be reached.
         while not goal.back and coroutine.status(co) ~= "dead" do
           goal = resume()
         end
@@ -90,7 +92,8 @@ end
 -- Navigation
 ---------------------------------------------------------------------------
 
--- Returns the breakpoints and watchpoints, with `more` points added.
+-- Returns a goal with all breakpoints and watchpoints, and with the points in
+-- `more`.
 function Session:goals(more)
   local goal = {points = {}, changes = {}}
   for _, p in ipairs(more or {}) do goal.points[#goal.points + 1] = p end
@@ -102,8 +105,8 @@ function Session:goals(more)
   return goal
 end
 
--- Returns stop points for the warp in focus: the beginnings of its lines, or
--- every instruction.
+-- Returns the points where the warp in focus is to stop: at the beginning of
+-- each line, or (`every`) at each instruction.
 local function of_focus(self, every)
   local f = self.focus
   return {{cta = f.cta, warp = f.warp, every = every}}
@@ -126,8 +129,8 @@ local function forward(self, every, n)
   end)
 end
 
--- Goes to the last position before here that meets a goal; returns false where
--- there is none.
+-- Goes back to the last position before the current one that meets a goal;
+-- returns false if there is none.
 local function backward(self, goal)
   local now = self.at.step
   if now <= 1 then return false end
@@ -205,7 +208,8 @@ local function new_break(self, b)
   return b.number
 end
 
--- Returns the chunk of the kernel with that short name.
+-- Returns the chunk with that short name which has lines of the kernel; raises
+-- an error if there is none.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do
@@ -243,7 +247,8 @@ function Session:breakpoint(line, where)
                           warp = where.warp})
 end
 
---- Stops when an element changes, or is stored again.
+--- Sets a watchpoint: later runs stop when an element changes, or is stored
+-- again.
 ---@param what string such as "sA(3,5)"
 ---@return integer number
 function Session:watch(what)
@@ -252,7 +257,8 @@ function Session:watch(what)
   return new_break(self, e)
 end
 
---- Deletes a breakpoint or watchpoint; all of them without a number.
+--- Deletes the breakpoint or watchpoint with this number; without a number, all
+-- of them.
 ---@param number? integer
 ---@return boolean there was one
 function Session:delete(number)
@@ -265,9 +271,9 @@ function Session:delete(number)
   return not number
 end
 
---- Returns when an element last changed before here, and the writer, in the
--- form of session.at, with warp -1 for an agent (asynchronous hardware such as
--- TMA); nil where it did not change.
+--- Returns when an element last changed before the current position, and the
+-- writer, in the form of session.at; warp is -1 for an agent (asynchronous
+-- hardware such as TMA). Returns nil if the element did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)
@@ -283,7 +289,7 @@ end
 -- Inspecting
 ---------------------------------------------------------------------------
 
---- Switches to another thread's view. cta numbers the blocks in their order;
+--- Changes the focus to another thread. cta numbers the blocks in their order;
 -- warp and lane select the thread in the block.
 ---@param cta? integer
 ---@param warp? integer
@@ -302,15 +308,16 @@ function Session:look(cta, warp, lane)
   end
 end
 
---- Returns the names visible here, {name = value of the trace}. The end of a
--- warp is not an instruction of the trace, but comes after all of them.
+--- Returns the names that are visible at the focus, {name = value of the
+-- trace}. The end of a warp is not an instruction of the trace; it comes after
+-- all of them.
 function Session:names()
   local at = self:seat()
   local is_end = at.ref == 0 and at.op
   return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
 end
 
--- Returns the warp in focus: at its instruction, or where it waits.
+-- Returns where the warp in focus is: at its instruction, or where it waits.
 function Session:seat()
   local f, at = self.focus, self.at
   if self:is_over() or at.cta == f.cta and at.warp == f.warp then return at end
@@ -325,15 +332,15 @@ end
 ---@return string
 function Session:print(what) return show.print(self, what) end
 
---- Return text: the current position; all warps of the cluster; barriers; the
--- source around.
+--- Return text about the current stop: where() the position, warps() all warps
+-- of the cluster, bars() the barriers, source() the lines around the position.
 function Session:where() return show.where(self) end
 function Session:warps() return show.warps(self) end
 function Session:bars() return show.bars(self) end
 function Session:source(n) return show.source(self, n) end
 
 --- Leaves the debugger and the launch; memory is restored to its state before
--- it.
+-- the launch.
 function Session:quit() -- luacheck: no self
   error(QUIT, 0)
 end
@@ -342,7 +349,8 @@ end
 -- Starting
 ---------------------------------------------------------------------------
 
--- Sets the chunks of a function's instructions, its own first, and their lines.
+-- Sets self.chunks, the chunks with code of the kernel (its own first), and
+-- self.lines, the lines of each chunk that have instructions.
 local function lines_of(self)
   self.lines, self.chunks = {}, {}
   for _, at in ipairs(self.fn:lines()) do

@@ -5,13 +5,14 @@ local locals = {}
 local Locals = {}
 Locals.__index = Locals
 
--- Reports whether a function's code includes a line of its chunk.
+-- Reports whether a line is inside the function of record e.
 local function is_around(e, file, line)
   return file == e.file and e.first <= line and line <= e.last
 end
 
---- Returns the names visible at an instruction, {name = value}: those of the
--- functions around its line first, then those of their callers.
+--- Returns the names visible at an instruction, {name = value}. If a name
+-- occurs twice, a function that contains the instruction's line comes before
+-- its callers.
 ---@param ref integer instruction of the IR
 ---@param file? string chunk of its line
 ---@param line? integer
@@ -34,7 +35,7 @@ function Locals:at(ref, file, line)
 end
 
 -- Records that a function's local has this value after n instructions of the
--- trace, if the value is new.
+-- trace, unless it had the value already.
 local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value
@@ -43,17 +44,19 @@ local function note(self, n, info, last, name, value)
     line = self.line[info.func] or info.linedefined}
 end
 
---- Returns a new list, and the function that a trace calls at every line of the
--- user's code with the number of instructions so far (TRACE_STATE, `record`).
+--- Returns a new list of records, and the function that a trace calls at every
+-- line of the user's code with the number of instructions so far (TRACE_STATE,
+-- `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
-  -- A value that is new at a line was made by the line before.
+  -- A value that is new when a line begins was made by the line before.
   local self = setmetatable({list = {}, line = {}}, Locals)
   local last = {}
   return self, function(n)
     local list = self.list
     if list[1] and list[#list].at > n then
-      -- A loop's body is traced again; the earlier pass is discarded.
+      -- The body of a loop is traced again, so the records of the earlier pass
+      -- are dropped.
       while list[1] and list[#list].at > n do list[#list] = nil end
       last = {}
     end

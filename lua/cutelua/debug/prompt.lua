@@ -169,8 +169,8 @@ local function reader()
   end
 end
 
---- Drives a session by typed commands until its end: `cute.debug` without a
--- function.
+--- Reads commands from the prompt and executes them in a session until its end.
+-- cute.debug calls it if no function is given.
 ---@param session table
 function prompt.run(session)
   local read, last = reader(), ""
@@ -178,7 +178,8 @@ function prompt.run(session)
     session:where()))
   while true do
     local line = read()
-    if line == nil then return end  -- end of input: the launch continues
+    -- At the end of input, the launch continues.
+    if line == nil then return end
     line = line and line:match "^%s*(.-)%s*$" or ""
     if line == "" then line = last end
     last = line
@@ -209,7 +210,7 @@ local SPEC = {
      help = "stops in its N-th launch"},
   }}
 
---- Runs the words of `cutelua debug ...`; run(script, arguments) runs the
+--- Runs `cutelua debug ...` with these words; run(script, arguments) runs the
 -- script. Returns an exit code.
 ---@param words string[]
 ---@param run fun(words: string[])

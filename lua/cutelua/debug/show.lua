@@ -1,4 +1,5 @@
---- Formats a stop for the debugger: positions, values, elements by coordinates.
+--- Formats what the debugger shows at a stop: positions, values, elements by
+-- coordinates.
 local core = require "cute.core"
 local report = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
@@ -6,13 +7,14 @@ local source = require "cute.lang.source"
 
 local show = {}
 
-local MOST = 16  -- rows or columns of a tensor
+-- The largest number of rows or columns of a tensor to show.
+local MOST = 16
 
 ---------------------------------------------------------------------------
 -- Expressions: NAME, NAME.field, NAME(coordinate)
 ---------------------------------------------------------------------------
 
--- Returns "(3,(0,1))" as {3, {0, 1}}; nil for anything else.
+-- Parses a coordinate: "(3,(0,1))" becomes {3, {0, 1}}; nil for other text.
 local function coordinate(text)
   if not text:find "^%([%d%s,()]*%)$" then return nil end
   local body = text:gsub("[()]", {["("] = "{", [")"] = "}"})
@@ -71,7 +73,8 @@ local function check_running(session)
   end
 end
 
---- Returns the element that an expression names, as a goal of the debugger.
+--- Returns the element that an expression such as "sA(3,5)" names, in the form
+-- of a goal of the debugger.
 ---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)
@@ -95,8 +98,8 @@ local function number(x)
   return tostring(x)
 end
 
--- Formats an element: `?` if it was never written, with `~` if a copy is in
--- flight.
+-- Formats an element of memory: `?` if it was never written, with `~` if an
+-- asynchronous copy to it is under way.
 local function element_text(stop, mem, element, ...)
   local x, there = stop:read(mem, element, ...)
   if there == "defined" then return number(x) end
@@ -104,7 +107,7 @@ local function element_text(stop, mem, element, ...)
   return there == "undefined" and "?" or "outside"
 end
 
--- Formats cells in columns of one width.
+-- Formats cells as lines of columns that have one width.
 local function grid(rows, left)
   local width = 0
   for _, row in ipairs(rows) do
@@ -121,7 +124,8 @@ local function grid(rows, left)
   return table.concat(out, "\n")
 end
 
--- Formats a value's 32 lanes: one number if all active lanes agree.
+-- Formats the values that the 32 lanes of a warp have: one number if all active
+-- lanes agree.
 local function lanes(session, name, at)
   local cells, one, same = {}, nil, true
   local active = session:seat().lanes or session:seat().active or 0xffffffff
@@ -323,7 +327,7 @@ local STATE = {
   warpgroup = function() return "waits for its warpgroup" end,
 }
 
--- Returns the mbarriers among all barriers, by number.
+-- Returns the mbarriers in a list of all kinds of barriers, sorted by number.
 local function mbarriers(bars)
   local out = {}
   for _, b in ipairs(bars) do

@@ -15,8 +15,8 @@ local function comment_above(chunk, line)
   return first
 end
 
--- Returns the function that a value stands for: for a kernel, the traced
--- function.
+-- Returns the function that a value stands for; for a kernel, this is the
+-- function that is traced.
 local function function_of(v)
   if type(v) ~= "table" then return type(v) == "function" and v or nil end
   local mt = debug.getmetatable(v)

@@ -59,7 +59,8 @@ function readers.type(doc, rest) doc.type = rest end
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  local tags, open = {}, {}  -- open: the part that the next line may continue
+  -- `open` is the tag, or the text of it, that the next line may continue.
+  local tags, open = {}, {}
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"
     if tag then
@@ -120,7 +121,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the name that a line of code defines: "arch.smid", "Layout:size",
--- "f"; and the original name, where it is an alias.
+-- "f". If the name is an alias, also returns the original name.
 local function defined(code)
   local name, params = code:match "^%s*function%s+([%w_.:]+)%s*(%b())"
   if not name then
@@ -134,7 +135,8 @@ local function defined(code)
   return left, right:match "^[%a_][%w_.]*$" and right or nil
 end
 
--- Comments are parsed on first use, because most are never read.
+-- Entries with comments, which are parsed on first use, because most are never
+-- read.
 local Entry = {}
 
 function Entry.__index(entry, key)
@@ -143,14 +145,16 @@ function Entry.__index(entry, key)
   return entry.doc
 end
 
---- Returns the comments of a text in order: {name =, line = the code's line,
--- topic = the banner above, doc =, class =, same = another name}. Code without
--- a comment is listed only if it defines an alias.
+--- Returns the comments of a text in order: {name =, line = line of the code
+-- below, topic = the title between dashed lines above, doc =, class =, same =
+-- the name that an alias stands for}. Code without a comment is listed only if
+-- it defines an alias.
 ---@param text string
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  local banner  -- lines between two dashed lines
+  -- The lines between two dashed lines, which are a title.
+  local banner
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
     number = number + 1
@@ -165,7 +169,8 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      banner = nil  -- a single dashed line
+      -- A single dashed line ends the title.
+      banner = nil
       local name, same, params = defined(line)
       if block or same then
         list[#list + 1] = setmetatable({name = name, line = number,

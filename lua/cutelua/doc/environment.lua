@@ -1,7 +1,8 @@
 --- Lists the environment variables that the program, its specs and make read.
 -- spec/program/doc_spec.lua compares the list with the sources.
 
--- Each entry is {name, text}; `for` names the reader if it is not the program.
+-- Each entry is {name, text}; `for` says which program reads the variable, if
+-- not cutelua.
 return {
   {"CUTELUA_CACHE", "`0` disables the cache of compiled kernels."},
   {"CUTELUA_CACHE_MB", "Size limit in MiB of the cache of compiled "

@@ -34,7 +34,8 @@ local function cut(text, width)
   return text:sub(1, math.max(width - 3, 0)) .. "..."
 end
 
---- Returns an item's usage: "cute.size(x, modes...)"; "layout:size(modes...)".
+--- Returns how a name is used: "cute.size(x, modes...)" for a function,
+-- "layout:size(modes...)" for a method.
 ---@param item table
 ---@param typed? boolean with the types of its parameters
 ---@return string
@@ -54,7 +55,7 @@ function doc.usage(item, typed)
   return ("%s(%s)"):format(item.name, table.concat(list, ", "))
 end
 
---- Returns the location of an item's comment: "cute.arch.bits:20".
+--- Returns where the comment of an item is: "cute.arch.bits:20".
 ---@param item table
 ---@return string?
 function doc.place(item)
@@ -64,8 +65,8 @@ function doc.place(item)
   return item.line and ("%s:%d"):format(name, item.line) or name
 end
 
---- Returns the parameters and results of an item: {name, type or nil, text}
--- each.
+--- Returns the parameters of an item, and its results: lists of {name, type or
+-- nil, text}.
 ---@param item table
 ---@return table[]
 function doc.rows(item)
@@ -243,8 +244,9 @@ function doc.doc(x)
   print(text or message)
 end
 
---- Parses a line of the prompt that asks for a name or words, `?NAME`, `NAME?`,
--- or for a function's source, `NAME??`, `??NAME`.
+--- Returns what a line of the prompt asks for: the documentation of a name or
+-- words (`?NAME`, `NAME?`), or a function's source (`NAME??`, `??NAME`); nil
+-- for other lines.
 ---@param line string
 ---@return string? name
 ---@return boolean? code is the source asked for?
@@ -270,8 +272,8 @@ local function print_source(name, v, item)
     or not names.of(v))
 end
 
---- Answers a line of the prompt that asks for a name: by the value of the
--- prompt's variable, else by the public name.
+--- Answers a line of the prompt that asks for a name. The value of a variable
+-- of the prompt comes before a public name.
 ---@param name string
 ---@param v any the name's value at the prompt
 ---@param code? boolean its source

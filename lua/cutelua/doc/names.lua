@@ -16,8 +16,9 @@ local names = {}
 ---------------------------------------------------------------------------
 
 -- Topics in the order of the reference. Each has a title, and either the prefix
--- of its names or the modules whose functions are cute's own. Names defined in
--- lua/cute/meta belong to the topics that the banner comments there name.
+-- of its names or the modules whose functions belong to cute itself. A name
+-- defined in lua/cute/meta belongs to the topic that the title above it there
+-- names.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cute.lang.raw cutelua.debug "
     .. "cutelua.ptx cute.lang.devices cutelua.analyses.call "
@@ -101,14 +102,18 @@ end
 local META = {"layout", "tile", "tuple", "tensor", "atom", "number", "arch",
   "nvgpu", "object", "gpu"}
 
-local meta  -- {names = entries by full name, classes = by annotation's name}
+-- The comments of lua/cute/meta: {names = entries by full name, classes =
+-- entries by the name of the class}.
+local meta
 
 local function load_meta()
   if meta then return meta end
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    local variables = {}  -- variables of the file: local Layout = {}
+    -- Maps a variable of the file, such as Layout, to the class that it
+    -- documents.
+    local variables = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
       local class = entry.class
@@ -130,7 +135,8 @@ end
 -- Comments of a name
 ---------------------------------------------------------------------------
 
---- Returns the function behind a signature check, and its debug.getinfo.
+--- Returns the function that a signature check wraps (or f itself), and its
+-- debug.getinfo.
 ---@param f function
 ---@return function f, table info
 function names.inner(f)
@@ -147,7 +153,8 @@ function names.inner(f)
   end
 end
 
--- Returns the comment of a function by its line, or of a name in its file.
+-- Returns the comment of a Lua function: by the line of its definition, else by
+-- its name in the same file.
 local function lua_entry(name, f)
   local _, info = names.inner(f)
   if info.what == "C" then return end
@@ -172,7 +179,7 @@ local function meta_entry(full)
   return entry and entry.block and entry, same
 end
 
--- The modules whose head comments describe a namespace.
+-- For each namespace, the module whose head comment describes it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
   ["cute.npy"] = "cute.npy", ["cute.cli"] = "cutelua.program.cli",
@@ -194,8 +201,8 @@ local function constant_entry(name)
   return entry, entry and chunk
 end
 
--- Returns the parameters of a text, "(a, b?: integer, rest...)", with rest as
--- "...".
+-- Returns the parameter names in a text such as "(a, b?: integer, rest...)".
+-- The name of the rest is "...".
 local function parameters(text)
   local list = {}
   for param in (text or ""):gmatch "[^(),]+" do
@@ -207,7 +214,8 @@ local function parameters(text)
   return list
 end
 
--- Returns the doc of a Lua function with the parameter names of its signature.
+-- Returns the doc of a Lua function. Its parameters have the names of the
+-- function's signature, which may differ from those of the definition.
 local function renamed(doc, own, signature)
   if not doc or not own or #doc.params == 0 then return doc end
   local to, known = {}, {}
@@ -255,7 +263,7 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the comment at the head of a module's file.
+-- Returns the comment at the head of the file of module `name`.
 local function head(name)
   local chunk = MODULES[name] and comments.chunk(MODULES[name])
   local entry = chunk and comments.of_chunk(chunk).list[1]
@@ -288,7 +296,7 @@ local function module_value(name)
   return v
 end
 
---- Returns a module's item with its head comment.
+--- Returns the item of a module, whose doc is the module's head comment.
 ---@param name string "cute.arch"
 ---@return table item
 local function module_item(name, value)
@@ -301,8 +309,8 @@ local function module_item(name, value)
   return item
 end
 
--- Completes the item of a table of constants from its class in lua/cute/meta.
--- Returns false for any other item.
+-- Fills in the item of a table of constants from the table's class in
+-- lua/cute/meta. Returns false for any other item.
 local function constants(item)
   local same = load_meta().names[item.name]
   local entry = not MODULES[item.name]
@@ -318,7 +326,8 @@ end
 -- Classes
 ---------------------------------------------------------------------------
 
--- Userdata: class name, metatable, annotation.
+-- Classes of userdata: the name of the class, the key of its metatable, and the
+-- name of its class in lua/cute/meta.
 local OBJECTS = {
   {"layout", "cute.layout", "cute.Layout"},
   {"tensor", "cute.tensor", "cute.Tensor"},
@@ -341,7 +350,7 @@ local OBJECTS = {
   {"gpu_launch", "cute.launch", "cute.GpuLaunch"},
   {"blas", "cute.blas", "cute.Blas"},
 }
--- Modules that define the classes of lua/cute.
+-- Modules whose loading defines the classes of lua/cute.
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
@@ -350,8 +359,9 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cute.lang.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- Classes by name: {name =, annotation =, tables =, title =}. C classes exist
--- before the modules of the other classes are loaded.
+-- Classes by name: {name =, annotation =, tables =, title =}. `objects` are
+-- those made by C, which exist before the modules of the other classes are
+-- loaded.
 local objects, classes
 
 local function load_objects()
@@ -386,7 +396,8 @@ local function class_of(name)
   return load_objects()[name] or load_classes()[name]
 end
 
--- Returns the methods and fields of a class: names in order.
+-- Returns the names of a class's methods and fields in order, and the set of
+-- them.
 local function members(class)
   local set, list = {}, {}
   local annotated = load_meta().classes[class.annotation]
@@ -395,7 +406,7 @@ local function members(class)
     for k, v in next, t do
       if type(k) == "string" and not k:find "^_" and type(v) == "function"
         and (core.signature(v) or class.title) then
-        -- TiledMma and TiledCopy share a metatable.
+        -- TiledMma and TiledCopy, and both kinds of atoms, share a metatable.
         local shared = class.name:find "^tiled_" or class.name:find "_atom$"
         if not shared or meta.names[own .. k]
           or meta.names[own:gsub(":$", ".") .. k] then
@@ -409,8 +420,8 @@ local function members(class)
   return list, set
 end
 
--- Returns the constructor of a class of lua/cute:
--- "cute.pipeline.PipelineState".
+-- Returns the item of the function that makes objects of a class of lua/cute,
+-- such as cute.pipeline.PipelineState; nil if there is none.
 local function constructor(class)
   for _, module in ipairs {"cute.pipeline.", "cute.utils.", "cute."} do
     local name = class.title and module .. class.title
@@ -485,7 +496,8 @@ function names.all()
       local v, full = value[k], name .. "." .. k
       if type(v) ~= "table" then
         all[#all + 1] = describe(full, v)
-      elseif full == "cute.math" then  -- functions of cute under other names
+      -- These are functions of cute under other names.
+      elseif full == "cute.math" then
         all[#all + 1] = module_item(full, v)
       elseif MODULES[full] and not seen[v] then
         walk(full, v)
@@ -538,7 +550,8 @@ local function class_member(class, name)
   return nil, list
 end
 
--- Finds a name by its path from cute: "cute.arch.popc", "arch.popc", "size".
+-- Finds a public name by its path from cute: "cute.arch.popc", "arch.popc" or
+-- "size".
 local function by_path(name)
   local full = name == "cute" and name or name:find "^cute%." and name
     or "cute." .. name
@@ -559,8 +572,8 @@ local function by_path(name)
   return item
 end
 
---- Returns the item of a name that is written in full, with its owner if it is
--- a field or method; nil where there is none.
+--- Returns the item of a name that is written in full; a field or method has
+-- its owner in front. Returns nil if there is no such name.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
 -- "tensor.fill", "layout.shape"
 ---@return table? item
@@ -591,8 +604,9 @@ function names.find(name)
   return nil, names.near(name, list)
 end
 
--- Returns short names that are similar, with the full name of each; `first`:
--- only names with the same first letter, which most typing errors preserve.
+-- Returns short names that are similar to `last`, with the full name of each.
+-- `first`: only names with the same first letter, which most typing errors
+-- preserve.
 local function candidates(last, list, first)
   local shorts, of = {}, {}
   for _, full in ipairs(list) do
@@ -608,8 +622,8 @@ local function candidates(last, list, first)
   return shorts, of
 end
 
---- Returns the names whose last part is nearest, the nearest first, at most
--- five.
+--- Returns at most five names whose last part is nearest to that of `name`, the
+-- nearest first.
 ---@param name string
 ---@param list string[]
 ---@return string[]
@@ -628,7 +642,8 @@ function names.near(name, list)
   return near
 end
 
--- Userdata documented as a class of lua/cute.
+-- For type names of C's userdata: the title of the class in lua/cute that
+-- documents the type.
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 

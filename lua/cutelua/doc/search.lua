@@ -13,10 +13,14 @@ local has_sys, sys = pcall(require, "cute.sys")
 
 local search = {}
 
-local WIDTH, MOST = 79, 12  -- columns; rows per title
-local LEFT = 30             -- columns of the name column
-local SHORTEST = 3          -- letters of a search word
-local LONGEST = 200         -- characters of a query
+-- Columns of a result, and the largest number of rows below a title.
+local WIDTH, MOST = 79, 12
+-- Columns of the names of results.
+local LEFT = 30
+-- The least number of letters in a search word.
+local SHORTEST = 3
+-- The largest number of characters in a query.
+local LONGEST = 200
 
 -- ---- texts and words ----
 
@@ -27,8 +31,8 @@ local function cut(text, width)
   return text
 end
 
--- Returns a query's words, {plain text, pattern for a word's beginning} each;
--- nil where it has none.
+-- Returns the words of a query, each as {plain text, pattern for a word's
+-- beginning}; nil if there are none.
 local function words_of(question)
   local list = {}
   for word in question:lower():gmatch "[%w\128-\255]+" do
@@ -140,8 +144,8 @@ local PLACES = {
   {"Documents: ask for a place to read it", find_sections},
 }
 
--- Returns the search results of one place, such as the documents: first results
--- whose name has the words, then results whose description has them.
+-- Returns the search results of one kind, such as sections of documents: first
+-- results whose name has the words, then results whose description has them.
 local function rows_of(find, words)
   local named, told, seen = {}, {}, {}
   find(words, function(name, about, own, more)
@@ -173,7 +177,7 @@ local function put(out, title, rows)
   end
 end
 
---- Returns everything that contains all words of a query, as text; nil where
+--- Returns as text everything that contains all words of a query; nil if
 -- nothing does.
 ---@param question string
 ---@return string?
@@ -212,8 +216,8 @@ local function kind_text(kind)
   return table.concat(out, "\n")
 end
 
--- Returns the text of the section with that heading or at that position, or the
--- headings of that document.
+-- Returns the text of the section whose heading or position a question names.
+-- If it names a document, returns the document's headings.
 local function section_text(question)
   local asked, heads, text = question:lower(), {}, nil
   local page = asked:gsub("^docs/", ""):gsub("%.md$", "")

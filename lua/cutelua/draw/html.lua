@@ -1,13 +1,14 @@
---- Pictures as HTML pages: hovering highlights a thread's cells everywhere, a
--- slider steps through passes, and layouts can be edited. script.lua has the
--- scripts.
+--- Pictures as HTML pages. In a page, hovering highlights the cells of a thread
+-- in all panels, a slider steps through passes, and layouts can be edited.
+-- script.lua has the scripts.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local script = require "cutelua.draw.script"
 
 local page = {}
 
-local LIMIT = 1 << 15  -- cells of an edited layout
+-- The largest number of cells of a layout that the user edits.
+local LIMIT = 1 << 15
 
 --- The style that a page needs for pictures, in addition to `page.script`.
 page.style = [[
@@ -59,7 +60,8 @@ page.style = [[
 
 page.script = script.algebra .. script.picture
 
--- Returns a list with false in place of nil, because JSON lists have no gaps.
+-- Returns the first n entries of a list with false in place of nil, because
+-- JSON lists have no gaps.
 local function dense(list, n)
   local out = {}
   for i = 1, n do
@@ -69,8 +71,9 @@ local function dense(list, n)
   return out
 end
 
--- Returns the threads and values that hold a cell in addition to the first, by
--- cell: an object whose field names are numbers as text.
+-- Returns, for each cell of a panel, the threads and values that hold it in
+-- addition to the first. The result is an object whose field names are cell
+-- numbers as text, or nil.
 local function more_of(panel)
   if not panel.more or not next(panel.more) then return nil end
   local out = {}
@@ -122,7 +125,7 @@ function page.data(p)
   return data
 end
 
--- Returns the number of panels side by side.
+-- Returns the largest number of panels side by side in a picture.
 local function beside(p)
   local most = 1
   for _, panel in ipairs(p.panels) do

@@ -4,12 +4,12 @@
 --     cute.draw(mma, {file = "mma.svg"})      .svg .tex .html .txt
 --     svg = cute.draw(tv, {as = "svg", tile = {16, 8}})
 --
--- It draws layouts, composed ones and their text; swizzles; thread-value
+-- cute.draw draws layouts, composed ones and their text; swizzles; thread-value
 -- layouts (with `tile`); atoms, TiledMMAs, TiledCopies; tensors; a conflict or
 -- a report of k:profile; a timeline. Objects of a class with a function
--- __draw(x, opts) are drawn as the picture that it returns. Everything is
--- first converted to a picture (picture.lua), from which all forms are made:
--- text.lua, svg.lua, latex.lua, html.lua.
+-- __draw(x, opts) are drawn as the picture that this function returns.
+-- Everything is first converted to a picture (picture.lua), from which all
+-- forms are made: text.lua, svg.lua, latex.lua, html.lua.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local sign = require "cute.lang.signature"
@@ -20,7 +20,7 @@ local FORMS = {text = "cutelua.draw.text", svg = "cutelua.draw.svg",
                latex = "cutelua.draw.latex", html = "cutelua.draw.html"}
 local ENDS = {txt = "text", svg = "svg", tex = "latex", html = "html",
               htm = "html"}
--- Options of all forms, and of some objects only.
+-- Options of cute.draw. Some apply only to some kinds of objects.
 local OPTIONS = {as = true, file = true, by = true, labels = true,
   limit = true, width = true, colour = true, title = true, tile = true,
   dtype = true, tensor = true, line = true, blocks = true}
@@ -81,8 +81,7 @@ end
 local KINDS = {layout = of_layout, constant = of_constant, atom = of_atom,
                tiled = of_tiled, tensor = layouts.tensor}
 
--- Returns the function that draws the objects of a class; nil where there is
--- none.
+-- Returns the function that draws the objects of a class; nil if there is none.
 local function drawer(class)
   return rawget(class, "__draw")
     or class == require "cute.lang.simreport".Report
@@ -118,10 +117,10 @@ end
 --     svg = cute.draw("Sw<2,0,3> o 0 o (8,8):(8,1)", {as = "svg"})
 --     cute.draw(cute.make_swizzle(3, 3, 3), {file = "swizzle.html"})
 --
--- Options: by ("offset", "thread", "value", "bank", "pass", "lane", "none":
--- the colours), labels (false, or one or two of these, or "coord"), tile = {M,
--- N} (of a thread-value layout), dtype (for banks), limit (cells, 32768 when
--- absent), title, width (columns of text) and colour (of text), tensor and
+-- opts: by ("offset", "thread", "value", "bank", "pass", "lane", "none": what
+-- the colours show), labels (false, or one or two of these, or "coord"), tile =
+-- {M, N} (of a thread-value layout), dtype (for banks), limit (cells, 32768
+-- when absent), title, width (columns of text) and colour (of text), tensor and
 -- line (of a report), blocks (of a timeline).
 ---@param x any
 ---@param opts? table

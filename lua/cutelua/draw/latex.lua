@@ -32,8 +32,8 @@ local function grid(out, m0, n0, m1, n1)
     .. "grid (%d,%d);\n\n"):format(m0, n0, m1, n1)
 end
 
--- Returns the position of a panel's first cell: CuTe's, or below the previous
--- panel.
+-- Returns the position of the first cell of panel number `at`: as in CuTe's
+-- pictures, or below the previous panel.
 local function corner(panel, at)
   if panel.corner then return panel.corner[1], panel.corner[2] end
   return at, 0
@@ -49,8 +49,8 @@ local function node(m, n, label, fill)
     fill and "[fill=" .. fill .. "]" or "", m, n, label[1] or "")
 end
 
--- Draws the cells that have a label or a colour. CuTe lists them in the order
--- of threads and values.
+-- Draws the cells of a panel that have a label or a colour. As in CuTe's text,
+-- they are in the order of threads and values.
 local function cells(out, panel, m0, n0, fill)
   local order, columns = panel.order, panel.columns
   for i = 1, order and #order or panel.rows * columns do
@@ -68,7 +68,8 @@ local function number(out, m, n, s)
     escape(s))
 end
 
--- Draws numbers along the sides: rows at column `n0`, columns at row `m0`.
+-- Draws the names of rows and columns along the sides of a panel: rows at
+-- column `n0`, columns at row `m0`.
 local function sides(out, panel, m0, n0)
   local right = panel.numbers == "right"
   local function rows()
@@ -85,7 +86,7 @@ local function sides(out, panel, m0, n0)
   if turned then rows() end
 end
 
--- Draws a time line: 16 cm from begin to end, half a centimetre per row.
+-- Draws a time line that is 16 cm long, with half a centimetre for each row.
 local function bars(out, panel, m0, fill)
   if panel.name then
     out[#out + 1] = ("\\node[anchor=west,minimum size=0] at (%.1f,0) "
@@ -118,7 +119,8 @@ local function bars(out, panel, m0, fill)
   return below + #panel.legend / 2
 end
 
--- Sets the corners of panels in a grid of panels.
+-- Sets the position of each panel, for a picture whose panels are arranged as a
+-- grid.
 local function places(p)
   local rows, columns = {}, {}
   for _, panel in ipairs(p.panels) do
@@ -141,7 +143,7 @@ local function comment(out, s)
   end
 end
 
--- Returns title, captions and panel captions, as comments and above the
+-- Appends title, captions and captions of panels: as comments, and above the
 -- picture.
 local function head(out, p)
   local lines = {p.title}
@@ -171,7 +173,8 @@ function latex.of(p)
   else
     above = head(out, p)
   end
-  -- `convert` makes standalone produce a picture file, as in CuTe's texts.
+  -- The option `convert` makes the class standalone produce a picture file, as
+  -- in CuTe's texts.
   out[#out + 1] = p.cute and "\\documentclass[convert]{standalone}\n"
     or "\\documentclass[border=4pt]{standalone}\n"
   out[#out + 1] = HEAD

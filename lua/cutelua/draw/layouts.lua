@@ -22,8 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns the names of the ids (thread, value, offset, ...) that cells of a
--- panel have, in order.
+-- Returns those of the ids (thread, value, offset, ...) that the cells of a
+-- panel have, in order, followed by the other arguments.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -32,7 +32,8 @@ local function known(panel, ...)
   return list
 end
 
--- Colours cells by an id, such as the thread; returns the palette's name.
+-- Colours the cells of a panel by an id, such as the thread. Returns the name
+-- of the palette.
 local function colour(panel, by)
   if by == "none" then return "hues" end
   local list, count = panel.ids[by], 0
@@ -49,7 +50,8 @@ local function colour(panel, by)
   return name
 end
 
--- Labels cells with these ids: plain numbers for one, with letters for several.
+-- Labels the cells of a panel with these ids: a plain number for one id,
+-- letters and numbers for several.
 local function write(panel, names)
   local lists = {}
   for k, name in ipairs(names) do
@@ -75,7 +77,8 @@ local function coordinates(panel)
   end
 end
 
---- Sets colours and labels of panels of one kind according to the options.
+--- Sets the colours and labels of all panels of a picture according to the
+-- options.
 ---@param p table
 ---@param opts table
 ---@param by string the id for colours, unless an option sets it
@@ -122,7 +125,7 @@ local function check_static(x, layout)
   end
 end
 
--- Returns the coordinates of modes 2 and higher, as lists.
+-- Returns all coordinates of the modes from 2 on, each as a list.
 local function slices(layout)
   local list = {{}}
   for mode = 2, core.rank(layout) - 1 do
@@ -138,7 +141,8 @@ local function slices(layout)
   return list
 end
 
--- Returns the extents of the grids of a layout: rows, columns, panels.
+-- Returns the numbers of rows, of columns and of panels for a layout: the
+-- extents of modes 0 and 1, and the size of the others.
 local function extents(layout, column)
   local rank = core.rank(layout)
   local rows, columns, panels = core.size(layout, 0), 1, 1
@@ -218,8 +222,8 @@ function layouts.layout(layout, opts)
   return layouts.finish(p, opts, "offset", {"offset"})
 end
 
---- Draws a swizzle: the new positions of chunks in rows, with a column per
--- chunk of 2^M elements.
+--- Draws a swizzle: the new positions of the chunks of each row. A chunk of 2^M
+-- elements has one column.
 ---@param swizzle table
 ---@param opts table
 ---@return table picture
@@ -235,7 +239,8 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  if opts.by == nil then  -- colour by chunk, to show where it moves
+  -- Colours show the chunk, and so where each chunk moves.
+  if opts.by == nil then
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do
       panel.class[i] = (v >> m) % columns % 8
@@ -249,7 +254,7 @@ end
 -- Elements of tensors
 ---------------------------------------------------------------------------
 
---- Returns a number in a few characters.
+--- Returns a number as text of a few characters.
 local function short(v)
   if v ~= v then return "nan" end
   if math.type(v) == "float" then
@@ -259,8 +264,8 @@ local function short(v)
   return tostring(v)
 end
 
--- Sets classes of the palette "heat": 8 is zero, 16 the largest. Returns the
--- largest magnitude.
+-- Sets the classes of the cells for the palette "heat": 8 is zero, 16 the
+-- largest magnitude. Returns this magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do
@@ -274,7 +279,8 @@ local function warmth(panels)
       if type(v) == "number" and v == v then
         local part = most > 0 and v / most or 0
         part = math.max(-1, math.min(1, part)) * 8
-        -- rounds away from zero, so that the smallest numbers keep their sign
+        -- Rounding away from zero keeps the sign of the smallest numbers
+        -- visible.
         panel.class[i] = 8 + (part > 0 and math.ceil(part)
                               or math.floor(part))
       end
@@ -329,12 +335,13 @@ end
 -- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- Most threads and values kept per cell in addition to the first.
+-- The largest number of further threads and values that are kept for a cell.
 local HOLDERS = 16
 
--- Returns the first element of each thread, and the distance of each value from
--- it. If the layout is not composed, an element is the sum of both, which saves
--- a call per element.
+-- Returns begin[t], the first element of each thread, and step[v], the distance
+-- of each value from it. For a layout that is not composed, an element is their
+-- sum, which saves a call for each element. For a composed layout, returns only
+-- `begin`.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end
@@ -343,7 +350,8 @@ local function starts(tv, threads, values)
   return begin, step
 end
 
--- Groups threads with the same elements, the first of each group in order.
+-- Groups the threads that hold the same elements. Groups are in the order of
+-- their first threads.
 local function alike(begin, step, threads)
   local groups, by = {}, {}
   for t = 0, threads - 1 do
@@ -358,9 +366,9 @@ local function alike(begin, step, threads)
   return groups
 end
 
--- Returns the panel of a tile: the first thread and value of each element. The
--- field `turned` exchanges rows and columns; `across` means that elements are
--- numbered along rows.
+-- Returns the panel of an M by N tile that shows the first thread and value
+-- holding each element. The field `turned` exchanges rows and columns; `across`
+-- means that elements are numbered along rows.
 local function holder_panel(x, tv, fields, opts)
   check_static(x, tv)
   if core.rank(tv) ~= 2 then
@@ -484,7 +492,8 @@ local function field(x, name)
   return ok and v or nil
 end
 
--- Returns a one-line name of an atom or a tiled operation.
+-- Returns the title of a picture in one line: the name of an atom or a tiled
+-- operation.
 local function title_of(x, what, ...)
   local name = field(x, "name")
   return ("%s%s, %s"):format(what, name and " " .. tostring(name) or "",

@@ -2,7 +2,7 @@
 -- each number's colour, the same in all forms.
 local palette = {}
 
--- Eight light hues for black text.
+-- Eight light hues, on which black text is readable.
 local HUES = {{166, 202, 240}, {255, 209, 158}, {178, 226, 178},
               {249, 184, 184}, {212, 196, 240}, {250, 232, 154},
               {164, 226, 222}, {246, 192, 226}}
@@ -28,7 +28,8 @@ local function shades()
   return list
 end
 
--- Returns colours from negative through zero to positive.
+-- Returns the palette for signed values: colours from negative through zero to
+-- positive.
 local function heat()
   local list, ends = {}, {{120, 164, 226}, {238, 132, 118}}
   for i = -8, 8 do
@@ -40,7 +41,7 @@ local function heat()
   return list
 end
 
--- Colours of CuTe's LaTeX: grays in percent of black, ordered so that
+-- Colours of CuTe's LaTeX: grays in percent of black, in an order in which
 -- neighbours differ much, and pastels.
 local GRAYS = {0, 40, 20, 60, 10, 50, 30, 70}
 local PASTELS = {{175, 175, 255}, {175, 255, 175}, {255, 255, 175},
@@ -63,13 +64,14 @@ local LISTS = {
             {157, 117, 93}, {228, 87, 86}, {114, 183, 178}, {238, 202, 59}},
 }
 
---- Returns the colours of a palette: {red, green, blue} each, class 0 first.
--- Class n + k of n colours is class k again.
+--- Returns the colours of a palette as a list of {red, green, blue}, class 0
+-- first. With n colours, class n + k has the colour of class k.
 ---@param name string
 ---@return integer[][]
 function palette.colours(name) return LISTS[name] end
 
---- Returns the palette for that many classes: eight hues, or their shades.
+--- Returns the name of the palette for this many classes: "hues" for up to
+-- eight, else "shades".
 ---@param count integer
 ---@return string name
 function palette.of(count) return count > 8 and "shades" or "hues" end

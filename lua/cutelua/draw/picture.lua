@@ -24,7 +24,8 @@ picture.IDS = {"thread", "value", "lane", "pass", "offset", "bank"}
 picture.LETTERS = {thread = "T", value = "V", lane = "L", pass = "P",
                    offset = "", bank = "B"}
 
--- The default limit of cells, and the most that options may allow.
+-- The default limit of the number of cells, and the largest limit that options
+-- may set.
 local LIMIT, MOST = 1 << 15, 1 << 20
 picture.MOST = MOST
 
@@ -68,7 +69,7 @@ function picture.limit(opts)
   return limit
 end
 
---- Makes an empty grid.
+--- Makes a panel that is a grid of cells without labels and colours.
 ---@param fields table name, rows, columns and further fields
 ---@return table panel
 function picture.grid(fields)
@@ -86,8 +87,8 @@ function picture.lines(label)
   return list
 end
 
---- Returns the number of characters of the longest label, line by line if
--- `split`.
+--- Returns the number of characters of a panel's longest label and the number
+-- of lines; with `split`, labels are split at their blanks.
 ---@param panel table
 ---@param split? boolean
 ---@return integer width, integer lines
@@ -108,7 +109,8 @@ function picture.widest(panel, split)
   return width, lines
 end
 
---- Returns the name of row m, or of column n.
+--- Returns the name of row number i, or of column number i (`side`), of a
+-- panel.
 ---@param panel table
 ---@param side string "row" or "column"
 ---@param i integer
@@ -128,8 +130,8 @@ function picture.caption(panel)
   return s
 end
 
--- Returns the text for the holders of a cell after the first: threads and
--- values in alternation, or lanes.
+-- Returns the text for the further holders of a cell, after the first: threads
+-- and values in alternation, or lanes.
 local function others(list, pairs_of)
   local out = {}
   if pairs_of then
@@ -142,8 +144,8 @@ local function others(list, pairs_of)
   return table.concat(out)
 end
 
---- Returns a function that describes cell i in full: "(1,3) T5 V0, T37 V0
--- offset 11".
+--- Returns a function that describes cell i of a panel with all that is known:
+-- "(1,3) T5 V0, T37 V0 offset 11".
 ---@param panel table
 ---@param escape fun(s: string): string applied to texts, not to numbers
 ---@return fun(i: integer): string

@@ -18,7 +18,8 @@ local function check_static(x, rank)
   end
 end
 
--- Returns the picture of a layout of rank 1 (a column) or 2, by CuTe's rules.
+-- Returns the picture of a layout of rank 1 or 2 by CuTe's rules; a layout of
+-- rank 1 becomes a column.
 local function layout_picture(what, x)
   if core.typename(x) == "tensor" then x = x.layout end
   if check_static(x) then
@@ -65,7 +66,8 @@ local function cell(v)
   return (" %5s"):format(tostring(v))
 end
 
--- Dims zeros, and highlights negative and non-finite numbers.
+-- Colours the text s of a number v: dims zeros, and highlights negative and
+-- non-finite numbers.
 local function tint(s, v)
   if type(v) ~= "number" then return s end
   if v == 0 then return DIM .. s .. OFF end
@@ -73,7 +75,8 @@ local function tint(s, v)
   return odd and RED .. s .. OFF or s
 end
 
--- Appends the rows of t(m, n, rest...); shapes are the extents of its modes.
+-- Appends to `out` the elements t(m, n, rest...) as lines of text, one line for
+-- each m. shapes: the extents of t's modes.
 local function matrix(out, t, shapes, rest)
   local width
   for m = 0, shapes[1] - 1 do
@@ -139,7 +142,8 @@ end
 -- LaTeX
 ---------------------------------------------------------------------------
 
--- Sets the fill colours that the user chose by offset, or by thread and value.
+-- Sets the colours of a panel's cells that the user's function `color` returns
+-- for an offset, or for a thread and value.
 local function paint(panel, color)
   if not color then return end
   panel.fill = {}

@@ -6,9 +6,11 @@ local picture = require "cutelua.draw.picture"
 
 local svg = {}
 
--- Pixels: width of a character of labels, its height, space around panels.
+-- Sizes in pixels: width and height of a character of a label, space between
+-- panels and around them, height of a panel's heading.
 local CHAR, LINE, GAP, MARGIN, HEAD = 6.7, 14, 36, 20, 26
-local WIDEST = 1500  -- width of panels side by side
+-- The largest width, in pixels, of panels that are placed side by side.
+local WIDEST = 1500
 
 -- Escapes text; labels of numbers and letters need no escaping.
 local function escape(s)
@@ -40,10 +42,13 @@ local function longest(panel, side, n)
   return most
 end
 
--- Returns a panel with its measures: x, y of the grid's corner inside the
--- panel.
+-- Size of a timeline in pixels: the length of its time axis, and the height of
+-- a row.
 local BAR_WIDTH, BAR_HEIGHT = 900, 16
 
+-- Returns {panel =, left =, top = the position of the grid or of the time axis
+-- inside the panel, width =, height = of the panel}; for grids, also the width
+-- and height of a cell, cw and ch.
 local function measure(p, panel)
   local m = {panel = panel}
   if panel.bars then
@@ -61,8 +66,8 @@ local function measure(p, panel)
   return m
 end
 
--- Arranges panels at their `place`, or side by side as long as they fit: sets x
--- and y of each, returns width and height in total.
+-- Arranges panels at their `place`, or side by side as long as they fit. Sets x
+-- and y of each panel, and returns the total width and height.
 local function arrange(list, meet)
   local columns, rows, next_place = {}, {}, {1, 0}
   local x = 0
@@ -92,7 +97,8 @@ local function arrange(list, meet)
   local ys, height = starts(rows)
   for _, m in ipairs(list) do
     m.x, m.y = xs[m.place[2]], ys[m.place[1]]
-    if meet then  -- aligned with the grid of the next panel
+    -- Align the panel with the grid of the next panel.
+    if meet then
       m.x = m.x + columns[m.place[2]] - m.width
       m.y = m.y + rows[m.place[1]] - m.height
     end
@@ -117,9 +123,9 @@ local function labels(out, m, x, y)
   end
 end
 
--- Draws cells: each a group with a tooltip, a rectangle, a label of one or two
--- lines. Numbers are formatted once per row and column, because there may be
--- many cells.
+-- Draws the cells of a panel. Each is a group of a tooltip, a rectangle, and a
+-- label of one or two lines. Numbers are formatted once per row and column,
+-- because there may be many cells.
 local function cells(out, m, x0, y0)
   local panel, cw, ch = m.panel, m.cw, m.ch
   local label, class, columns = panel.label, panel.class, panel.columns

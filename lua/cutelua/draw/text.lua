@@ -7,10 +7,11 @@ local picture = require "cutelua.draw.picture"
 local text = {}
 
 local OFF = "\27[0m"
-local RULED = 256  -- most cells with lines between them
+-- Lines are drawn between at most this many cells.
+local RULED = 256
 
---- Reports whether io.write writes to a terminal with colour. "all": it has
--- more than 256 colours.
+--- Reports whether output goes to a terminal that shows colours. Returns "all"
+-- if the terminal has more than 256 colours.
 ---@return boolean|string
 function text.coloured()
   if io.output() ~= io.stdout or not core.isatty(1)
@@ -21,14 +22,15 @@ function text.coloured()
   return (said == "truecolor" or said == "24bit") and "all" or true
 end
 
---- Returns the columns of io.write's terminal, from COLUMNS or the terminal;
--- nil if unknown.
+--- Returns the number of columns of the terminal to which output goes; nil if
+-- it is unknown or output goes elsewhere.
 ---@return integer?
 function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 
--- Returns the escape sequence of each class.
+-- Returns the escape sequence that sets the colour of each class of cells; none
+-- without colour.
 local function paints(p, colour)
   if not colour then return {} end
   local list = {}
@@ -38,7 +40,7 @@ local function paints(p, colour)
   return list
 end
 
--- Returns the labels of a side, and the width of the widest.
+-- Returns the names of a panel's rows or columns, and the width of the widest.
 local function sides(panel, side, n)
   local list, width = {}, 0
   for i = 0, n - 1 do
@@ -48,8 +50,9 @@ local function sides(panel, side, n)
   return list, width
 end
 
--- Returns the texts of cells and their width. Without labels and colours the
--- text is the class, so that something is visible.
+-- Returns the texts of a panel's cells and their width. A picture without
+-- labels and colours shows the numbers of the classes, so that something is
+-- visible.
 local function cells_of(p, panel, paint)
   local width = picture.widest(panel)
   local labels = panel.label
@@ -70,7 +73,7 @@ local function grid(out, p, panel, opts, paint)
   width = math.max(width, paint[0] and p.unlabelled and 1 or 0,
                    math.min(across, 12))
   if p.cute then width, left = p.cute.width, 2 end
-  -- lines between a few cells that nothing else separates
+  -- Lines separate the cells if there are few and no colours do so.
   local rules = opts.rules or not paint[0]
     and panel.rows * panel.columns <= RULED
   local each = width + (rules and 3 or 2)
@@ -113,7 +116,8 @@ local function grid(out, p, panel, opts, paint)
   end
 end
 
--- Marks for the names of a time line: letters, in the order of its legend.
+-- Letters that mark the names of a time line's bars, in the order of the
+-- legend.
 local MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 local function bars(out, _, panel, opts, paint)

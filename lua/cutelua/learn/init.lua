@@ -3,11 +3,11 @@
 -- lessons/. The terminal (main.lua), the documents (`make docs`) and the specs
 -- read lessons through this module.
 --
--- In a lesson's text, ```lua is run (`EXPR --> TEXT` shows its values),
--- ```draw is an expression that is drawn, and ```exercise NAME is the
--- learner's initial text. `exercises[NAME]` has `makes`, the global that an
--- answer has to define; `check(env)`, which takes the learner's globals and
--- raises or returns nil and a sentence where something is wrong; `hints`; and
+-- A lesson's text has three kinds of blocks: ```lua is run (`EXPR --> TEXT`
+-- shows its values), ```draw is an expression that is drawn, and ```exercise
+-- NAME is the learner's initial text. `exercises[NAME]` has `makes`, the global
+-- that an answer has to define; `check(env)`, which takes the learner's globals
+-- and raises or returns nil and a sentence if something is wrong; `hints`; and
 -- a `solution`.
 local core = require "cute.core"
 local cute = require "cute"
@@ -22,8 +22,7 @@ local learn = {}
 learn.names = {"layouts", "algebra", "tensors", "copies", "swizzles",
   "tensorcores", "pipelines", "hopper", "epilogues", "bugs"}
 
---- Returns a lesson by its name or number; nil and a message where there is
--- none.
+--- Returns a lesson by its name or number; nil and a message if there is none.
 ---@param name string|integer
 ---@return table? lesson, string? message
 function learn.lesson(name)
@@ -69,7 +68,7 @@ function learn.blocks(lesson)
   return list
 end
 
---- Returns a learner's globals: cute's names and Lua's.
+--- Returns new globals for a learner: cute's names and Lua's.
 ---@return table
 function learn.env()
   return setmetatable({cute = cute, _ = cute._, X = cute.X}, {__index = _G})
@@ -81,7 +80,8 @@ local function shown_of(line)
   return code and load("return " .. code) and code:find "%S" and code
 end
 
--- Rewrites lines `EXPR --> TEXT` to calls that record the values.
+-- Rewrites lines `EXPR --> TEXT` of a text to calls that record the value of
+-- EXPR.
 local function showing(text)
   local n = 0
   return (text .. "\n"):gsub("([^\n]*)\n", function(line)
@@ -153,7 +153,8 @@ function learn.draw(block, env, as)
   return cute.draw(learn.value(block, env), {as = as})
 end
 
---- Returns a learner's globals after reading a lesson up to a block.
+--- Returns the globals that a learner has after running the Lua of a lesson up
+-- to block number `index`. texts: the learner's versions of blocks.
 ---@param lesson table
 ---@param index integer index of the block, which is not run
 ---@param texts? table<integer, string> the learner's texts of earlier blocks
@@ -209,7 +210,8 @@ end
 function learn.check(lesson, name, text, env, chunk)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
-  local exit = os.exit  -- exit code 0 would count as right
+  -- An answer that exits with code 0 would otherwise count as right.
+  local exit = os.exit
   rawset(os, "exit", function()
     core.fail("bad-argument", "os.exit ends the program, but an answer must "
       .. "run to its end")

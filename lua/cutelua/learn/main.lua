@@ -29,7 +29,8 @@ local SPEC = {
 
 -- ---- progress ----
 
-local MOST = 1 << 20  -- bytes of the progress file
+-- The largest size of the progress file in bytes.
+local MOST = 1 << 20
 
 local function learned()
   local folder, set = folders.state(), {}
@@ -38,7 +39,8 @@ local function learned()
   return set
 end
 
--- Stores progress; a failure to write does not stop the lesson.
+-- Stores that an exercise of a lesson is solved; a failure to write does not
+-- stop the lesson.
 local function remember(lesson, name)
   local folder, set = folders.state(), learned()
   set[lesson.name .. "/" .. name] = true
@@ -103,7 +105,8 @@ local HELP = [[
 Enter checks the file; a line of Lua is an answer, too. :hint shows a hint,
 :solution shows a solution, :skip continues, :quit leaves, :help shows this.]]
 
--- Writes the exercise's text to a file, unless the learner's own exists.
+-- Writes the initial text of an exercise to a file, unless the file exists
+-- already; returns the path.
 local function lay(lesson, block)
   local path = ("%s-%s.lua"):format(lesson.name, block.name)
   if core.file_kind(path) then
@@ -119,8 +122,8 @@ local function lay(lesson, block)
   return path
 end
 
--- Checks an answer: the line itself, or the file if the line is blank. Returns
--- whether it is right, or the reason why not.
+-- Checks an answer to an exercise: the typed line, or the file if the line is
+-- blank. Returns true if it is right, else nil and the reason.
 local function answered(line, lesson, block, env, path)
   local text, chunk = line, "=(answer)"
   if not line:find "%S" then
@@ -145,8 +148,8 @@ local function find(text, env)
   return list, text, "name", function(name) return COMMANDS[name] end
 end
 
--- Asks until the exercise is solved or skipped; returns false to leave the
--- lesson.
+-- Asks for answers until the exercise is solved or skipped. Returns false if
+-- the learner leaves the lesson.
 local function exercise(lesson, block, env, lines)
   local e, hint = lesson.exercises[block.name], 0
   say("Exercise " .. block.name, BOLD)
@@ -201,7 +204,8 @@ local function walk(lesson)
   end
 end
 
--- Returns the error in a lesson's options; nil where there is none.
+-- Returns a sentence about an invalid option; nil if all options fit the
+-- lesson.
 local function wrong(lesson, opt)
   local name = opt.exercise
   if name and not lesson.exercises[name] then
@@ -238,7 +242,7 @@ local function check_file(lesson, opt)
   return message:find "^interrupted" and 130 or 1, message
 end
 
---- Runs the command; returns its exit code.
+--- Runs `cutelua learn` with these words; returns its exit code.
 ---@param words string[]
 ---@return integer
 function main.main(words)

@@ -4,20 +4,22 @@
 -- the user's guide.
 --
 -- A key is the number of a Lua line that produced code. Fields of a launch:
---   name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}
---   keys      {{file, line}, ...}, file a number of the page's files; keys
---             after the first `lines` belong only to things
---   cu        {text = {line, ...}, at = {key or 0, ...}}
---   ptx, sass {text =, at = {line of cu or 0, ...}}; sass.live: registers
---   counts    by key: {issued =, waits =, passes =, conflicts =, sectors =,
---             registers =, ops = {{op, tensors, count, passes, conflicts,
---             sectors, bytes}, ...}}
---   notes     {{key = 0 where no line is known, kind = "bad" or "warn", text =,
---             also = key of the other line, rest = {{key =, text =}, ...} of
---             faults that may follow from this one}, ...}
---   things    {{name =, kind =, space =, layout =, key =, more =, picture =}}
---   conflicts {{key =, text =, picture =}, ...}
---   estimate, log   texts
+-- name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}.
+-- keys: {{file, line}, ...}, file a number of the page's files; keys after the
+--   first `lines` belong only to things.
+-- cu: {text = {line, ...}, at = {key or 0, ...}}.
+-- ptx, sass: {text =, at = {line of cu or 0, ...}}; sass.live: the
+--   number of live registers.
+-- counts: by key: {issued =, waits =, passes =, conflicts =, sectors =,
+--   registers =, ops = {{op, tensors, count, passes, conflicts, sectors,
+--   bytes}, ...}}.
+-- notes: {{key = 0 where no line is known, kind = "bad" or "warn", text =, also
+--   = key of the other line, rest = {{key =, text =}, ...} of faults that may
+--   follow from this one}, ...}.
+-- things: {{name =, kind =, space =, layout =, key =, more =, picture =}}.
+-- conflicts: {{key =, text =, picture =}, ...}.
+-- estimate, log: texts.
+--
 -- A picture is the number of one of the page's pictures. A lazy page, for
 -- programs that query it interactively, draws pictures (page:picture) and
 -- makes estimates (page:costs) only on request, without a compiler.
@@ -60,7 +62,8 @@ local function file_number(self, chunk)
   return n
 end
 
--- Returns a function that returns a line's key, or makes a new one.
+-- Returns a function that returns the key of a line, which is made when the
+-- line first occurs.
 local function key_maker(self, keys)
   local by = {}
   return function(chunk, line)
@@ -115,7 +118,7 @@ local function tensors_of(s)
     .. s.shared
 end
 
--- Adds the memory traffic of the whole grid.
+-- Adds the memory traffic of the whole grid to the counts of each line.
 local function add_traffic(counts, report, key)
   for _, s in ipairs(report.lines) do
     local c = counts_of(counts, key(s.file, s.line))
@@ -127,7 +130,8 @@ local function add_traffic(counts, report, key)
   end
 end
 
--- Adds the instructions that one cluster issued, and where its warps waited.
+-- Adds to the counts of each line the instructions that one cluster issued, and
+-- the time that its warps waited there.
 local function add_estimate(counts, estimate, key)
   for _, l in ipairs(estimate.lines) do
     local c = counts_of(counts, key(l.file, l.line))
@@ -136,8 +140,8 @@ local function add_estimate(counts, estimate, key)
   end
 end
 
--- Adds the most live registers in the code of each line, and its spill loads
--- and stores.
+-- Adds to the counts of each line the largest number of live registers in its
+-- code, and its spill loads and stores.
 local function add_registers(counts, sass, cu)
   for i, text in ipairs(sass.text) do
     local key = cu.at[sass.at[i]] or 0
@@ -172,13 +176,15 @@ local function add_faults(notes, report, key)
   end
 end
 
--- Adds the compiler's warnings, "script.lua:31: ... (k.cu:12)", at their lines.
+-- Adds the compiler's warnings to the notes. A warning such as "script.lua:31:
+-- ... (k.cu:12)" is placed at its line.
 local function add_warnings(self, notes, compiled, program, key)
   local chunks = {}
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    if not file and not self.files[2] then  -- it is the only file
+    -- A line without a file is in the only file.
+    if not file and not self.files[2] then
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
     end
@@ -211,11 +217,14 @@ end
 ---------------------------------------------------------------------------
 
 local KINDS = {tensor = true, tiled = true, layout = true}
-local MOST_BYTES = 900 << 10  -- bytes of all pictures
-local MOST_CELLS = 8192       -- cells of one picture
-local MOST_HOLDERS = 16       -- holders of an element after the first
+-- Limit of the bytes of all pictures of a page.
+local MOST_BYTES = 900 << 10
+-- Limit of the cells of one picture.
+local MOST_CELLS = 8192
+-- Limit of the further holders of an element, after the first.
+local MOST_HOLDERS = 16
 
--- Returns part of a layout with too many cells: its first two modes, at most 32
+-- Returns the part of a large layout to draw: its first two modes, at most 32
 -- by 64.
 local function part_of(layout)
   local cute = require "cute"
@@ -231,8 +240,8 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
--- Returns a picture in the form of the page's script; of a large layout only a
--- part.
+-- Returns the picture of x in the form that the page's script takes. Of a large
+-- layout, only a part is drawn.
 local function drawn(x)
   local draw, part = require "cutelua.draw", nil
   if type(x) == "string" then
@@ -243,7 +252,9 @@ local function drawn(x)
   local data = require "cutelua.draw.html".data(draw.picture(x, {
     limit = MOST_CELLS}))
   data.part = part and ("a part of it: %s"):format(x) or nil
-  for _, panel in ipairs(data.panels) do  -- all threads hold broadcast elements
+  -- An element that is broadcast has all threads as holders; only some are
+  -- kept.
+  for _, panel in ipairs(data.panels) do
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then
         panel.more[at] = table.move(list, 1, 2 * MOST_HOLDERS, 1, {})
@@ -253,8 +264,9 @@ local function drawn(x)
   return data
 end
 
--- Returns the number of x's picture, which is made once; nil where x is
--- dynamic, or too much has been drawn.
+-- Returns the number of the picture of x on the page. A picture is made once
+-- for each label. Returns nil if x is dynamic, or if the page has too many
+-- pictures.
 local function picture(self, x, label)
   local known = self.drawings[label]
   if known ~= nil then return known or nil end
@@ -277,8 +289,8 @@ local function picture(self, x, label)
   return ok and #self.pictures or nil
 end
 
---- Returns the n-th picture of a lazy page, in the form of cute.draw's script;
--- raises where it cannot be drawn.
+--- Returns the n-th picture of a lazy page, in the form that the page's script
+-- takes. Raises an error if it cannot be drawn.
 ---@param n integer
 ---@return table? data nil: the picture does not exist
 function Page:picture(n)
@@ -286,8 +298,8 @@ function Page:picture(n)
   return x and drawn(x)
 end
 
--- Returns a kernel tensor's memory space and layout, parsed from its text,
--- which is all that remains after the trace.
+-- Returns the memory space and the layout of a kernel's tensor. Both are parsed
+-- from the tensor's text, which is all that remains after the trace.
 local function tensor_parts(text)
   local pointer, layout = text:match "^(.-) o (.*)$"
   local space = (pointer or ""):match "^ptr%[(.-)%]"
@@ -314,7 +326,8 @@ local function add_thing(things, seen, name, value, place)
   things[#things + 1] = thing
 end
 
--- Adds pictures: shared memory first, then threads and values.
+-- Adds pictures to the listed tensors, layouts and tiled operations: first to
+-- those in shared memory.
 local function add_pictures(self, things, seen)
   local function draw(want)
     for _, t in ipairs(things) do
@@ -330,7 +343,8 @@ local function add_pictures(self, things, seen)
   draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
 end
 
--- Returns the values of names during the trace, and fields of plain tables.
+-- Returns the tensors, layouts and tiled operations that the kernel's variables
+-- held during the trace, or that fields of plain tables held.
 local function things_of(self, program, key)
   local things, seen = {}, {}
   for _, e in ipairs(program.locals and program.locals.list or {}) do
@@ -390,14 +404,15 @@ end
 
 local CARDS = {[80] = "a100", [89] = "l40s", [90] = "h200"}
 
--- Returns a launch in the form of cutelua.profile.
+-- Returns a launch in the form that the functions of cutelua.profile take.
 local function prepared(program, launch)
   return {program = program, values = launch.args, grid = launch.grid,
     block = launch.block, device = {sm = launch.sm}, seed = launch.seed,
     budget = launch.budget, pdl = launch.pdl}
 end
 
--- Estimates a launch's time on a GPU; nil and the reason where it is unknown.
+-- Estimates a launch's time on a GPU of its architecture. Returns nil and the
+-- reason if that is not possible.
 local function estimate_of(program, launch, made)
   local card = CARDS[launch.sm]
   if not card then return nil, "no estimate: no card of " .. program.arch end
@@ -422,7 +437,8 @@ local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
   .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
   .. "them where it is installed"
 
--- Returns a launch in the page's form, with or without its costs.
+-- Returns a launch in the form that Page keeps. costs: whether to estimate the
+-- time.
 local function kernel_of(self, program, launch, report, costs)
   local keys, counts, notes = {}, {}, {}
   local key = key_maker(self, keys)
@@ -455,7 +471,7 @@ local function kernel_of(self, program, launch, report, costs)
     estimate = e and tostring(e), log = made.compiled and made.compiled.log}
 end
 
---- Adds a launch on the simulator.
+--- Adds a launch on the simulator to the page.
 ---@param program table
 ---@param launch table as core.sim_run took it, with record = true
 ---@param report table the result of core.sim_run
@@ -517,7 +533,7 @@ function Page:timeline(n)
     {card = CARDS[launch.sm]})
 end
 
---- Returns a kernel of a page for JSON, with named fields.
+--- Returns a kernel of a page as a table to encode as JSON, with named fields.
 ---@param k table
 ---@return table
 function page.plain(k)
@@ -528,7 +544,8 @@ function page.plain(k)
   return out
 end
 
---- Returns the page for JSON, as input of its script.
+--- Returns the page as a table to encode as JSON, the input of the page's
+-- script.
 ---@return table
 function Page:plain()
   local kernels = {}

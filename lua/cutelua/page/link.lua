@@ -53,39 +53,39 @@ async function cuteUnlink(fragment) {
   function fail(why) {
     throw new Error("This link holds no script: " + why + "."); }
   var packed = /^#s=([\w-]*)$/.exec(fragment);
-  if (!packed) fail("it has characters that a link cannot have");
+  if (!packed) fail("the link has characters that no such link has");
   var bytes;
   try {
     bytes = Uint8Array.from(atob(packed[1].replace(/-/g, "+")
       .replace(/_/g, "/")), function (c) { return c.charCodeAt(0); });
-  } catch (e) { fail("it was cut"); }
+  } catch (e) { fail("the link was cut"); }
   var reader = new Blob([bytes]).stream()
     .pipeThrough(new DecompressionStream("deflate")).getReader();
   var parts = [], size = 0;
   for (;;) {
     var part;
     try { part = await reader.read(); } catch (e) {
-      fail("it was cut off or changed"); }
+      fail("the link was cut off or changed"); }
     if (part.done) break;
     size += part.value.length;
     if (size > MOST) {
       reader.cancel().catch(function () {});
-      fail("it is larger than 4 MB when unpacked");
+      fail("the content of the link is larger than 4 MB when unpacked");
     }
     parts.push(part.value);
   }
   var script;
   try { script = JSON.parse(await new Blob(parts).text()); } catch (e) {
-    fail("its content is not JSON"); }
-  if (!script || typeof script.text != "string") fail("it has no text");
+    fail("the content of the link is not JSON"); }
+  if (!script || typeof script.text != "string") fail("the script has no text");
   var words = script.words === undefined ? [] : script.words;
   if (!Array.isArray(words) || words.some(function (w) {
     return typeof w != "string"; }))
-    fail("its arguments are not a list of words");
+    fail("the script's arguments are not a list of words");
   if (script.name !== undefined && typeof script.name != "string")
-    fail("its name is not a string");
+    fail("the script's name is not a string");
   if (script.seed !== undefined && !Number.isSafeInteger(script.seed))
-    fail("its seed is not an integer");
+    fail("the script's seed is not an integer");
   return {name: script.name || "script.lua", text: script.text, words: words,
     seed: script.seed};
 }

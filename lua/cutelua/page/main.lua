@@ -103,8 +103,8 @@ function Session:write(text)
   return ok, not ok and unwritten(why) or nil
 end
 
--- Returns the script in the form of a link; nil where its text cannot be read
--- again.
+-- Returns the script in the form that a link to the workshop has; nil if its
+-- text cannot be read again.
 local function in_workshop(opt)
   local text = source.text("@" .. opt.name)
   return text and {address = opt.address, script = {

@@ -6,7 +6,8 @@ local kernel = require "cute.lang.kernel"
 
 local watch = {}
 
-local MOST = 16  -- launches per page
+-- The largest number of launches on a page.
+local MOST = 16
 
 local Watch = {}
 Watch.__index = Watch
@@ -15,10 +16,13 @@ Watch.__index = Watch
 -- os.exit
 ---------------------------------------------------------------------------
 
-local STOP = {}  -- the value that os.exit raises
-local watching   -- the current watch
+-- os.exit raises this value while a script is watched.
+local STOP = {}
+-- The watch that is in progress.
+local watching
 
--- Re-raises STOP after a function that caught it; returns other results.
+-- Raises STOP again if a function (pcall, xpcall, resume) caught it; returns
+-- all other results of the function.
 local function past(ok, e, ...)
   if not ok and rawequal(e, STOP) then error(STOP, 0) end
   return ok, e, ...
@@ -26,7 +30,8 @@ end
 
 local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
 
--- {table, name, original value, value while watching}, ...
+-- Functions that are replaced while a script is watched: {table, name, original
+-- value, value while watching}.
 local REPLACED = {
   {os, "exit", os.exit, function(how)
     watching.code = how == true and 0 or how == false and 1
@@ -71,7 +76,8 @@ function watch.start(page, name, seed, alone)
   return w
 end
 
--- Runs a launch; launches of one program and grid count as one.
+-- Runs a launch and adds it to the page. A later launch of the same program and
+-- grid only increases the count of launches.
 function Watch:run(program, launch)
   local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
   local k = self.known[key]
@@ -92,7 +98,8 @@ function Watch:run(program, launch)
   return found
 end
 
--- Reports whether the page already shows a failed launch's reports.
+-- Reports whether the page already shows the faults that the message of a
+-- failed launch is about.
 local function is_told(kernels, message)
   local last = kernels[#kernels]
   return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)

@@ -13,9 +13,9 @@ local function like(base, more)
   return t
 end
 
--- Rates are bytes per cycle of an SM; times are in cycles of `clock`, the GPU's
--- clock under full load. (An SM that runs faster, 1.98 GHz with little to do,
--- counts more cycles.)
+-- The numbers of a card. Rates are bytes per cycle of an SM; times are in
+-- cycles of `clock`, the GPU's clock under full load. (An SM that runs faster,
+-- 1.98 GHz with little to do, counts more cycles.)
 --
 -- Per quarter of an SM: mma, wgmma: 16-bit multiply-adds per cycle; mma_again:
 -- time until the same warp can issue its next mma, relative to one mma; f64,
@@ -87,7 +87,7 @@ function cards.card(name)
     table.concat(names, " ")))
 end
 
---- Raises where a grid has no blocks: there would be nothing to time.
+--- Raises an error if a grid has no blocks: there would be nothing to time.
 ---@param name string the kernel's name
 ---@param grid integer[]
 function cards.need_blocks(name, grid)

@@ -22,9 +22,10 @@ local conflict = {}
 local Conflict = {__closed = true}  -- see cute.lang.dependencies
 Conflict.__index = Conflict
 
-local BANKS, SHOWN = 32, 16  -- number of banks; most passes drawn as text
+-- Number of banks; largest number of passes that are drawn as text.
+local BANKS, SHOWN = 32, 16
 
---- Names of the kinds of accesses.
+--- The words in messages for the kinds of accesses.
 local WORDS = {load = "a load", store = "a store",
                ["cp.async"] = "a cp.async", ["cp.async.cg"] = "a cp.async.cg"}
 
@@ -34,9 +35,9 @@ end
 
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
--- Returns the layout of a shared object as its accesses see it, and whether
--- there are several swizzles. The layout is the object's own or, if that is
--- flat, the layout of the first view.
+-- Returns the layout through which a kernel accesses a shared object, and
+-- whether it uses several swizzles. The layout is the object's own or, if the
+-- object is flat memory, the layout of the first view of it.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view
@@ -45,8 +46,8 @@ local function layout_text(object)
     or not flat and swizzle_of(own) ~= swizzle_of(view)
 end
 
--- Returns the coordinate that a lane accesses, "(8,0)"; for a byte inside an
--- element, the element's.
+-- Returns the coordinate of the element that a lane accesses, such as "(8,0)";
+-- if the layout has none there, the byte.
 local function coordinate(c, lane)
   local bits = c.dtype.bits
   return core.layout_coord(c.layout, lane.at * 8 // bits)
@@ -59,7 +60,8 @@ local function banks_of(c, lane)
   return first, first + math.max(c.width // 4, 1) - 1
 end
 
--- Returns passes[p][bank] = the first lane served there in that pass.
+-- Returns a table passes[p][bank] = {lane = the first lane served there in pass
+-- p, first = is this the lane's first bank?}.
 local function grid(c)
   local passes = {}
   for _, lane in ipairs(c.lanes) do
@@ -73,8 +75,8 @@ local function grid(c)
   return passes
 end
 
--- Returns the lanes of one group that access the most words of one bank: the
--- bank, and one lane per word.
+-- Returns the lanes of one group that access the most different words of one
+-- bank: a list with one lane for each word, and with the fields bank and group.
 local function collision(c)
   local best, at, words = 0, nil, {}
   for _, lane in ipairs(c.lanes) do
@@ -92,7 +94,8 @@ local function collision(c)
   return at
 end
 
--- Explains a cp.async that bypasses L1: lines matter, banks do not.
+-- Explains a cp.async that bypasses L1: its passes depend on memory lines, not
+-- on banks.
 local function lines_text(c)
   local lines, n = {}, 0
   for _, lane in ipairs(c.lanes) do
@@ -124,9 +127,9 @@ local function collision_text(c, list)
     list.bank, #list, table.concat(text, ", "))
 end
 
--- Returns the rows of a map of passes by banks, with each lane in its first
--- bank. The map shows the group of lanes with the collision; other groups are
--- similar.
+-- Returns the lines of a map of passes (rows) by banks (columns), in which each
+-- lane stands at its first bank. The map shows the given group of lanes; other
+-- groups are similar.
 local function map_text(c, group)
   local out, head = {}, {}
   for bank = 0, BANKS - 1, 4 do head[#head + 1] = ("%2d      "):format(bank) end
@@ -178,7 +181,8 @@ local function title_of(c)
     c.layout, plural(c.passes, "pass", "passes"), c.least)
 end
 
--- Returns a panel with a row per pass and a column per bank.
+-- Returns the panel of a picture that has a row for each pass and a column for
+-- each bank.
 local function bank_panel(c)
   local passes = grid(c)
   local panel = picture.grid {name = ("banks in each of %s"):format(
@@ -198,8 +202,9 @@ local function bank_panel(c)
   return panel
 end
 
--- Returns the slice and cell of each offset of the tensor, and the number of
--- columns; nil where its layout cannot be read, or has no rows.
+-- Returns places[offset] = {slice, row, column} for each offset of the tensor,
+-- and the number of columns. Returns nil if the layout cannot be read or has no
+-- rows.
 local function element_places(c, limit)
   local ok, layout = pcall(core.layout, c.layout)
   if not ok or core.rank(layout) < 1 or not core.is_static(layout)
@@ -220,8 +225,8 @@ local function element_places(c, limit)
   return places, columns
 end
 
--- Returns a panel of the elements of one slice that lanes access, in the rows
--- that have any.
+-- Returns the panel of a picture for one slice of the tensor. It shows the
+-- elements that lanes access, in the rows that have any.
 local function slice_panel(slice, columns)
   local first, last = math.maxinteger, 0
   for _, e in ipairs(slice) do
@@ -254,7 +259,8 @@ local function tensor_panels(c, limit)
     local first = lane.at * 8 // bits
     for e = first, first + math.max(c.width * 8 // bits, 1) - 1 do
       local place = places[e]
-      if not place then return {} end  -- a gap between elements
+      -- The byte is in a gap between elements.
+      if not place then return {} end
       local slice = slices[place[1]]
       if not slice then
         slice = {number = place[1], name = place[1] > 0
@@ -272,7 +278,8 @@ local function tensor_panels(c, limit)
   return order
 end
 
--- Returns the panels of one access: its elements in the tensor, and the banks.
+-- Returns the panels of a picture of one access: the accessed elements of the
+-- tensor, and the banks.
 local function panels_of(c, opts)
   local limit = picture.limit(opts)
   local banks, list = bank_panel(c), tensor_panels(c, limit)
@@ -324,7 +331,7 @@ function conflict.objects(fn)
   return by
 end
 
--- Makes a conflict from access r of line s to object o.
+-- Makes a conflict from access r that source line s makes to shared object o.
 local function new(s, r, o)
   return setmetatable({
     file = s.file, line = s.line, op = s.op, count = s.count,
@@ -353,8 +360,8 @@ function conflict.list(report)
   return list
 end
 
--- Returns one access of each line that uses shared memory: the worst one, or
--- the first where none has to wait.
+-- Returns one access for each line that uses shared memory, as conflicts: the
+-- line's worst access, or its first one if none has to wait.
 local function each_line(report)
   local objects, found = conflict.objects(report.program.fn), {}
   local requests, left = report.requests, 0
@@ -387,8 +394,8 @@ local function names_of(list, key)
   return table.concat(names, " ")
 end
 
--- Returns the elements of a list with that field value; all where none is asked
--- for.
+-- Returns the conflicts in a list whose field `key` has the value `want`; all
+-- of them if `want` is nil.
 local function only(list, key, want)
   if want == nil then return list end
   local out = {}

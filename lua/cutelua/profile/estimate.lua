@@ -3,10 +3,11 @@
 --
 --     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
 --
--- The simulator runs one cluster (a block where there are none) and logs the
--- events of its warps. A model of an SM (core/sim/clock.c) replays the log as
--- often as an SM has such clusters, as many at once as fit. Registers come
--- from NVRTC, for the GPU's architecture, where it is installed.
+-- The simulator runs one cluster (or one block, if there are no clusters) and
+-- logs the events of its warps. A model of an SM (core/sim/clock.c) replays the
+-- log as often as an SM has such clusters, as many at once as fit. The number
+-- of registers comes from NVRTC for the GPU's architecture, if NVRTC is
+-- installed.
 --
 -- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
 -- registers (nil: unknown), shared, threads; waves (2.4 take the time of 3),
@@ -44,7 +45,8 @@ local function product(t) return t[1] * t[2] * t[3] end
 -- Requirements of a launch
 ---------------------------------------------------------------------------
 
--- Returns the compiler's registers and barriers; empty without a compiler.
+-- Returns the registers and barriers of the kernel that the compiler reports;
+-- an empty table without a compiler.
 local function resources(p, arch)
   local out, message = p.program:compile(arch)
   if out then return out.resources end
@@ -52,7 +54,8 @@ local function resources(p, arch)
   require "cute.lang.report".raise(message)
 end
 
--- Returns the bytes of the tensors that the kernel accesses, each buffer once.
+-- Returns the number of bytes of the tensors that the kernel accesses. Each
+-- buffer counts once.
 local function footprint(p)
   local seen, bytes = {}, 0
   for i, v in ipairs(p.values) do
@@ -74,8 +77,8 @@ local RATES = {"mma", "mma_again", "wgmma", "f64", "integer", "special", "copy",
   "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
   "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
 
--- Returns an SM of the GPU, where the fraction `far` of L2's traffic comes from
--- memory and `busy` SMs compete for it.
+-- Returns the model of an SM of the GPU. `far`: fraction of the bytes from L2
+-- that come from memory. `busy`: number of SMs that share L2 and memory.
 local function machine(card, far, busy, l1)
   local m = {l1 = l1, steps = MOST_STEPS}
   for _, name in ipairs(RATES) do m[name] = card[name] end
@@ -88,8 +91,9 @@ local function machine(card, far, busy, l1)
   return m
 end
 
--- Scales the cost of fences, which all SMs send to L2: the cost per warp
--- applies to a GPU whose SMs all have as many warps as the replayed SM.
+-- Fields of the model with the cost of a fence for each warp. The costs of a
+-- card apply if all SMs have as many warps as the replayed SM, because all SMs
+-- send their fences to L2. `crowd` scales them for launches with fewer blocks.
 local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
 
 local function crowd(m, x)
@@ -100,9 +104,9 @@ local function crowd(m, x)
   end
 end
 
--- Replays clusters of a launch on an SM. Restores memory and the launch in
--- front after each replay, so that every replay sees the launch's initial
--- state.
+-- Replays `clusters` clusters of a launch on an SM. Afterwards restores memory
+-- and the record of the previous launch, so that every replay sees the launch's
+-- initial state.
 local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
   local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
@@ -127,8 +131,9 @@ local function play(p, m, clusters, resident, unit)
   return found
 end
 
--- Returns the cycles in which an SM runs `each` clusters, `resident` of them at
--- a time. For many clusters, runs a few and extrapolates.
+-- Returns the number of cycles that an SM takes for `each` clusters, `resident`
+-- of them at a time, and the report of the replay. For many clusters, replays a
+-- few and extrapolates.
 local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
   local found = play(p, m, some, resident, unit)
@@ -162,8 +167,9 @@ local function lines_of(found, cycles, warps)
   return out
 end
 
--- Returns, for each pipe, the seconds that it needs for that many blocks if all
--- SMs are always busy. found.played is the number of blocks replayed.
+-- Returns, for each pipe, the seconds that it needs for `blocks` blocks if it
+-- is busy all the time on all SMs. found.played is the number of blocks
+-- replayed.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
@@ -185,9 +191,9 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- Returns a launch's distribution on a GPU: blocks per SM, clusters in total,
--- the number of SM groups (`places`), and the clusters that each group runs in
--- sequence.
+-- Returns how a launch is distributed on a GPU: resident (blocks per SM),
+-- clusters (in total), places (clusters that can run at once, with one block on
+-- each SM), each (clusters that each place runs in sequence), and more.
 local function on_card(p, opts)
   local card = cards.card(opts.card or "h200")
   local sm = tonumber(card.arch:match "%d+")
@@ -229,14 +235,15 @@ local function moved(found)
 end
 
 -- Reports whether the last cluster moves no data although the representative
--- one does. A fault in it is a fault of the launch.
+-- one does, which suggests that the grid is too large. A fault in the last
+-- cluster is a fault of the launch.
 local function is_idle(p, x, found, with)
   if x.clusters == 1 or moved(found) == 0 then return false end
   return moved(play(p, with(0), 1, 1, x.clusters - 1)) == 0
 end
 
--- Returns the fraction of L2's bytes that comes from memory, the cycles, and
--- the simulator's report.
+-- Replays the launch. Returns the fraction of the bytes from L2 that come from
+-- memory, the cycles that an SM takes, and the simulator's report.
 local function run(p, x, cold, events)
   local busy = math.min(x.clusters, x.places) * x.ncta
   local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
@@ -256,22 +263,24 @@ local function run(p, x, cold, events)
   return far, cycles_of(p, with(far), x.each, x.resident, x.at)
 end
 
--- Returns the cycles in which all blocks begin, if nothing else delays them.
+-- Returns the number of cycles that the GPU needs to start all blocks, if
+-- nothing else delays them.
 local function begin_of(x)
   local all = x.clusters * (x.ncta * x.card.block
     + (x.ncta > 1 and x.card.group or 0))
   return all * x.card.clock
 end
 
--- Sets the load of each pipe, the time that each pipe alone needs, and the
--- lines where warps waited.
+-- Sets fields of estimate e: busy (the load of each pipe), roof (the time that
+-- each pipe alone needs), bound, and lines (where warps waited).
 local function loads(e, x, found)
   local card, timing = x.card, found.timing
   e.roof = roofs(card, found, x.clusters * x.ncta)
   e.roof.l2 = e.bytes.l2 / (card.l2 * card.sms * card.clock)
   e.roof.dram = x.bytes / card.dram
   e.busy = {}
-  local all = math.max(timing.cycles, 1)  -- 0 for an empty kernel
+  -- An empty kernel takes 0 cycles.
+  local all = math.max(timing.cycles, 1)
   for k, cycles in pairs(timing.busy) do e.busy[k] = cycles / all end
   e.bound = e.begins and "launch" or busiest(e.busy)
   e.lines = lines_of(found, all, math.min(x.resident, x.each)
@@ -336,8 +345,8 @@ local function limits_text(o)
   return table.concat(parts, ", ")
 end
 
--- Returns names with their numbers times `by`, the largest first, without
--- zeros.
+-- Returns text that lists the names in t with their numbers times `by`, the
+-- largest number first, without zeros.
 local function by_size(t, by, format)
   local names = {}
   for name, x in pairs(t) do

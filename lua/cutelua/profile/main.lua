@@ -23,8 +23,8 @@ Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
 interrupted.
 ]==]
 
---- Parses the words after `profile`: options, with `script` the index of the
--- script's word; nil and a message.
+--- Parses the words after `profile`. Returns the options, in which `script` is
+-- the index of the script's word; nil and a message for invalid words.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
@@ -59,7 +59,7 @@ function main.start(opt)
   return s
 end
 
--- Prints a launch's figures.
+-- Prints the figures of a launch: memory traffic and bank conflicts.
 local function show(found, program, launch)
   found.kernel, found.sm = program.info.name, launch.sm
   local r = simreport.attach(found, program)

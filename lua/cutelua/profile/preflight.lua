@@ -26,7 +26,7 @@ local SPECS = "CUDA C++ Programming Guide, technical specifications"
 local NOTES = "PTX ISA, target ISA notes"
 local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 
--- Blocks of a cluster that every GPU supports, and the most that some do.
+-- The largest number of blocks of a cluster: on every GPU, and on some GPUs.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
 local Result = {__closed = true}  -- see cute.lang.dependencies
@@ -36,7 +36,8 @@ Result.__index = Result
 -- Instructions
 ---------------------------------------------------------------------------
 
--- Returns the targets that satisfy a need: "sm_90 and newer", "sm_90a alone".
+-- Returns as text the targets that satisfy a requirement: "sm_90 and newer",
+-- "sm_90a alone".
 local function whose(n)
   local letter = n.specific and "a" or ""
   if n.most == n.least then return ("sm_%d%s alone"):format(n.least, letter) end
@@ -47,7 +48,8 @@ local function whose(n)
     and ", with a or f after the number" or "")
 end
 
--- Returns the needs of fn:needs() that a target does not satisfy.
+-- Returns those requirements of a kernel (the list of fn:needs()) that a target
+-- does not satisfy.
 local function lacking(needs, arch, sm)
   local list, plain = {}, not arch:find "[af]$"
   for _, n in ipairs(needs) do
@@ -79,7 +81,8 @@ end
 
 local function product(t) return t[1] * t[2] * t[3] end
 
--- Returns the most registers that a thread of a block may have.
+-- Returns the largest number of registers that each thread of a block of
+-- `threads` threads may have.
 local function register_limit(limits, threads)
   local warps = (threads + 31) // 32
   warps = (warps + limits.quarters - 1) // limits.quarters * limits.quarters
@@ -87,8 +90,8 @@ local function register_limit(limits, threads)
                   limits.registers // (warps * 32) // 8 * 8)
 end
 
--- Returns registers and spilled bytes by NVRTC; nil and the reason where
--- unknown.
+-- Returns the number of registers and of spilled bytes that NVRTC reports; nil
+-- and the reason if they are unknown.
 local function compiled(program, arch)
   local ok, out, why = pcall(program.compile, program, arch)
   if not ok then return nil, tostring(out) end
@@ -124,8 +127,8 @@ end
 local function count(n, one) return ("%d %s%s"):format(n, one, n == 1 and ""
   or "s") end
 
--- Alignments in bytes of shared tensors that TMA, bulk copies or a warpgroup's
--- MMA access.
+-- Alignments, in bytes, that shared tensors need if TMA, bulk copies or a
+-- warpgroup's MMA access them.
 local ALIGN = {tma = 128, bulk = 16, wgmma = 128}
 
 local function check_alignment(program)
@@ -231,7 +234,7 @@ end
 local List = {}
 List.__index = List
 
--- Returns in a few words why a target does not work.
+-- Returns in a few words the reason why a kernel does not run on a target.
 local function short(r)
   for _, c in ipairs(r.checks) do
     if c.ok == false and c.what == "instructions" then
@@ -257,7 +260,8 @@ function List.__tostring(list)
   return core.visible("kernel " .. list.kernel .. "\n" .. columns(rows), true)
 end
 
--- Returns one name per architecture: the variant with all of its features.
+-- Returns the names of all targets, one for each architecture: the variant with
+-- all features.
 local function all_targets()
   local list, archs = {}, core.archs()
   for _, name in ipairs(archs) do
@@ -270,7 +274,8 @@ local function all_targets()
   return list
 end
 
--- Returns opts without `registers`, and its value: whether to compile.
+-- Returns the options without `registers`, and the value of that option:
+-- whether to compile the kernel.
 local function options(opts)
   if type(opts) ~= "table" then
     kernel.check_options(opts)

@@ -25,7 +25,8 @@ local source = require "cute.lang.source"
 
 local swizzle = {}
 
-local LINE = 1024  -- bits of all banks
+-- Width of all banks together, in bits.
+local LINE = 1024
 local NONE = {0, 4, 3}
 
 local Found = {__closed = true}  -- see cute.lang.dependencies
@@ -62,7 +63,7 @@ local function swizzled_text(sw, plain)
     sw[2], sw[3], plain_text(plain))
 end
 
--- Returns {B, M, S} of a layout's swizzle; nil where it has none.
+-- Returns the numbers {B, M, S} of a layout's swizzle; nil if it has none.
 local function bits_of(l)
   local sw = l.swizzle
   return sw and {sw.num_bits, sw.num_base, sw.num_shift}
@@ -72,8 +73,8 @@ end
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Returns all modes of a plain layout with more than one element, flat:
--- {extent, stride}, the smallest stride first.
+-- Returns the flat modes of a layout without swizzle as {extent, stride}, the
+-- smallest stride first. Modes of one element are left out.
 local function modes_of(plain)
   local shape, stride = core.flatten(plain.shape), core.flatten(plain.stride)
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -87,8 +88,9 @@ local function modes_of(plain)
   return modes
 end
 
--- Returns the strides at which padding may be inserted: larger strides are
--- multiples of them, and the smaller modes do not reach beyond them.
+-- Returns the strides at which padding may be inserted in a layout: all larger
+-- strides are multiples of them, and the modes of smaller strides do not reach
+-- beyond them.
 local function boundaries(plain)
   local list, reach = {}, 1
   local modes = modes_of(plain)
@@ -101,7 +103,7 @@ local function boundaries(plain)
   return list
 end
 
--- Returns the layout `plain` with f applied to each stride.
+-- Returns the layout `plain` in which f(stride) replaces each stride.
 local function restrided(plain, f)
   local function each(d)
     if type(d) ~= "table" then return f(d) end
@@ -120,8 +122,8 @@ local function padded(plain, run, pad)
   end)
 end
 
--- Returns the layout `plain` without gaps, its modes in the same order; nil
--- where it has no gaps.
+-- Returns the layout `plain` without gaps between its elements, its modes in
+-- the same order; nil if it has no gaps.
 local function packed(plain)
   local to, n = {}, 1
   for _, m in ipairs(modes_of(plain)) do
@@ -133,8 +135,9 @@ local function packed(plain)
   end) or nil
 end
 
--- Returns the swizzles that move chunks of at least `unit` elements within the
--- banks.
+-- Returns the swizzles {B, M, S} to try: those that move chunks of at least
+-- `unit` elements within a row of all banks. Also returns them as one flat
+-- list.
 local function swizzles(unit, bits, cosize)
   local list, flat = {}, {}
   local line, top = log2(LINE // bits), log2(cosize)
@@ -149,8 +152,8 @@ local function swizzles(unit, bits, cosize)
   return list, flat
 end
 
--- Returns the canonical layouts for an operand's shape, with its current major
--- mode.
+-- Returns the canonical layouts (for wgmma and TMA) of an operand's shape, with
+-- the operand's current major mode.
 local function canonical(o, plain)
   local list, bits = {}, o.dtype.bits
   local shape = {core.size(plain, 0), core.size(plain, 1)}
@@ -188,7 +191,7 @@ local function size_of(o, elements)
   return (elements * o.dtype.bits + 7) // 8
 end
 
--- Returns the number of elements to allocate for a candidate.
+-- Returns the number of elements of memory that a candidate layout needs.
 local function extent(c)
   local n = core.cosize(c.plain)
   local sw = c.swizzle
@@ -196,8 +199,8 @@ local function extent(c)
   return (n + block - 1) // block * block
 end
 
--- Reports whether candidate a is better than b: fewer passes, then fewer bytes,
--- then fewer swizzled bits (for canonical layouts, more).
+-- Reports whether candidate a is better than b: it has fewer passes; else fewer
+-- bytes; else fewer bits in the swizzle (for canonical layouts, more).
 local function better(a, b)
   if a.passes ~= b.passes then return a.passes < b.passes end
   if a.bytes ~= b.bytes then return a.bytes < b.bytes end
@@ -206,8 +209,9 @@ local function better(a, b)
     < most * (b.swizzle and b.swizzle[1] or 0)
 end
 
--- Returns the best candidate layout for the accesses to object o. The current
--- layout stays unless another takes fewer passes. budget: bytes available to o.
+-- Returns the best candidate layout for the accesses to object o, and the
+-- current layout. The current layout stays unless another one takes fewer
+-- passes. budget: bytes of shared memory available to o.
 local function search(requests, o, was, budget)
   local bits, index = o.dtype.bits, o.index
   local plain = was.is_composed and was.outer or was
@@ -248,7 +252,7 @@ local function search(requests, o, was, budget)
   return best, first
 end
 
--- Sets the candidate's layout and its source text, each mode as simple as
+-- Sets the layout of a candidate and its source text. Each mode is as simple as
 -- possible.
 local function of_candidate(c)
   local sw, each = c.swizzle, {}
@@ -259,8 +263,8 @@ local function of_candidate(c)
   return c
 end
 
--- Returns the conflicts by line of a candidate, with the total passes and
--- conflicts.
+-- Returns the total passes and conflicts of the accesses under a candidate
+-- layout, and the conflicts by line.
 local function by_line(requests, o, was, c, lines)
   local sw = c.swizzle and core.make_swizzle(table.unpack(c.swizzle))
   local passes, conflicts = requests:cost(o.index, was, c.plain, o.dtype.bits,
@@ -273,8 +277,8 @@ local function by_line(requests, o, was, c, lines)
   return sum(passes), sum(conflicts), out
 end
 
--- Returns the result for object o of recorded accesses, whose lines are
--- `lines`.
+-- Returns the result for object o of recorded accesses. lines: the source lines
+-- of the accesses.
 local function find(requests, o, lines, budget)
   local ok, was = pcall(core.layout, o.text)
   local sw = ok and was.swizzle
@@ -423,21 +427,22 @@ end
 -- Described accesses
 ---------------------------------------------------------------------------
 
--- op = {kind of access, bytes per lane if fixed}.
+-- For each operation of a described access: the kind of access, and its bytes
+-- per lane if these are fixed.
 local OPS = {ld = {"load"}, st = {"store"}, ["cp.async"] = {"cp.async"},
              ["cp.async.cg"] = {"cp.async.cg", 16},
              ldmatrix = {"matrix", 16}, stmatrix = {"matrix", 16}}
 
 local WARP = 32
 
--- Returns the number of values of a thread on one side of a copy's atom.
+-- Returns the number of values that a thread has on side "S" (source) or "D"
+-- (destination) of a copy's atom.
 local function values(copy, side)
   return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
 end
 
--- Returns the access that a tiled copy makes to a tensor of that layout, in the
--- form of a description. The tensor is the copy's source ("S") or its
--- destination.
+-- Returns the description of the access that a tiled copy makes to a tensor
+-- with this layout, which is the copy's source ("S") or destination ("D").
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
@@ -449,7 +454,8 @@ local function of_copy(i, a, layout)
     or name:find "CACHEGLOBAL" and "cp.async.cg"
     or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
   local n, lanes = values(copy, side), WARP
-  if OPS[op][1] == "matrix" then  -- lanes that provide a row address
+  -- Only these lanes provide the address of a row.
+  if OPS[op][1] == "matrix" then
     lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8
   end
   local all, parts = core.make_identity_tensor(layout.shape), {}
@@ -488,8 +494,8 @@ local function check_access(i, a)
   return op[1], width
 end
 
--- Records the requests of access i: for each warp and step, the byte that each
--- thread accesses. Returns the access's name.
+-- Adds the requests of access i: for each warp and step, the byte that each
+-- thread accesses. Returns a name for the access.
 local function note(requests, i, a, plain, dtype)
   if type(a) == "table" then
     core.check_options(a, "at copy count op side threads width")

@@ -29,8 +29,9 @@ Timeline.__index = Timeline
 -- Spans
 ---------------------------------------------------------------------------
 
--- Pairs each end of a range with the last open begin of that name. Ranges
--- without an end stop with their warp. events: of one warp, in order.
+-- Pairs each end of a range in a warp's events (in order) with the last open
+-- begin of that name, and calls add(name, begin, stop) for each pair. Ranges
+-- without an end stop with their warp.
 local function pair(events, warp, add)
   local open = {}
   for _, e in ipairs(events) do
@@ -49,7 +50,7 @@ local function pair(events, warp, add)
   for _, e in ipairs(open) do add(e.name, e.t, warp.stop) end
 end
 
--- Sorts the spans and shifts their times to start at 0.
+-- Sorts the spans of a timeline and shifts their times to start at 0.
 local function finish(self)
   local first = math.huge
   for _, s in ipairs(self.spans) do first = math.min(first, s.begin) end
@@ -69,8 +70,8 @@ end
 -- Timeline of the model
 ---------------------------------------------------------------------------
 
---- Returns the timeline of a prepared launch, or of anything that estimate.of
--- takes.
+--- Returns the timeline of a prepared launch by the model, or of any object
+-- that estimate.of takes.
 ---@param p table
 ---@param own table options of estimate
 ---@return table timeline
@@ -130,8 +131,9 @@ local function median(list)
   return list[(#list + 1) // 2]
 end
 
--- Returns the data that the warps stored: {block, warp, sm, clocks at begin and
--- end, events}.
+-- Returns the data that each warp stored: a list of {block, warp, sm, clocks at
+-- the warp's begin and end, events}. Also returns the number of events that did
+-- not fit.
 local function read(words, plan, blocks)
   local out, each = {}, ranges.HEAD + plan.room
   local dropped = 0
@@ -146,7 +148,7 @@ local function read(words, plan, blocks)
       local x = words[at + ranges.HEAD + n]
       if x == 0 then break end
       local number, ends, clock = ranges.event(x)
-      -- relative to the warp's first clock
+      -- The number of cycles since the warp's first clock value.
       local later = (clock - w.clock) & 0xffffffff
       w.events[#w.events + 1] = {name = plan.names[number + 1],
         begins = not ends, clock = w.clock + later}
@@ -156,8 +158,8 @@ local function read(words, plan, blocks)
   return out, dropped
 end
 
--- Returns the nanoseconds per cycle, from the warp that ran longest, and the
--- offset of each multiprocessor's clock.
+-- Returns the nanoseconds per cycle, measured by the warp that ran longest, and
+-- for each multiprocessor the offset of its clock.
 local function clocks(warps)
   local longest = warps[1]
   for _, w in ipairs(warps) do
@@ -237,7 +239,7 @@ local function by_gpu(call, opts)
   return finish(self)
 end
 
---- Returns the timeline of a call: see above.
+--- Returns the timeline of a call of a kernel: see the head of this file.
 ---@param call any
 ---@param opts table
 ---@return table? timeline nil, message where there is no GPU, or no compiler
@@ -284,8 +286,8 @@ function Timeline:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Returns the rows for the spans of one block: its warps, and below them the
--- agents, with as many rows per name as run concurrently.
+-- Returns the rows of a picture for the spans of one block: one for each warp,
+-- and below them as many rows for each agent as its spans need to not overlap.
 local function rows_of(spans)
   local rows, by = {}, {}
   local function row(key, label)
@@ -365,8 +367,8 @@ function Timeline:json()
     .. table.concat(out, ",\n") .. "\n]}\n"
 end
 
--- Returns the names of ranges and agents in order of appearance with their
--- times, and the colour class of each.
+-- Returns the names of ranges and agents with their total times, in order of
+-- appearance, and the colour class of each name.
 local function legend_of(blocks)
   local list, by = {}, {}
   for _, b in ipairs(blocks) do

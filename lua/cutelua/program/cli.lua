@@ -11,17 +11,17 @@
 --     })
 --     opt.m, opt.plot, opt.device
 --
--- Types are int, number, string, file, choice (with `choices`) and flag. A
--- value is the next word, or follows "=". Dashes in a name become underscores
--- in the result. Words that are not options are rejected unless `args =
--- {name=, help=, many=}` accepts them (`opt.args`, a list).
+-- Types of options are int, number, string, file, choice (with `choices`) and
+-- flag. A value is the next word, or follows "=". Dashes in a name become
+-- underscores in the result. Words that are not options are rejected unless
+-- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local sign = require "cute.lang.signature"
 
 local cli = {}
 
---- Options that scripts share, by name.
+--- Options that all scripts of the repository can have, by name.
 cli.common = {
   device = {"--device", "choice", choices = {"auto", "sim", "gpu"},
     default = "auto", help = "the device; auto: the GPU if there is one"},

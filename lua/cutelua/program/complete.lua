@@ -1,8 +1,8 @@
 --- Finds completions of typed text: names, fields, methods and options; inside
 -- strings modules, atoms, element types and files.
 --
--- No user code runs for it: it only inspects tables and metatables, and reads
--- fields of our own values, which has no side effects.
+-- Completion runs no code of the user: it only inspects tables and metatables,
+-- and reads fields of values of cute, which has no side effects.
 local core = require "cute.core"
 local lex = require "cute.lang.lex"
 local sign = require "cute.lang.signature"
@@ -11,7 +11,7 @@ local has_sys, sys = pcall(require, "cute.sys")
 
 local complete = {}
 
---- Fields of our own values, which their metatables do not list.
+--- Fields of values of cute that their metatables do not list, by type.
 complete.FIELDS = {
   layout = "shape stride layout offset swizzle inner outer is_composed",
   tensor = "shape stride layout element_type dtype memspace alignment device "
@@ -36,8 +36,8 @@ complete.FIELDS.tiled = complete.FIELDS.atom .. " thr_layout_vmnk "
 complete.FIELDS.slice = complete.FIELDS.tiled
 complete.FIELDS.prepared = complete.FIELDS.program
 
--- Functions that take a table of options, and the modules whose tables list
--- them.
+-- Functions that take a table of options, with the module and the name of the
+-- table that lists these options.
 local LAUNCH = "cute.lang.kernel OPTIONS "
 local OPTIONS = {
   launch = LAUNCH, compile = LAUNCH, trace = LAUNCH, profile = LAUNCH,
@@ -62,7 +62,8 @@ WORDS.preflight = WORDS.arch
 -- Inspection without side effects
 ---------------------------------------------------------------------------
 
-local MOST_TABLES = 8  -- length of an __index chain
+-- The longest chain of __index tables to follow.
+local MOST_TABLES = 8
 
 local function type_of(mt)
   local name = mt and rawget(mt, "__name")
@@ -71,7 +72,8 @@ end
 
 local function ask(v, key) return v[key] end
 
--- Returns a field of one of our own values by reading it.
+-- Returns field `key` of a value of cute by reading it; nil if the field is not
+-- one of complete.FIELDS.
 local function own_field(v, key)
   local mt = debug.getmetatable(v)
   local known = complete.FIELDS[type_of(mt)]
@@ -114,7 +116,7 @@ function complete.field(v, key)
   end
 end
 
--- Adds the names of t's fields to the set.
+-- Adds the names of t's fields to a set, except those that begin with "__".
 local function add_keys(set, t)
   for k in next, t do
     if type(k) == "string" and k:find "^[%a_][%w_]*$" and not k:find "^__" then
@@ -171,7 +173,8 @@ local function global(env, name)
   return v
 end
 
--- Returns the key of "[1]" or "['a']" whose bracket closes at token i.
+-- Returns the key of an index "[1]" or "['a']" whose closing bracket is token
+-- i; nil for other indices.
 local function key_at(list, i, text)
   local token = list[i - 1]
   if not (token and list[i - 2] and list[i - 2].text == "[") then return nil end
@@ -202,8 +205,9 @@ end
 
 local value_at
 
--- Returns the value of "(value)" at its ")". For a call of a kernel, returns
--- the class of calls, without making the call.
+-- Returns the value of the expression "(value)" whose closing parenthesis is
+-- token i, in the form of value_at. For a call of a kernel, returns the class
+-- of calls, without making the call.
 local function closed_at(list, i, text, env)
   local open = open_bracket(list, i - 1)
   if not open then return false end
@@ -218,8 +222,9 @@ local function closed_at(list, i, text, env)
   return found and from == open + 1, v, open
 end
 
--- Returns the value of "a.b[1].c" that ends at token i: whether it was found,
--- the value, and its first token.
+-- Returns the value of an expression such as "a.b[1].c" that ends at token i.
+-- The results are: whether the value was found, the value, and the first token
+-- of the expression.
 function value_at(list, i, text, env)
   local path = {}
   while list[i] do
@@ -368,7 +373,8 @@ local function atoms(kinds, word)
   return fitting(set, word)
 end
 
--- Returns files whose names need no escapes in a string.
+-- Returns the files that may complete a path in a string; those whose names
+-- would need escapes are left out.
 local function files(word)
   local folder, base = word:match "^(.*/)([^/]*)$"
   if not folder then folder, base = "", word end
@@ -398,8 +404,9 @@ local function types(word)
   return fitting(set, word), require "cutelua.program.meaning".of_name
 end
 
--- Returns the candidates in a string that begins after `head`, the part of
--- `word` that they complete, and a function that describes them.
+-- Completes the string that is open after `head` and so far contains `word`.
+-- Returns the candidates, the part of `word` that they complete, and a function
+-- that describes a candidate.
 local function in_string(head, word, env)
   local list = lex.tokens(head)
   local n = #list

@@ -16,8 +16,10 @@ local diff = {}
 
 local Diff = {}
 
-local MOST_LINES = 16  -- lines of CUDA C to show
-local MOST_NAMES = 6   -- instructions with changed counts
+-- The largest number of changed lines of CUDA C to show.
+local MOST_LINES = 16
+-- The largest number of instructions with changed counts to show.
+local MOST_NAMES = 6
 
 ---------------------------------------------------------------------------
 -- Two programs
@@ -83,7 +85,7 @@ end
 -- Differences
 ---------------------------------------------------------------------------
 
--- Returns all lines of two texts, with changed lines marked.
+-- Returns all lines of two texts as one text in which changed lines are marked.
 local function marked(a, b)
   local out = {}
   for i, e in ipairs(lines.diff(lines.of(a), lines.of(b))) do
@@ -119,8 +121,8 @@ local function instructions(text)
   return count, all
 end
 
--- Returns "41 -> 44 instructions: +3 fma.rn.f32, -1 add.f32"; nil where there
--- is nothing to compare.
+-- Returns text on the changed counts of instructions, such as "41 -> 44
+-- instructions: +3 fma.rn.f32, -1 add.f32"; nil if there is nothing to compare.
 local function instruction_text(a, b)
   if not (a and b) then return nil end
   local ca, na = instructions(a)
@@ -148,8 +150,8 @@ local function instruction_text(a, b)
     or a == b and ", the same" or ", different operands or order")
 end
 
--- Returns the SASS comparison; without a disassembler only the number of
--- instructions.
+-- Returns text that compares the SASS of two versions; without a disassembler,
+-- text that compares the numbers of instructions.
 local function sass_text(d)
   local text = instruction_text(sass_of(d.before), sass_of(d.now))
   if text then return text end
@@ -173,7 +175,8 @@ local COUNTERS = {{"bytes", "bytes of memory"}, {"sectors", "sectors"},
                   {"conflicts", "bank conflicts"},
                   {"instructions", "instructions run"}}
 
--- Adds the numbers that changed. Unchanged numbers are added to `same`.
+-- Adds the numbers that differ between a and b to `out`, as text, and the names
+-- of equal numbers to `same`.
 local function add_numbers(out, same, names, a, b)
   for _, n in ipairs(names) do
     local x, y = a[n[1]], b[n[1]]

@@ -4,7 +4,7 @@
 --
 --     local head, body = http.answer(request, {["index.html"] = read})
 --
--- A page from elsewhere could let its own name resolve to this server and read
+-- A page of another site could let its own name resolve to this server and read
 -- the answers. Therefore only requests to a loopback name are answered.
 --
 -- A page may use threads only if two headers isolate it from other pages
@@ -36,7 +36,7 @@ local function head(code, kind, size, more)
     .. "\r\n\r\n"):format(code, REASONS[code], kind, size, more or "", ALWAYS)
 end
 
---- Returns an answer that is a sentence.
+--- Returns an answer with this status code whose body is a sentence.
 ---@param code integer HTTP status code
 ---@param sentence string
 ---@param more? string further header lines

@@ -3,7 +3,9 @@ local report = require "cute.lang.report"
 
 local lines = {}
 
-local MOST = 1000  -- most edits to search; beyond that, all lines are new
+-- The largest number of edits to search for. If there are more, all lines count
+-- as changed.
+local MOST = 1000
 
 --- Returns the lines of a text.
 ---@param text string
@@ -15,9 +17,9 @@ function lines.of(text)
   return out
 end
 
--- Returns the ends of the furthest paths of d edits, by diagonal, for d = 0, 1,
--- ... up to the d that reaches both ends (Myers 1986); nil where MOST edits do
--- not suffice.
+-- Runs the search of Myers (1986) for the fewest edits. Returns all[d] = the
+-- ends of the furthest paths of d edits, by diagonal, and the least d that
+-- reaches both ends. Returns nil if MOST edits are not enough.
 local function furthest(a, b, from, m, n)
   local at, all = {[1] = 0}, {}
   for d = 0, MOST do
@@ -36,7 +38,8 @@ local function furthest(a, b, from, m, n)
   end
 end
 
--- Adds the edits from a[from + 1 .. from + m] to b[from + 1 .. from + n].
+-- Adds to `out` the edits that turn lines a[from + 1 .. from + m] into b[from +
+-- 1 .. from + n].
 local function middle(out, a, b, from, m, n)
   local all, d = furthest(a, b, from, m, n)
   if not all then
@@ -84,8 +87,8 @@ function lines.diff(a, b)
   return out
 end
 
---- Returns the changed lines, "- old" and "+ new" after `indent`, at most
--- `limit` of them, and the number left out; nil where none differs.
+--- Returns as text the changed lines, "- old" and "+ new" after `indent`, at
+-- most `limit` of them, and how many were left out; nil if no line differs.
 ---@param a string
 ---@param b string
 ---@param indent string

@@ -100,7 +100,7 @@ local function read_script(name)
   return text
 end
 
--- Lets `require` search a script's folder first.
+-- Makes `require` search the folder of a script first.
 local function look_beside(name)
   local folder = name:match "^(.*/)" or "./"
   if name == "-" or folder:find "[;?]" then return end
@@ -168,7 +168,8 @@ local function plain(module)
   end
 end
 
--- Runs the script at an index of the words.
+-- Runs the script whose name is word number `at`, with the words after it as
+-- arguments.
 local function run_script(opt, words, at)
   local arg = set_arg(words, at)
   return script_function(opt, words[at])(table.unpack(arg))
@@ -198,7 +199,7 @@ local function run_plain(opt, words)
   return code
 end
 
--- Runs a command that drives its script repeatedly: the debugger.
+-- Runs a command that starts its script several times, such as the debugger.
 local function debugged(opt, words)
   local result
   local code = protected(opt, function()
@@ -209,9 +210,10 @@ local function debugged(opt, words)
   return code ~= 0 and code or result
 end
 
--- Makes a command that runs a script in a session: `options(words)` finds the
--- script (or nil, message), `start(own)` makes the session (or nil, message,
--- exit code), `finish(code)` ends it.
+-- Makes a command that runs a script in a session, from a module with three
+-- functions: options(words) finds the script (or returns nil and a message),
+-- start(own) makes the session (or returns nil, a message and an exit code),
+-- session:finish(code) ends it.
 local function session(module)
   return function(opt, words)
     local main = require(module)

@@ -1,5 +1,5 @@
---- Describes a completion candidate in one line: our names by their comments,
--- the user's values by their type. No user code runs for it.
+--- Describes a completion candidate in one line: names of cute by their
+-- comments, the user's values by their type. No code of the user runs for it.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
@@ -13,12 +13,14 @@ local function summary(item)
   return text ~= "" and text or nil
 end
 
---- Describes a public name in full: "cute.make_layout".
+--- Describes a public name in one line; the name is written in full:
+-- "cute.make_layout".
 ---@param name string
 ---@return string?
 function meaning.of_name(name) return summary(names.exact(name)) end
 
--- Returns the class of one of our own values, as comments call it: "layout".
+-- Returns the name that comments use for the class of a value of cute:
+-- "layout".
 local function class_of(v)
   local mt = debug.getmetatable(v)
   local ours = mt and (type(v) == "userdata" or sign.classes[mt])

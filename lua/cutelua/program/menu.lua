@@ -7,12 +7,16 @@ local core = require "cute.core"
 local menu = {}
 menu.__index = menu
 
--- least columns for a candidate's meaning; with fewer, only names are shown
+-- Columns that the meaning of a candidate needs at least; with fewer, only
+-- names are shown.
 local LEAST = 24
-local WIDEST = 38    -- widest name column
-local FEWEST = 4     -- least rows of a page
+-- The largest width of the column of names.
+local WIDEST = 38
+-- The least number of rows of a page.
+local FEWEST = 4
 
---- Returns the state between presses, initially empty.
+--- Returns a new state of the menu, which is kept from one press of TAB to the
+-- next.
 ---@param find? function candidates for a text; complete.find when absent
 ---@return table
 function menu.new(find)
@@ -33,8 +37,8 @@ local function widest(list, from, to)
   return width
 end
 
--- Returns names from `from` on in columns, read downwards, and the index of the
--- last name shown.
+-- Returns lines with the names from number `from` on, arranged in columns that
+-- are read downwards, and the index of the last name shown.
 local function in_columns(list, from, columns, rows)
   local width = widest(list, from, #list)
   local across = math.max(1, (columns + 1) // (width + 2))
@@ -54,8 +58,8 @@ local function cut(text, width)
   return text:sub(1, (utf8.offset(text, width - 2) or width - 2) - 1) .. "..."
 end
 
--- Returns names with their meanings, one per row, and the index of the last one
--- shown; nil where no meaning is known.
+-- Returns lines with one name and its meaning each, and the index of the last
+-- name shown; nil if no meaning is known.
 local function with_meaning(list, about, from, columns, rows)
   local last = math.min(#list, from - 1 + rows)
   local width = math.min(widest(list, from, last), WIDEST)
@@ -72,7 +76,8 @@ local function with_meaning(list, about, from, columns, rows)
   return known and out or nil, last
 end
 
--- Returns the next page, with the number of names left.
+-- Returns the next page of candidates as text, with the number of names that
+-- are left.
 local function page(self, columns, rows)
   rows = math.max(FEWEST, rows)
   local from, out, last = self.shown + 1, nil, nil
@@ -104,7 +109,8 @@ local function put_in(self, candidate)
     or "")
 end
 
--- Replaces the last inserted candidate by the next or previous candidate.
+-- Replaces the candidate that was inserted last by the next or the previous
+-- one.
 local function turn(self, text, step)
   local old = self.at and put_in(self, self.list[self.at]) or ""
   local n = #self.list
@@ -114,9 +120,9 @@ local function turn(self, text, step)
   return new, nil, utf8.len(old) or #old
 end
 
---- Handles a press: returns the text to insert, the text to show below the
--- line, and the number of characters before the cursor that the insertion
--- replaces.
+--- Handles a press of TAB or Shift-TAB: returns the text to insert, the text to
+-- show below the line, and the number of characters before the cursor that the
+-- insertion replaces.
 ---@param text string text before the cursor, including lines of an unfinished
 -- input
 ---@param env table the globals

@@ -22,7 +22,8 @@ local repl = {}
 repl.__index = repl
 
 local HISTORY_SIZE = 2000
--- most bytes of a history entry: the editor's search takes quadratic time
+-- The largest number of bytes of a history entry: the line editor's search
+-- takes quadratic time.
 local LONGEST = 4096
 local HELP = [[
 Type Lua; values are printed. An unfinished input continues in the next line.
@@ -51,14 +52,16 @@ repl.source = source.text
 local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
   ["end"] = -1, ["until"] = -1}
 
--- Returns the edits for `local` at token i: {from, to, text} each; none if it
--- has to stay (a <close> variable).
+-- Returns the edits that turn the declaration with `local` at token i into an
+-- assignment to globals: {from, to, text} each. Returns none if the local has
+-- to stay (a <close> variable).
 local function local_edits(list, i)
   local at = list[i].from
   local edits = {{at, at + 4, (" "):rep(5)}}
   local function text(k) return list[k] and list[k].text end
   if text(i + 1) == "function" then return edits end
-  local last  -- end of the last name, or of its attribute
+  -- Position of the end of the last name, or of its attribute.
+  local last
   repeat
     i = i + 1
     if not (list[i] and list[i].name) then return {} end
@@ -127,9 +130,9 @@ local function read_history(path)
   return list
 end
 
--- Adds an entry to the file's current contents, so that two prompts at a time
--- keep each other's entries. If the folder cannot be written, only the history
--- is lost.
+-- Adds an entry to the history file. The file is read again first, so that two
+-- prompts at a time keep each other's entries. If the folder cannot be written,
+-- only the history is lost.
 local function write_history(path, entry)
   local list = read_history(path)
   if list[#list] == entry then return end
@@ -143,14 +146,15 @@ end
 
 -- ---- the loop ----
 
---- Prints a failure of report.capture.
+--- Prints a failure, in the form of report.capture.
 ---@param failure table
 function repl:tell(failure)
   self.failed = true
   report.tell(report.format(failure, self.opt))
 end
 
--- Calls f under Ctrl-C and prints its failure.
+-- Calls f such that Ctrl-C interrupts it, and prints its failure. Returns the
+-- results.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, report.capture, ...))
@@ -163,7 +167,8 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  self.last = setmetatable({}, {__index = _G})  -- holds ans, unless env does
+  -- The table holds `ans`, unless the user's globals have one.
+  self.last = setmetatable({}, {__index = _G})
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,
     __call = function(_, x)
@@ -172,7 +177,8 @@ function repl.new(opt)
   return self
 end
 
--- Sets cute, _ and X; the prompt works without them too.
+-- Sets the prompt's globals cute, _ (cute._) and X (cute.X). If cute cannot be
+-- loaded, the prompt works without them.
 function repl:preset()
   local ok, cute = self:call(require, "cute")
   if not ok then return end
@@ -202,12 +208,14 @@ function repl:compile(text)
   return nil, message, unfinished ~= nil
 end
 
--- Reports whether a kernel was typed here, or comes from a user's file.
+-- Reports whether a kernel was typed at the prompt or comes from a file of the
+-- user, and not from a module of cute.
 local function is_users(kernel)
   return debug.getinfo(kernel.func, "S").source:find "^[@=][^%[]"
 end
 
--- Records whether a launched kernel is new under its name.
+-- Records a kernel that was launched. If an earlier kernel had the same name,
+-- the two are compared later.
 function repl:note_run(program)
   local name, kernel = program.info.name, program.kernel
   local before = self.programs[name]
@@ -231,7 +239,8 @@ function repl:tell_changes()
   end
 end
 
--- Explains a user's name, or the public one.
+-- Prints the documentation of a name: of the user's value, else of the public
+-- name.
 function repl:answer(name, code)
   return (self:call(function()
     require "cutelua.doc".answer(name, complete.value(name, self.env), code)
@@ -248,7 +257,7 @@ function repl:time(f)
   return ok
 end
 
---- Runs one complete input and prints its results; returns false if it failed.
+--- Runs one complete input and prints its results. Returns false if it failed.
 ---@param text string
 ---@return boolean ok
 function repl:eval(text)
@@ -285,7 +294,7 @@ function repl:eval(text)
 end
 
 -- Reads lines until they form a complete input. Returns nil at the end of
--- input, and false if it was dropped.
+-- input, and false if the input was dropped.
 function repl:input(read)
   self.begun = ""
   local text = read "> "

@@ -11,13 +11,14 @@ function script.plain(text)
   return (text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""))
 end
 
--- Saved, so that changes of a script to Lua's libraries have no effect here.
+-- Functions of Lua's libraries are kept here, so that a script that replaces
+-- them does not affect this module.
 local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
 
---- Returns the function of a text, or nil and the error. If nesting is too
--- deep, Lua's own `load` passes the overflow to the message handler, which
--- cannot make a message of it.
+--- Returns the function that a text compiles to, or nil and the error. With
+-- Lua's own `load`, too deep nesting would call the message handler after an
+-- overflow, and the handler could not make a message.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table
@@ -51,7 +52,8 @@ local function load_keeping(text, chunk, env)
   return script.compile(text .. '\n;_G["cutelua keep"]()', chunk)
 end
 
---- Returns the function of a text; raises a syntax error.
+--- Returns the function that a text compiles to; raises an error if the text
+-- has a syntax error.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table receives the text's locals at its end
@@ -63,8 +65,8 @@ function script.load(text, chunk, env)
   return f
 end
 
---- Returns the function of a text without a file; reports and traces can read
--- the text.
+--- Returns the function that a text compiles to. The text, which is in no file,
+-- is kept, so that reports and traces can read it.
 ---@param text string
 ---@param chunk string
 ---@param env? table

@@ -9,11 +9,16 @@ local topics = require "cutelua.program.topics"
 
 local show = {}
 
-local MOST_ROWS = 16      -- rows of a grid
-local MOST_CELLS = 256    -- cells of a layout to draw
-local MOST_BROUGHT = 1 << 20  -- bytes of a GPU tensor to fetch
-local MOST_THREADS = 8    -- threads of a fragment
-local MOST_TEXT = 1 << 16  -- characters of a string
+-- The largest number of rows of a grid to show.
+local MOST_ROWS = 16
+-- The largest number of cells of a layout to draw.
+local MOST_CELLS = 256
+-- The largest number of bytes of a GPU tensor to copy to the host.
+local MOST_BROUGHT = 1 << 20
+-- The largest number of threads of a fragment to show.
+local MOST_THREADS = 8
+-- The largest number of characters of a string to show.
+local MOST_TEXT = 1 << 16
 
 ---------------------------------------------------------------------------
 -- Lua's own values
@@ -99,8 +104,8 @@ local function cell(v)
   return tostring(v)
 end
 
--- Formats m x n cells, at(i, j), as far as `rows` and `columns` allow. Returns
--- lines, and the numbers of rows and columns shown.
+-- Formats the cells at(i, j) of an m x n grid, as many as `rows` and `columns`
+-- allow. Returns lines of text, and the numbers of rows and columns shown.
 local function grid(m, n, at, rows, columns)
   rows = math.min(m, rows)
   local most = math.min(n, math.max(1, columns // 2))
@@ -127,7 +132,8 @@ local function grid(m, n, at, rows, columns)
   return lines, rows, across
 end
 
--- Formats n values in one line or several.
+-- Formats n values at(i) in one line, or in several if they do not fit. Returns
+-- the lines and the number of values shown.
 local function row(n, at, columns)
   local shown, width = math.min(n, MOST_CELLS), 1
   local text = {}
@@ -157,7 +163,8 @@ end
 -- Layouts, tensors, fragments
 ---------------------------------------------------------------------------
 
--- Returns the extents of one to four modes; nil where an extent is unknown.
+-- Returns the extents of a layout's or tensor's modes, if there are one to
+-- four; nil if an extent is unknown.
 local function extents(x)
   local rank = core.rank(x)
   if rank < 1 or rank > 4 then return nil end
@@ -185,7 +192,8 @@ local function show_layout(l, columns)
   return tostring(l) .. "\n" .. table.concat(lines, "\n")
 end
 
--- Formats the matrices t(i, j, rest...) for all of `rest`, in MOST_ROWS rows.
+-- Formats the matrices t(i, j, rest...) of a tensor, one after another, in at
+-- most MOST_ROWS rows.
 local function matrices(t, n, columns)
   local out, cut = {}, false
   local left = MOST_ROWS
@@ -205,7 +213,8 @@ local function matrices(t, n, columns)
   return out, cut
 end
 
--- Returns the tensor if its elements can be read; nil and the reason otherwise.
+-- Returns the tensor, or a copy on the host, if its elements can be read; nil
+-- and the reason otherwise.
 local function readable(t, n)
   if t.memspace == "coord" then return t end
   if t.memspace ~= "host" then return nil, "exist only while a kernel runs" end
@@ -242,7 +251,8 @@ local function show_tensor(t, columns)
   return head .. "\n" .. table.concat(lines, "\n")
 end
 
--- Returns lines that list the elements of each thread, for a tile with m rows.
+-- Returns lines that list the elements of each thread of a thread-value layout,
+-- for a tile with m rows.
 local function threads(what, tv, m, columns)
   local n = extents(tv)
   if not (n and #n == 2 and math.type(m) == "integer") then return {} end
@@ -297,7 +307,8 @@ end
 
 local function extent_text(e) return table.concat(e, " x "):gsub(" x 1", "") end
 
--- Returns the compiler's resources; compiles where there is a compiler.
+-- Returns the compiler's figures for a program as text; compiles the program if
+-- there is a compiler.
 local function resources_text(program)
   if not core.nvrtc_version() then return "registers: no NVRTC here" end
   local last = program.runs.last
@@ -393,7 +404,7 @@ local CLASSES = {kernel = show_kernel, call = show_call,
 -- Modules
 ---------------------------------------------------------------------------
 
--- Adds words after a title, in lines of `columns`.
+-- Appends a title and words to `out`, wrapped to lines of `columns` columns.
 local function paragraph(out, title, words, columns)
   local line = ("  %-12s"):format(title)
   local indent = math.min(14, columns // 3)

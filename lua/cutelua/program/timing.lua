@@ -8,12 +8,17 @@ local show = require "cutelua.program.show"
 
 local timing = {}
 
-local SECONDS = 0.5     -- time of all runs
-local LEAST, MOST = 5, 1000  -- number of samples
-local SHORTEST = 1e-4   -- seconds of a sample: faster code runs many times
--- seconds of a sample that ends with a GPU synchronisation
+-- Seconds that all samples together take.
+local SECONDS = 0.5
+-- The least and the largest number of samples.
+local LEAST, MOST = 5, 1000
+-- Seconds that a sample takes at least; faster code runs many times in one.
+local SHORTEST = 1e-4
+-- Seconds that a sample takes at least if it ends with a synchronisation of a
+-- GPU.
 local ON_GPU = 1e-3
-local LONGEST = 10      -- seconds after which LEAST no longer applies
+-- After this many seconds, fewer than LEAST samples are enough.
+local LONGEST = 10
 
 -- ---- runs ----
 
@@ -30,8 +35,8 @@ local function opened()
   return list
 end
 
--- Returns a list and a function that collects the seconds of launches into it,
--- in order of kernel and device.
+-- Returns a list, and a function for history.watcher that collects the seconds
+-- of launches in the list, one row for each kernel and device.
 local function collector()
   local list, by_name = {}, {}
   return list, function(p, last)
@@ -49,8 +54,8 @@ local function collector()
   end
 end
 
--- Takes a sample of n runs. Returns the host seconds of one run, and the
--- seconds of each GPU.
+-- Takes a sample: runs f n times. Returns the seconds of one run on the host
+-- and on each GPU.
 local function sample(f, n, gpus)
   local from, to = {}, {}
   for i, gpu in ipairs(gpus) do
@@ -70,7 +75,8 @@ local function sample(f, n, gpus)
   return seconds, on_gpus
 end
 
---- Runs f until there are enough samples. Restores history.watcher afterwards.
+--- Runs f until there are enough samples. Afterwards history.watcher is as
+-- before.
 ---@param f function
 ---@return table {first =, each = runs per sample, rows = {{name =, samples =}}}
 function timing.measure(f)
@@ -89,7 +95,8 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  if gpus[1] then history.watcher = nil end  -- a watcher's work takes time
+  -- The work of a watcher would take time between launches.
+  if gpus[1] then history.watcher = nil end
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then
     start = core.clock()
@@ -113,7 +120,7 @@ end
 
 -- ---- messages ----
 
--- Returns the quantile `part` of sorted samples.
+-- Returns a quantile of sorted samples; part is 0.5 for the median.
 local function quantile(sorted, part)
   local at = 1 + part * (#sorted - 1)
   local low = math.floor(at)

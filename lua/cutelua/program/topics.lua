@@ -1,10 +1,11 @@
---- Topics of the names in cute and its modules.
+--- Sorts the names in cute and its modules by topic.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local topics = {}
 
--- Names of cute, and of the modules whose functions are cute's.
+-- Topics of the names of cute, and of the modules whose functions are fields of
+-- cute.
 local CUTE = {
   {"layouts", [[layout make_layout make_identity_layout make_ordered_layout
     make_layout_like make_layout_tv make_layout_image_mask
@@ -57,7 +58,7 @@ local CUTE = {
     sin_approx sinh sqrt sqrt_approx tan tanh tanh_approx trunc where]]},
 }
 
--- The topic of each name.
+-- Maps each name in CUTE to its topic.
 local topic_of = {}
 for _, t in ipairs(CUTE) do
   for word in t[2]:gmatch "%S+" do topic_of[word] = t[1] end
@@ -69,8 +70,8 @@ for _, title in ipairs {"types", "classes", "functions", "constants", "more"} do
   ORDER[#ORDER + 1] = title
 end
 
--- Returns the topic of t.name with value v, or of a name that `module` will
--- provide if v is nil.
+-- Returns the topic of field `name` of namespace t. If the field's value v is
+-- nil, it will be loaded from `module`.
 local function topic(t, name, v, module)
   local cute = sign.namespaces[t] == "cute"
   if v ~= nil and sign.namespaces[v] then return "modules" end
@@ -83,8 +84,8 @@ local function topic(t, name, v, module)
   return v ~= nil and "constants" or "more"
 end
 
---- Returns the names of a namespace: {{title =, names = sorted}, ...}, each
--- once.
+--- Returns the names of a namespace by topic: {{title =, names = sorted}, ...}.
+-- Each name occurs once.
 ---@param t table one of sign.namespaces
 ---@return table[]
 function topics.of(t)

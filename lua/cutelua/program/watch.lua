@@ -15,17 +15,20 @@ local sys = require "cute.sys"
 
 local watch = {}
 
-local PAUSE = 0.1          -- seconds between checks of the files
--- seconds without change after which a file counts as saved
+-- Seconds between checks whether files were saved.
+local PAUSE = 0.1
+-- A file counts as saved if it did not change for this many seconds.
 local SETTLED = 0.05
-local MOST_OUTPUT = 1 << 20  -- bytes kept for comparison
-local MOST_LINES = 12      -- lines of a difference
+-- The largest number of bytes of a run's output that are kept to compare.
+local MOST_OUTPUT = 1 << 20
+-- The largest number of changed lines of output to show.
+local MOST_LINES = 12
 
 ---------------------------------------------------------------------------
 -- In the child process
 ---------------------------------------------------------------------------
 
--- Returns the possible files of a module, in search order.
+-- Returns the paths at which `require` would search a module, in order.
 local function candidates(name)
   local out = {}
   local file = name:gsub("%.", "/")
@@ -64,7 +67,7 @@ local function write_report(path, files, kernels)
   f:write "}}\n"
 end
 
--- Makes Lua's file searcher record the files that it tries.
+-- Makes Lua's searcher for files call note(file) for each file that it tries.
 local function note_modules(note)
   local search = package.searchers[3]
   package.searchers[3] = function(name)
@@ -120,8 +123,9 @@ local function same(now, before)
   return true
 end
 
--- Reports whether files were saved since the stamps `before` were taken. Waits
--- until a file that an editor replaces exists again.
+-- Reports whether files were saved since the stamps `before` were taken. If the
+-- script is missing, because an editor replaces it, waits until it exists
+-- again.
 local function saved(files, before)
   local now = stamps(files)
   if same(now, before) or not now[files[1]] then return false end
@@ -149,8 +153,8 @@ local function say(text)
   end
 end
 
--- Runs once: {output, code, seconds, report}; nil where the run was stopped
--- because a file was saved.
+-- Runs the script once in a process of its own. Returns {output, code, seconds,
+-- report}, or nil if the run was stopped because a file was saved.
 local function run(words, path, files, before)
   os.remove(path)
   local start = core.clock()
@@ -182,7 +186,7 @@ local function kernels_of(r)
   return by_name
 end
 
--- Adds the changes of each kernel's launches against the previous run.
+-- Adds lines about changes of each kernel's launches since the previous run.
 local function kernel_lines(out, before, now)
   local old = kernels_of(before)
   for _, k in ipairs(now.report and now.report.kernels or {}) do
@@ -229,8 +233,8 @@ local function summary(script, n, now, before)
   return core.visible(table.concat(out, "\n"), true) .. "\n"
 end
 
--- Returns the files of a run, the script's first; without a report, the known
--- files.
+-- Returns the files to watch after a run, the script first. If the run made no
+-- report, these are the files known before.
 local function files_of(script, result, known)
   if not (result and result.report) then return known end
   local list, seen = {script}, {[script] = true}
@@ -250,7 +254,8 @@ local function forever(words, script, path)
       n = n + 1
       say(summary(script, n, result, before))
       if result.code == 0 then before = result end
-      for _, file in ipairs(files) do  -- files that this run found
+      -- Files that this run required for the first time get a stamp now.
+      for _, file in ipairs(files) do
         if known[file] == nil then known[file] = sys.stamp(file) or false end
       end
       while not saved(files, known) do

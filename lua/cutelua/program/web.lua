@@ -23,7 +23,8 @@ local SPEC = {
   },
 }
 
--- Most seconds for a request and for its answer; most connections at a time.
+-- Limits: seconds for receiving a request, seconds for sending its answer, and
+-- number of connections at a time.
 local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
 
 -- ---- the folder ----
@@ -32,7 +33,7 @@ local function is_folder(path)
   return core.file_kind(path .. "/index.html") == "file"
 end
 
--- Returns the folder of the page; nil and a sentence where there is none.
+-- Returns the folder that has the page; nil and a sentence if there is none.
 local function folder_of(given)
   local list = {given}
   if not given then
@@ -99,7 +100,7 @@ local function tell(c)
   return c.from
 end
 
--- Closes connections that take too long, and the oldest one where there are too
+-- Closes connections that take too long, and the oldest one if there are too
 -- many.
 local function tidy(list)
   local now, oldest = core.clock(), 1
@@ -135,7 +136,8 @@ local function serve(listener, folder)
         table.insert(list, 1, {socket = socket, text = "",
           ends = core.clock() + SECONDS})
       end
-    elseif i then  -- requeue behind all others
+    -- The connection moves to the end of the list, behind all others.
+    elseif i then
       local c = table.remove(list, i - 1)
       local goes_on
       if c.answer then goes_on = tell(c) else goes_on = hear(c, folder) end

@@ -1,5 +1,6 @@
---- Listings of a program's compiled code with the lines of its CUDA C: NVRTC's
--- PTX, and the SASS of its CUBIN where nvdisasm is found.
+--- Listings of the compiled code of a program, with the lines of CUDA C that
+-- each line belongs to: NVRTC's PTX, and the SASS of the program's CUBIN if
+-- nvdisasm is found.
 --
 -- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
 -- A listing of SASS also has live = {number of live registers, ...}.
@@ -37,7 +38,8 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- Finds nvdisasm in the toolkit or in Python's packages.
+-- A shell script that finds nvdisasm in the CUDA toolkit or in packages of
+-- Python.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*
@@ -86,8 +88,8 @@ local function disassembled(cubin, options)
   return nil, ("nvdisasm failed: %s [io]"):format(text:match "[^\n]+" or "?")
 end
 
---- Returns the numbers of live registers by instruction address, from
--- nvdisasm's table.
+--- Returns the number of live registers at each instruction address, parsed
+-- from nvdisasm's table.
 ---@param text string
 ---@return table<string, integer>
 function asm.live(text)
@@ -99,7 +101,7 @@ function asm.live(text)
   return live
 end
 
---- Returns nvdisasm's text of a kernel as a listing.
+--- Returns the output of nvdisasm for one kernel as a listing.
 ---@param text string with its comments of lines
 ---@param name string the kernel's name
 ---@param live? table<string, integer> of asm.live
@@ -110,7 +112,8 @@ function asm.sass(text, name, live)
   for line in lines_of(text) do
     local section = line:match "^%s*%.section%s+([^,%s]+)"
     if section then here = section == ".text." .. name end
-    -- For inlined code the caller's line comes last.
+    -- nvdisasm writes the lines of inlined code first and the caller's line
+    -- last.
     local marked = line:match "^%s*//## File"
       and (line:match ", line (%d+)%s*$" or line:match ", line (%d+)")
     local at, code = line:match "^%s*/%*(%x+)%*/(.*);"
@@ -125,7 +128,8 @@ function asm.sass(text, name, live)
       if not (label or code:find "^%s*NOP") then last = i end
     end
   end
-  for i = #out.text, last + 1, -1 do  -- padding after the last instruction
+  -- Remove the padding after the last instruction.
+  for i = #out.text, last + 1, -1 do
     out.text[i], out.at[i], out.live[i] = nil, nil, nil
   end
   return out
@@ -143,8 +147,8 @@ function asm.of_cubin(cubin, name)
     "-c -plr -lrm count") or ""))
 end
 
---- Returns the SASS of a program as text, with the script's line before its
--- instructions.
+--- Returns the SASS of a program as text, with the line of the script in front
+-- of its instructions.
 ---@param program table
 ---@param arch string
 ---@return string? text

@@ -51,7 +51,8 @@ end
 -- Decoding
 ---------------------------------------------------------------------------
 
-local MOST_LEVELS = 100  -- nesting depth of values
+-- The largest nesting depth of values.
+local MOST_LEVELS = 100
 local LITERALS = {["true"] = true, ["false"] = false}
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
                ["\\"] = "\\", ["/"] = "/"}
@@ -60,9 +61,9 @@ local function wrong(at, what)
   error(("byte %d: %s"):format(at, what), 0)
 end
 
--- Returns the character of \uXXXX after the backslash at `at`, or of two of
--- them for a surrogate pair, and the position after it. Lone surrogates become
--- U+FFFD.
+-- Returns the character that \uXXXX (its backslash is at `at`) stands for, or
+-- two of them that form a surrogate pair, and the position after it. Lone
+-- surrogates become U+FFFD.
 local function escaped(text, at)
   local first = text:match("^u(%x%x%x%x)", at + 1)
   if not first then
@@ -79,8 +80,8 @@ local function escaped(text, at)
   return utf8.char(code >> 11 == 0x1b and 0xfffd or code), after
 end
 
--- Returns the string whose quote is at `at`, and the position after it. Control
--- characters are accepted.
+-- Returns the string whose opening quote is at `at`, and the position after the
+-- closing one. Control characters are accepted.
 local function read_string(text, at)
   local out = {}
   at = at + 1

@@ -6,12 +6,13 @@ local html = require "cutelua.text.html"
 
 local markdown = {}
 
--- Reports whether a link may have this address: one of the web, or a file's.
+-- Reports whether a link may point to this address: an address of the web or a
+-- relative path.
 local function is_safe(href)
   return href:find "^https?://" or not href:find "^[%s/\\]*[%w+.-]*:"
 end
 
---- Converts a line of text: code, emphasis, links.
+--- Converts the text of one line: code, emphasis, links.
 ---@param text string
 ---@param page? fun(href: string, picture: boolean): string maps addresses
 ---@return string html
@@ -19,7 +20,8 @@ function markdown.inline(text, page)
   local codes = {}
   local out = html.escape(text):gsub("`([^`]+)`", function(code)
     codes[#codes + 1] = code
-    return ("\0%d\0"):format(#codes)  -- html.escape leaves no \0
+    -- The mark is unique, because html.escape leaves no \0 in a text.
+    return ("\0%d\0"):format(#codes)
   end)
   out = out:gsub("(!?)%[([^%[%]]+)%]%(([^()%s]+)%)", function(mark, said, href)
     if not is_safe(href) then return nil end
@@ -76,7 +78,8 @@ local function anchor(title)
   return (title:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
 end
 
---- Converts a text of several blocks.
+--- Converts a text that consists of several blocks, such as paragraphs and
+-- lists.
 ---@param text string
 ---@param page? fun(href: string, picture: boolean): string maps addresses;
 -- headings get anchors then

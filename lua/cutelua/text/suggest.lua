@@ -13,7 +13,7 @@ for word in ([[and break do else elseif end false for function goto if in local
   LUA[word] = true
 end
 
--- Names of Python and CUDA C, with the name that Lua or cute uses instead.
+-- Names of Python and CUDA C, with the names that Lua or cute uses instead.
 local OTHERS = {None = "nil, or cute._ in a coordinate", True = "true",
   False = "false", len = "#list, cute.size(x)", enumerate = "ipairs",
   str = "tostring", int = "x // 1, in a kernel x:to(cute.i32)",
@@ -58,8 +58,8 @@ local function bare(text)
   return (text:gsub("%-%-.*", ""):gsub("%b\"\"", ' "" '):gsub("%b''", " '' "))
 end
 
--- Returns the names that a line reads as variables: no fields, keys, keywords
--- or text.
+-- Returns the names that a line reads as variables: not fields, keys, keywords,
+-- or words in strings and comments.
 local function names_of(text)
   local list = {}
   text = bare(text)
@@ -77,7 +77,7 @@ local function has(t, name)
   return not ok or v ~= nil
 end
 
--- Returns the likely intended name for an undefined one.
+-- Returns the name that was likely meant by an undefined one, or nil.
 local function other(name, known, env)
   if OTHERS[name] then return OTHERS[name] end
   local list, cute = {}, package.loaded.cute
@@ -94,9 +94,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a name is a local of the line or, if the line makes a
--- function, a local of the file. (A local that a function does not use is not
--- among its upvalues.)
+-- Reports whether a name is declared by the line itself or, if the line makes a
+-- function, is a local of the file. (A local that a function does not use is
+-- not among its upvalues.)
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -106,7 +106,7 @@ local function declared(name, text, whole)
     and whole:find("%f[%w_]local%f[^%w_][^=\n]-" .. at) ~= nil
 end
 
--- Describes the undefined global that a line reads.
+-- Returns a sentence about the undefined global that a line reads, or nil.
 local function undefined(message, text, vars)
   local of, only = message:match "%((%a+) '([%w_]+)'%)"
   if of and of ~= "global" then return end
@@ -121,7 +121,7 @@ local function undefined(message, text, vars)
   end
 end
 
--- Returns the value of the variable with that name.
+-- Returns the value that a name has as a local, an upvalue or a global.
 local function held(name, vars)
   if vars.known[name] then return vars.held[name] end
   return vars.env and rawget(vars.env, name)
@@ -143,8 +143,9 @@ local function fields_of(value)
   return list
 end
 
--- Returns the first missing field of a path such as "k.grid": the path of its
--- table, the table, and the name; nil where all exist.
+-- Returns the first field of a path such as "k.grid" that is missing: the path
+-- of the field's table, that table, and the field's name. Returns nil if all
+-- fields exist.
 local function broken(path, vars)
   local value, before
   for name in path:gmatch "[%a_][%w_]*" do
@@ -161,8 +162,9 @@ local function broken(path, vars)
   end
 end
 
--- Describes the missing field that a line reads. If the message names a field,
--- "(field 'grdi')", only that one counts; a bad argument may be any.
+-- Returns a sentence about the missing field that a line reads, or nil. If
+-- Lua's message names a field, as in "(field 'grdi')", only that one counts;
+-- for a bad argument, any field of the line may be meant.
 local function missing(message, text, vars)
   local only = message:match "%(%a+ '([%a_][%w_]*)'%)"
   for path in bare(text):gmatch "%f[%w_][%a_][%w_]*[.:][%w_.:]+" do
@@ -179,7 +181,7 @@ local function missing(message, text, vars)
   end
 end
 
--- Describes the list element that a line reads and that is nil.
+-- Returns a sentence about the list element that a line reads and that is nil.
 local function beyond(text, vars)
   for path, at in bare(text):gmatch "%f[%w_.]([%a_][%w_]*)%[([%w_]+)%]" do
     local list, i = held(path, vars), tonumber(at) or held(at, vars)
@@ -193,8 +195,7 @@ local function beyond(text, vars)
   end
 end
 
--- Returns advice where a `for` loop iterates over a value that is not an
--- iterator.
+-- Returns advice if a `for` loop iterates over a value that is not an iterator.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
     or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
@@ -226,8 +227,8 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the modules that a name may have meant: modules whose names continue
--- it, the nearest module, or modules with the same last part.
+-- Returns the names of modules that may have been meant by `name`: those that
+-- continue it, else the nearest one, else those with the same last part.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}
@@ -276,7 +277,8 @@ end
 -- Other languages
 ---------------------------------------------------------------------------
 
--- Pairs: a pattern for a line that Lua cannot parse, and what to write instead.
+-- Patterns for lines of other languages that Lua cannot parse, and for each
+-- what to write instead.
 local FOREIGN = {
   {"^%s*@", "Lua has no decorators: local k = cute.kernel(\"k\", "
     .. "function(x) ... end)"},

@@ -1,7 +1,7 @@
---- A child process that answers requests line by line.
+--- A child process of the tuner, which answers requests line by line.
 --
--- A child's answers begin with a byte that no other output begins with. Its
--- last other line explains its death.
+-- Each answer of a child begins with a byte with which no other output begins.
+-- If the child ends, the last other line of its output explains why.
 local sys = require "cute.sys"
 
 local MARK = "\1"
@@ -11,7 +11,7 @@ Child.__index = Child
 
 local child = {MARK = MARK}
 
---- Starts the program, which runs main() of a Lua module.
+--- Starts a child process: the program cutelua, running main() of a Lua module.
 ---@param module string
 ---@param word? string main's argument
 ---@return table? child
@@ -23,16 +23,18 @@ function child.new(module, word)
   return setmetatable({process = process, text = "", said = ""}, Child)
 end
 
---- Sends a request with a timeout in seconds. `job` belongs to the caller.
+--- Sends a request that has to be answered within some seconds. `job` is kept
+-- with the child for the caller.
 function Child:ask(job, seconds, ...)
   self.job, self.deadline = job, os.time() + seconds
   self.process:send(table.concat({...}, "\t") .. "\n")
 end
 
---- Marks the child as idle.
+--- Marks the child as idle, so that it can get another request.
 function Child:rest() self.job, self.deadline = nil, nil end
 
---- Returns the answers received so far, a list of fields each; nil at the end.
+--- Returns the answers received so far, each a list of fields; nil if the child
+-- has ended.
 function Child:answers()
   local more = self.process:receive()
   if not more then return nil end
@@ -53,7 +55,7 @@ function Child:answers()
   return list
 end
 
---- Closes the child; returns the cause of its death as text.
+--- Closes a child that has ended; returns the reason why it ended as text.
 function Child:close()
   local how, n = self.process:wait()
   self.process:close()

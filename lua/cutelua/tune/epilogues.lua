@@ -1,5 +1,5 @@
---- Epilogues of tuned products: named ones (kernels/tuned/epilogues.lua), and
--- the user's own.
+--- Epilogues of products to tune: named ones (kernels/tuned/epilogues.lua), and
+-- those that the user writes in files.
 --
 -- A Lua file returns a function of the product's operands, which returns the
 -- epilogue and further options:
@@ -25,7 +25,8 @@ epilogues.NAMES = {}
 for name in pairs(NAMED) do table.insert(epilogues.NAMES, name) end
 table.sort(epilogues.NAMES)
 
---- Returns the function of a name or a file, and the name of its rows.
+--- Returns the name under which an epilogue is recorded in tables, and the
+-- function that makes the epilogue. word: a name, or the path of a file.
 ---@param word string
 ---@return string? name
 ---@return function|string # makes the epilogue, or the reason why there is none
@@ -57,8 +58,9 @@ for _, kind in ipairs {"row", "col", "tile"} do
   end
 end
 
---- Calls `make` for D (m,n): returns the epilogue, or nil, as options, and C.
--- new(kind, dtype, number) makes the tensors that it requests.
+--- Calls `make` for a product whose D has the extents (m,n). Returns the
+-- options, with the epilogue if there is one, and C. new(kind, dtype, number)
+-- makes the tensors that the epilogue requests.
 ---@param make function
 ---@param d table {m =, n =, dtype =}
 ---@param new fun(kind: string, dtype: any, number: integer): any

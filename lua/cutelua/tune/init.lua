@@ -67,9 +67,10 @@ local function refuse(text, ...)
 end
 
 local LARGEST, PRODUCTS = (1 << 31) - 1, 1 << 16
-local LIST = 4 << 20  -- bytes of a file of products
+-- The largest size of a file of products, in bytes.
+local LIST = 4 << 20
 
--- Returns the extents in a word: "1/8/64" has three.
+-- Returns the extents that are listed in a word, such as the three of "1/8/64".
 local function extents(word, where)
   local list = {}
   for text in (word .. "/"):gmatch "(.-)/" do
@@ -101,7 +102,8 @@ local function add_line(sizes, line, where)
   end
 end
 
--- Adds the shapes of a word: M,N,K, or a file of such lines.
+-- Adds the extents that a word gives: M,N,K, or the name of a file with such
+-- lines.
 local function add_shapes(sizes, word)
   if word:find "^[%d/]+,[%d/]+,[%d/]+$" then
     return add_line(sizes, word, "--shapes")
@@ -140,7 +142,8 @@ local function types_of(text)
   return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
 end
 
--- Returns the class with the requested epilogue, and sets opt.make.
+-- Returns the class of the product (see cute.ops.tuned) with the epilogue that
+-- opt.epilogue names. Sets opt.make to the function that makes the epilogue.
 local function with_epilogue(opt, class, size)
   local name, make = epilogues.load(opt.epilogue)
   if not name then refuse("--epilogue: %s", make) end
@@ -153,7 +156,8 @@ local function with_epilogue(opt, class, size)
   return all
 end
 
--- Returns the problems to measure as text, in the order given, each once.
+-- Returns the problems to measure as texts, in the given order; each occurs
+-- once.
 local function problems_of(opt)
   local sizes, list, seen = {}, {}, {}
   if opt.shapes then add_shapes(sizes, opt.shapes) end
@@ -201,8 +205,8 @@ local function command(words, worker)
   return done.count > 0 and 0 or 1
 end
 
---- Runs the command with its words. Returns the exit code: 1 where nothing was
--- measured, 2 for wrong words.
+--- Runs `cutelua tune` with these words. Returns the exit code: 1 if nothing
+-- was measured, 2 for invalid words.
 ---@param words string[] the words after "tune"
 ---@param worker? string module of the child processes
 ---@return integer

@@ -1,15 +1,21 @@
---- Operands for measuring a problem: normal numbers on the GPU, in several sets
--- where one would stay in L2, and a check of the results.
+--- Operands for measuring a product: tensors of normal numbers on the GPU, and
+-- a check of the results. There are several sets of operands if one set would
+-- stay in L2.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cutelua.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local tuned = require "cute.ops.tuned"
 
-local PERIOD = (1 << 20) - 3  -- a prime: data repeats, but at no tile's stride
-local ALIGN = 256             -- elements between the starts of two operands
-local SMALL = 16 << 20        -- bytes: smaller operands stay in L2 when hot
--- least bytes of all sets of larger operands, which are used in turn
+-- The period of repeated data is a prime, so data never repeats at a tile's
+-- stride.
+local PERIOD = (1 << 20) - 3
+-- Operands start at multiples of this number of elements.
+local ALIGN = 256
+-- Operands of fewer bytes than this may stay in L2 during hot measurements.
+local SMALL = 16 << 20
+-- Larger operands have several sets, which are used in turn and together have
+-- at least this many bytes.
 local PLAY = 128 << 20
 local SAMPLES = 16
 
@@ -23,8 +29,8 @@ local function layout(rows, columns, dense_rows)
                           dense_rows and {columns, 1} or {1, rows})
 end
 
--- Returns the layout of a tensor that an epilogue reads: per row, per column,
--- or like D.
+-- Returns the layout of a tensor that an epilogue of problem o reads: one value
+-- per row, per column, or a matrix like D.
 local function read_as(o, kind)
   if kind == "tile" then return layout(o.m, o.columns, o.order == "row") end
   return cute.make_layout {kind == "row" and o.m or o.columns}
@@ -34,13 +40,16 @@ local function stand_in(l, t)
   return cute.make_tensor(cute.empty({1}, t).iterator, l)
 end
 
--- Calls the function that makes o's epilogue, with tensors from `new`.
+-- Returns the options that the epilogue of problem o needs, with the epilogue
+-- itself, and C. new(kind, dtype, number) makes the tensors that the epilogue
+-- reads.
 local function epilogue_of(o, new)
   return epilogues.made(o.make, {m = o.m, n = o.columns, dtype = o.d}, new)
 end
 
---- Parses a problem: "bf16 bf16 bf16 tn row 4096 4096 4096". `make` is the
--- function of its epilogue (cutelua.tune.epilogues), if it has one.
+--- Parses the text of a problem: "bf16 bf16 bf16 tn row 4096 4096 4096". `make`
+-- is the function that makes its epilogue (cutelua.tune.epilogues), if it has
+-- one.
 ---@param problem string
 ---@param make? function
 ---@return table types of A, B, D, layouts "tn", D's order, m, n, k, D's columns
@@ -70,8 +79,9 @@ local function layouts(o)
     layout(o.n, o.k, o.layouts:sub(2) == "n"), read_as(o, "tile")
 end
 
--- Returns a call's options for D, and C, with the epilogue's tensors from
--- `new`.
+-- Returns two results: the options of a call of ops.gemm that writes D, and the
+-- C that the call adds (or nil). new(kind, dtype, number) makes the tensors
+-- that the epilogue reads.
 local function options_of(o, D, new)
   local more, C = {}, nil
   if o.make then more, C = epilogue_of(o, new) end
@@ -79,7 +89,7 @@ local function options_of(o, D, new)
   return more, C
 end
 
---- Returns operands with almost no memory, for compiling.
+--- Returns operands that have almost no memory, for compiling a candidate.
 ---@param problem string
 ---@param make? function
 ---@return table # A, B, D, C, options
@@ -94,8 +104,8 @@ function operands.without_memory(problem, make)
   return set
 end
 
---- Returns the class of a problem with the epilogue from `make`, whose rows
--- have this name.
+--- Returns the class of a problem (see cute.ops.tuned) with the epilogue that
+-- `make` makes. name: the epilogue's name in the class.
 ---@param problem string
 ---@param make function
 ---@param name string
@@ -106,8 +116,8 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- Random numbers by element type: the numbers on the GPU, their count, and one
--- period of them.
+-- Pools of random numbers, by element type and place: {all = the numbers as a
+-- tensor, count =, list = one period of them on the host}.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -115,7 +125,9 @@ local function pool_of(dtype, elements, place)
   local pool = pools[name]
   if pool and pool.count >= elements then return pool end
   pools[name] = nil
-  local least = dtype.name:find "^u" and 0 or -3  -- few sums near 0 saturate
+  -- With few negative numbers, few sums are near 0, where unsigned types
+  -- saturate.
+  local least = dtype.name:find "^u" and 0 or -3
   local first = dtype.is_integer
     and cute.randint(least, 4, {PERIOD}, dtype, {seed = 1})
     or cute.randn({PERIOD}, dtype, {seed = 1})
@@ -138,27 +150,30 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
---- Returns the number of operand sets of that many bytes to use in turn: more
--- than L2 holds, or one if they are small and may stay there.
+--- Returns the number of operand sets to use in turn, if one set has this many
+-- bytes: one if operands are small and may stay in L2, else enough to exceed
+-- L2.
 ---@param bytes integer of A and B
 ---@return integer
 function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
-local CALM = 4e10  -- fewer operations reach no power limit
+-- Products of fewer operations do not bring a GPU to its power limit.
+local CALM = 4e10
 
---- Returns the fraction of the warm-up that a product needs: a GPU that reaches
--- its power limit takes long to settle.
+--- Returns the fraction of the warm-up time that a product needs: a GPU that
+-- reaches its power limit takes long to settle.
 function operands.warmth(m, n, k)
   return 2.0 * m * n * k > CALM and 1 or 0.25
 end
 
--- Returns where element i of an epilogue's nth tensor is found: an index into
--- the random numbers of its type.
+-- Returns the index, in the pool of random numbers, of element i of the nth
+-- tensor that an epilogue reads.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
--- Returns an epilogue's nth tensor on the GPU.
+-- Returns the nth tensor that an epilogue reads, with random numbers, on the
+-- GPU.
 local function read_by(o, kind, dtype, nth)
   local l = read_as(o, kind)
   local n = cute.size(l)
@@ -170,7 +185,8 @@ local function read_by(o, kind, dtype, nth)
   return cute.make_tensor(t.iterator, l)
 end
 
-local kept  -- operands of the last problem
+-- The operands of the problem that was requested last.
+local kept
 
 --- Returns the operands of a problem on the GPU, or on the host.
 ---@param problem string
@@ -201,19 +217,20 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  o.ready = {}  -- the worker's prepared candidates, by name
+  -- The candidates that the worker has prepared, by name.
+  o.ready = {}
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
   return o
 end
 
---- Fills D with values that cannot be right: NaN, -1, or for unsigned types a
--- value below the maximum, at which sums saturate.
+--- Fills D with values that cannot be right: NaN, or -1, or for unsigned types
+-- a value below the maximum, at which sums would saturate.
 function Operands:spoil()
   core.param_memory(self.D):memset(self.d.name:find "^u" and 0x55 or 0xff)
 end
 
--- Returns the sum for row i of A and row j of B.
+-- Returns the sum over k of A(i,k) B(j,k), in double precision.
 local function sum_of(o, i, j)
   local sum, A, B = 0, o.A.layout, o.B.layout
   local a, b = A(i, 0), B(j, 0) + o.at_b
@@ -225,8 +242,8 @@ local function sum_of(o, i, j)
   return sum
 end
 
--- Returns two host matrices whose product is a given matrix of sums. Each sum
--- is split into three bf16 numbers, which hold all of its bits.
+-- Returns two host matrices A and B such that A B^T has the given sums. Each
+-- sum is split into three bf16 numbers, which together hold all of its bits.
 local function of_sums(sums)
   local n = 3 * #sums
   local A = cute.zeros({1, n}, cute.bf16)
@@ -240,8 +257,8 @@ local function of_sums(sums)
   return A, B
 end
 
--- Returns the epilogue's result for the sums at (i, j) of D, by simulating a
--- product of only that element.
+-- Returns the epilogue's result for element (i, j) of D, given its sums (two
+-- with gates). Simulates a product of only that element.
 local function ended(o, i, j, sums)
   local one = setmetatable({m = 1, n = #sums, columns = 1}, {__index = o})
   local options, C = options_of(one, nil, function(kind, dtype, nth)
@@ -256,8 +273,8 @@ local function ended(o, i, j, sums)
   return (gemm.gemm(A, B, C, options))(0, 0)
 end
 
--- Returns some elements of D, the corners among them, with their expected
--- values.
+-- Returns the coordinates of some elements of D, including the corners, with
+-- the expected values.
 local function samples(o)
   local list = {{0, 0}, {o.m - 1, o.columns - 1}, {o.m - 1, 0},
                 {0, o.columns - 1}}
@@ -273,10 +290,12 @@ local function samples(o)
   return list
 end
 
-local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}  -- relative spacing of numbers
+-- Distance of neighbouring numbers relative to their size.
+local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}
 
--- Returns x in D's type, and the rounding error allowed for it: sums of k
--- products of numbers near 1, in any order.
+-- Returns x within the range of D's type, and the error allowed for it. The
+-- error includes the rounding of k products of numbers near 1 that are added in
+-- any order.
 local function expected(o, x)
   local off = 0.004 * math.sqrt(o.k) + 0.008 * math.abs(x)
   if not o.d.is_integer then
@@ -287,7 +306,8 @@ local function expected(o, x)
   end
   local count, unsigned = 2.0 ^ o.d.bits, o.d.name:find "^u"
   local least = unsigned and 0 or -count / 2
-  if o.a.is_integer and o.b.is_integer then  -- sums of integers are exact
+  -- Sums of integers are exact, so no rounding error is allowed.
+  if o.a.is_integer and o.b.is_integer then
     off = o.make and 1 or 0
   else
     off = off + 1
@@ -295,8 +315,8 @@ local function expected(o, x)
   return math.max(least, math.min(x, least + count - 1)), off
 end
 
---- Returns the error of D against the product of the first set, as text; nil
--- where there is none.
+--- Returns text about the first wrong element of D, whose product is that of
+-- the first operand set; nil if all samples are right.
 function Operands:wrong()
   self.samples = self.samples or samples(self)
   for _, s in ipairs(self.samples) do

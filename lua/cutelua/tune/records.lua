@@ -56,7 +56,7 @@ function records.read(path)
   return self
 end
 
---- Opens the journal at `path`, or creates it.
+--- Opens the journal at `path`; creates it if it does not exist.
 ---@param path string
 ---@param head string the GPU's name, architecture, multiprocessors
 ---@return table? records
@@ -91,7 +91,8 @@ function Records:of(problem)
   return self.known[problem] or {look = {}, final = {}, failed = {}}
 end
 
---- Appends a line in one write, so that lines of two processes do not mix.
+--- Appends a line to the journal in one write, so that lines of two processes
+-- do not mix.
 function Records:add(problem, stage, hot, cold, choice)
   note(self, problem, stage, hot, cold, choice)
   self.file:write(table.concat({problem, stage, hot, cold, choice}, "\t"), "\n")

@@ -1,10 +1,10 @@
---- A tuner's run. Child processes compile candidates, while another child
--- measures compiled candidates: first each candidate briefly, then a problem's
--- best candidates against each other.
+--- One run of the tuner. Child processes compile candidates, while another
+-- child measures compiled candidates: first each candidate briefly, then a
+-- problem's best candidates against each other.
 --
 -- A failing candidate affects only its child process. If the candidate faults,
--- hangs or gives wrong results, this is recorded, and a new child continues to
--- measure.
+-- hangs or gives wrong results, the run records this and starts a new child,
+-- which continues to measure.
 local child = require "cutelua.tune.child"
 local choose = require "cute.ops.choose"
 local cli = require "cutelua.program.cli"
@@ -16,7 +16,9 @@ local sys = require "cute.sys"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
-local DEAD_BAND = 1.01  -- ratio of hot times below which cold times decide
+-- Candidates whose hot times differ by at most this factor are compared by
+-- their cold times.
+local DEAD_BAND = 1.01
 
 local Run = {}
 Run.__index = Run
@@ -59,8 +61,8 @@ local function start(job)
   return c
 end
 
--- Returns the GPU that a child reports. If it has none, ends the run with a
--- message.
+-- Returns the GPU that a child process reports. Ends the run with a message if
+-- the child has none.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}
@@ -79,7 +81,7 @@ local function card_of(c, seconds)
   return {name = name, arch = arch, sms = math.tointeger(tonumber(sms))}
 end
 
--- Returns the child that measures.
+-- Returns the child process that measures; starts it if there is none.
 function Run:measurer()
   if not self.measuring then
     self.measuring = start(self.job)
@@ -88,7 +90,8 @@ function Run:measurer()
   return self.measuring
 end
 
--- Handles the end of a child, or its timeout, as the result of its request.
+-- Handles a child process that ended or did not answer in time: its request has
+-- failed.
 function Run:lost(c, what)
   local job = c.job
   if c == self.measuring then self.measuring = nil end
@@ -104,8 +107,8 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the names of a problem's candidates worth measuring; none and the
--- reason where the problem is not supported.
+-- Returns the names of the candidates of a problem that are worth measuring. If
+-- the problem is not supported, returns an empty list and the reason.
 local function names_of(problem, card, job)
   local o
   local ok, list = pcall(function()
@@ -130,7 +133,8 @@ local function names_of(problem, card, job)
   return names
 end
 
--- Records that a candidate was measured briefly, or failed.
+-- Counts a candidate that was measured briefly or failed, and updates the best
+-- candidate so far.
 local function looked(x, name)
   x.done = x.done + 1
   local t = x.known.look[name]
@@ -167,14 +171,16 @@ function Run:failed(job, name, what)
     print(("  %s: %s: %s"):format(size(x.o), name, what))
   end
   if job.kind == "final" then
-    x.finalists = nil  -- the remaining finalists run again
+    -- The finalists are selected again, without the failed one, and measured.
+    x.finalists = nil
   else
     x.open = x.open - 1
     looked(x, name)
   end
 end
 
--- Returns the best candidates of a problem, to measure against each other.
+-- Returns the best candidates of the brief measurements, which are to be
+-- measured against each other.
 local function finalists(x, job)
   local list = {}
   for _, name in ipairs(x.names) do
@@ -191,7 +197,7 @@ local function finalists(x, job)
   return table.move(list, 1, math.min(#list, job.finalists), 1, {})
 end
 
--- Returns the best candidate of the final measurement.
+-- Returns the best candidate of the measurement of the finalists.
 local function winner(x)
   local least, best = math.huge, nil
   for _, t in pairs(x.known.final) do least = math.min(least, t[1]) end
@@ -231,8 +237,8 @@ end
 -- The table
 ---------------------------------------------------------------------------
 
--- Returns the existing table, or a new one; an error where the file is not a
--- table of ours.
+-- Returns the existing table of the file, or a new one. Ends the run if the
+-- file has no valid table for this GPU.
 function Run:old_table()
   local t, wrong = tuned.read(self.table)
   if wrong then
@@ -265,7 +271,7 @@ end
 -- Main loop
 ---------------------------------------------------------------------------
 
--- Sends requests to idle children.
+-- Gives requests to child processes that are idle.
 function Run:hand_out()
   local job = self.job
   while #self.to_compile > 0 and #self.compilers < job.jobs do
@@ -305,7 +311,9 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    if c == self.measuring then  -- the child's state is unknown
+    -- The state of the child is unknown, so a new one is started for the next
+    -- request.
+    if c == self.measuring then
       c:kill()
       self.measuring = nil
     end
@@ -322,7 +330,7 @@ function Run:answer(c, a)
   end
 end
 
--- Waits for a child, for at most a second.
+-- Waits at most a second for answers of child processes, and handles them.
 function Run:wait()
   local children, processes = {}, {}
   for _, c in ipairs(self.compilers) do children[#children + 1] = c end
@@ -347,10 +355,11 @@ function Run:wait()
   end
 end
 
-local AHEAD = 4  -- problems to compile ahead
+-- Number of problems whose candidates are compiled ahead.
+local AHEAD = 4
 
--- Advances to the next problem to measure. Later problems are compiled
--- meanwhile.
+-- Makes the next unfinished problem the one to measure. Candidates of later
+-- problems are compiled meanwhile.
 function Run:next_problem()
   while self.now and self.now.finished do
     self:write()

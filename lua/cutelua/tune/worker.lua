@@ -1,4 +1,4 @@
---- A child of the tuner that compiles candidates, or measures them.
+--- The child process of the tuner, which compiles candidates, or measures them.
 --
 -- Requests and answers are lines of words separated by tabs
 -- (cutelua.tune.child):
@@ -10,8 +10,8 @@
 --                                       begins, time NAME HOT COLD for each
 --                                       (microseconds), done; or fail NAME WHY
 --
--- PROBLEM is a class of cute.ops.tuned, M, N and K. If the class has an
--- epilogue, main's argument names the epilogue by a word of
+-- PROBLEM is a class of cute.ops.tuned, followed by M, N and K. If the class
+-- has an epilogue, main's argument names the epilogue by a word of
 -- cutelua.tune.epilogues.
 local child = require "cutelua.tune.child"
 local cute = require "cute"
@@ -27,14 +27,15 @@ local choose = require "cute.ops.choose"
 
 local worker = {}
 
-local SETTLE = 150  -- milliseconds until a GPU settles at its power limit
+-- Milliseconds that a GPU needs to settle at its power limit.
+local SETTLE = 150
 
 local function answer(...)
   io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()
 end
 
---- Returns a stand-in for a GPU of an architecture, for compiling.
+--- Returns an object that stands for a GPU of an architecture, for compiling.
 ---@param arch string
 ---@param sms integer
 function worker.device(arch, sms)
@@ -43,10 +44,11 @@ function worker.device(arch, sms)
   return setmetatable(d, devices.Device)
 end
 
-local make, named  -- from main's argument
+-- The function that makes the epilogue, and its name: from main's argument.
+local make, named
 
--- Returns a call with a set of operands, the problem, and its candidates by
--- name.
+-- Returns the problem and the call of ops.gemm for a set of operands, {p =,
+-- call =}, with the candidates by name as further fields.
 local function offers_of(set, device)
   if not set.offers then
     set.options.device = device
@@ -57,14 +59,14 @@ local function offers_of(set, device)
   return set.offers
 end
 
--- Returns the plan of a problem's candidate by name.
+-- Returns the plan of the candidate with this name, and the call.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
   if not offers[name] then error("this configuration does not exist", 0) end
   return plans.new(offers.p, offers[name], offers.call), offers.call
 end
 
--- Checks that the epilogue is the same as at the start of the run.
+-- Raises an error if the epilogue has changed since the start of the run.
 local function check_class(problem)
   local class = problem:match "^(.-) %d+ %d+ %d+$"
   if make and operands.class(problem, make, named) ~= class then
@@ -73,7 +75,8 @@ local function check_class(problem)
   end
 end
 
-local asked = {}  -- the last problem of a compile request
+-- Operands of the problem that was compiled last.
+local asked = {}
 
 local function compile(problem, arch, sms, name)
   worker.now = name
@@ -89,8 +92,8 @@ local function compile(problem, arch, sms, name)
   answer "done"
 end
 
---- Returns a launch that cycles through several launches, one per set of
--- operands.
+--- Returns an object whose launches use the given prepared launches in turn.
+-- There is one for each set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end
@@ -104,14 +107,16 @@ function worker.in_turn(runs)
   end}
 end
 
--- Returns a prepared candidate, after checking its results once.
+-- Returns a candidate in the form that the benchmark takes. Its results are
+-- checked when it is first prepared.
 local function contestant(o, name)
   if o.ready[name] then return o.ready[name] end
   local plan = plan_of(o.sets[1], "gpu", name)
   local runs = {}
   for i, set in ipairs(o.sets) do
     local call = offers_of(set, "gpu").call
-    set.out = set.out or plan:outputs(call)  -- shared by all candidates
+    -- All candidates write to the same results.
+    set.out = set.out or plan:outputs(call)
     runs[i] = plan:prepare(call, set.out)
   end
   o:spoil()
@@ -151,7 +156,7 @@ function VERBS.card()
   answer("card", info.name, info.arch, info.sms)
 end
 
---- Answers requests until the end of input.
+--- Answers the requests on standard input until its end.
 ---@param epilogue? string
 function worker.main(epilogue)
   if epilogue then named, make = assert(epilogues.load(epilogue)) end

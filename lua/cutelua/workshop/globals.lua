@@ -1,7 +1,7 @@
---- Fresh globals for every run in a Lua state that persists. Changes of a
--- script to Lua's libraries are undone at its end, because this program needs
--- them. The script's additions, and the modules that it required from files,
--- stay for the prompt until the next run begins.
+--- Gives every run of a script fresh globals, although the Lua state persists.
+-- Changes of a script to Lua's libraries are undone at its end, because the
+-- workshop itself needs them. The script's additions, and the modules that it
+-- required from files, stay for the prompt until the next run begins.
 local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
 local require, type = require, type
 local find, getmetatable, setmetatable = string.find, debug.getmetatable,
@@ -13,7 +13,8 @@ local globals = {}
 local LIBRARIES = {_G, string, table, math, io, os, coroutine, utf8, debug,
                    package, package.loaded, getmetatable ""}
 
-local before  -- {{table, copy, metatable}, ...}
+-- The state before the script ran: {{table, copy of it, metatable}, ...}.
+local before
 
 local function copy(t)
   local out = {}
@@ -21,7 +22,8 @@ local function copy(t)
   return out
 end
 
---- Records the state before a script runs, unless it is recorded already.
+--- Records the state of globals and libraries before a script runs, unless it
+-- is recorded already.
 function globals.keep()
   if before then return end
   before = {}
@@ -57,15 +59,15 @@ function globals.mend()
   return changed
 end
 
--- Returns the modules that the program carries; they stay, as they hold nothing
--- of a script.
+-- Returns the set of modules that the program contains. They stay loaded,
+-- because they hold nothing of a script.
 local function ours()
   local set, ok, sys = {}, pcall(require, "cute.sys")
   for _, name in next, ok and sys.modules() or {} do set[name] = true end
   return set
 end
 
---- Restores the recorded state.
+--- Restores the recorded state: also removes what a script added.
 function globals.restore()
   globals.mend()
   local own

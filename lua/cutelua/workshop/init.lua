@@ -4,24 +4,24 @@
 -- A request is {ask = NAME, ...}, the answer a table of plain data. An error
 -- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
 -- (cute.lang.report.told). The requests:
---   run       {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
---             error =, page =, pictures =}: page is the data of cutelua.page
---             if something was launched, without drawn pictures and costs;
---             page.left is the number of launches left out; pictures are
---             those of cute.draw
---   prompt    {text =}: as run, in the globals of the last run, or
---             {unfinished = true}
---   costs     {kernel = n} -> {kernel =}: the n-th of the last page with its
---             estimate
---   picture   {number = n} -> {picture =}: a picture of the last page
---   timeline  {kernel = n} -> {picture =, text =} of cutelua.profile.timeline
---   syntax    {name =, text =} -> {line =, message =}, or empty
---   complete  {text = up to the cursor} -> {word =, list = {{text =, about =},
---             ...}, more = there are more}
---   about     {name =} -> {text =}
---   hello     -> {version =, lua =}
---   npy       {name = a file's} -> {ok =, dtype =, shape =, global =}
---   lesson, block, exercise: see cutelua.workshop.lessons
+-- run: {name =, text =, words =, seed =} -> {ok =, code =, seconds =, error =,
+--   page =, pictures =}: page is the data of cutelua.page if something was
+--   launched, without drawn pictures and costs; page.left is the number of
+--   launches left out; pictures are those of cute.draw.
+-- prompt: {text =} -> as for run, in the globals of the last run, or
+--   {unfinished = true}.
+-- costs: {kernel = n} -> {kernel =}: the n-th kernel of the last page, with its
+--   estimate.
+-- picture: {number = n} -> {picture =}: a picture of the last page.
+-- timeline: {kernel = n} -> {picture =, text =} of cutelua.profile.timeline.
+-- syntax: {name =, text =} -> {line =, message =} of a syntax error, or {}.
+-- complete: {text = up to the cursor} -> {word =, list = {{text =, about =},
+--   ...}, more = true if there are more
+--   candidates}.
+-- about: {name =} -> {text =}.
+-- hello: -> {version =, lua =}.
+-- npy: {name = a file's name} -> {ok =, dtype =, shape =, global =}.
+-- lesson, block, exercise: see cutelua.workshop.lessons.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local report = require "cute.lang.report"
@@ -48,7 +48,7 @@ function asks.prompt(request)
   return run.input(field(request, "text", "string"))
 end
 
--- Returns the page of the last answer.
+-- Returns the page of the latest run; raises an error if there is none.
 local function last_page()
   if not run.page then
     core.fail("bad-argument", "nothing was launched yet: run a script first")
@@ -56,8 +56,8 @@ local function last_page()
   return run.page
 end
 
--- Returns the object of the last page that a request numbers; raises where
--- there is none.
+-- Returns `found`, the object of the latest page that a request numbers. Raises
+-- an error if it is nil.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
@@ -123,7 +123,8 @@ end
 
 function asks.hello()
   local ok, sys = pcall(require, "cute.sys")
-  run.prompt()  -- loads modules before the user types
+  -- Loads the modules of the prompt before the user types.
+  run.prompt()
   return {version = ok and sys.version or nil, lua = _VERSION}
 end
 

@@ -1,14 +1,14 @@
 --- The tutorial in the workshop: answers the page's requests about lessons.
---   lesson   {name = or its number} -> {name =, number =, title =, blocks =
---            {{kind =, text =, html = of text, name =, hints = of HTML,
---            solution = of an exercise}, ...}}, as in cutelua.learn
---   block    {lesson =, index =, text =, before = {{index =, text =}, ...}}:
---            the learner's text of a block of Lua or a picture, and of
---            earlier blocks where it differs from the lesson's -> as `run`,
---            and shown = {{line =, text =}, ...}, the values of lines with
---            `-->`
---   exercise {lesson =, name =, text =} -> as `run` of the attempt, and
---            right =, message = the error, line = where it names one
+-- lesson: {name = or its number} -> {name =, number =, title =, blocks =
+--   {{kind =, text =, html = of text, name =, hints = of HTML, solution = of an
+--   exercise}, ...}}, as in cutelua.learn.
+-- block: {lesson =, index =, text =, before = {{index =, text =}, ...}}: the
+--   learner's text of a block of Lua or a picture, and of earlier blocks where
+--   it differs from the lesson's -> as `run`, and shown = {{line =, text =},
+--   ...}, the values of lines with `-->`.
+-- exercise: {lesson =, name =, text =} -> as `run` of the attempt, and right =,
+--   message = the error, line = where it names one.
+--
 -- A block has the globals of the blocks before it. An exercise has the globals
 -- of the lesson's own blocks. The prompt continues after the last block.
 local core = require "cute.core"
@@ -19,7 +19,8 @@ local run = require "cutelua.workshop.run"
 
 local lessons = {}
 
--- The globals after a block of a lesson, and the texts that produced them.
+-- The globals after the block of a lesson that ran last, and the texts of all
+-- blocks that led to them: {lesson =, all =, env =}.
 local last = {}
 
 local function find(request, field)
@@ -58,8 +59,9 @@ end
 
 -- ---- the learner's code ----
 
--- Returns the learner's texts of the Lua before a block, by number, and all
--- texts joined, as a key.
+-- Returns the learner's texts of the Lua blocks before block request.index, by
+-- number. Also returns all of these texts joined, which identify the globals
+-- after them.
 local function texts_before(request, blocks)
   local texts, all = {}, {}
   for _, one in ipairs(request.before or {}) do
@@ -73,8 +75,8 @@ local function texts_before(request, blocks)
   return texts, table.concat(all, "\0")
 end
 
--- Returns the globals before a block: the current ones, or those from running
--- all texts before it again.
+-- Returns the globals that a block starts with: those kept in `last`, or those
+-- from running all texts before the block again.
 local function globals_at(lesson, index, texts, all)
   if last.lesson == lesson.name and last.all == all then return last.env end
   local ok, env = pcall(learn.before, lesson, index, texts)

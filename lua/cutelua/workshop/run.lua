@@ -18,21 +18,26 @@ local call = has_sys and sys.call or xpcall
 local run = {}
 
 local MOST_PICTURES = 64
-local LONGEST_NAME = 40   -- Lua truncates longer chunk names
-local LARGEST = 64 << 20  -- bytes of a script
+-- Lua truncates chunk names that are longer than this.
+local LONGEST_NAME = 40
+-- The largest size of a script in bytes.
+local LARGEST = 64 << 20
 local NO_GPU = "the workshop has only the simulator: a page cannot reach a GPU"
 
---- The page of the last run; nil: nothing ran.
+--- The page of the last run; nil if nothing has run.
 run.page = nil
 
--- Arrays taken from files: {name =, global =}, in order.
+-- Arrays that were read from .npy files: {name = file, global = name of the
+-- global}, in order.
 local arrays = {}
 
-local prompt  -- the prompt of the last run, or nil
+-- The prompt of the last run, or nil if there is none.
+local prompt
 
 -- ---- runs ----
 
--- Returns a function that stores pictures in the form of the page's script.
+-- Returns the function for draw.screen, which adds pictures to the answer in
+-- the form that the page's script takes.
 local function screen(answer)
   return function(picture)
     if #answer.pictures == MOST_PICTURES then
@@ -45,7 +50,7 @@ local function screen(answer)
   end
 end
 
--- Extends Lua's message when memory is exhausted.
+-- Returns a message of Lua; if memory was exhausted, adds how much there is.
 local function said(message)
   if message ~= "not enough memory" then return message end
   local most = has_sys and sys.memory
@@ -79,7 +84,8 @@ function run.call(f, seed)
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    if type(failure) ~= "table" then  -- out of memory: only its text is known
+    -- If memory is exhausted, the failure is only a text.
+    if type(failure) ~= "table" then
       failure = {message = said(tostring(failure)), frames = {}}
     end
     answer.error = report.told(failure)
@@ -100,7 +106,8 @@ end
 
 -- ---- scripts ----
 
--- Returns a script's name as reports show it.
+-- Returns the name of a script as reports show it: without folders and control
+-- characters, not too long.
 local function name_of(text)
   local name = tostring(text or ""):gsub("%c", ""):match "[^/]*$"
   if name == "" then return "script.lua" end
@@ -116,8 +123,8 @@ local function words_of(request, name)
   return words
 end
 
--- Sets tensors of the arrays in a table of globals. An array that can no longer
--- be read is reported once.
+-- Makes a tensor of each array that was read from a file a global of `env`. An
+-- array that can no longer be read is reported once.
 local function put_arrays(env)
   for i, one in ipairs(arrays) do
     local array, why = npy.read(one.name)
@@ -161,7 +168,8 @@ end
 function run.script(request)
   globals.restore()
   run.page, prompt = nil, nil
-  collectgarbage()  -- frees tensors of the previous run
+  -- Frees the memory of the previous run's tensors.
+  collectgarbage()
   local name = name_of(request.name)
   prompt = new_prompt()
   return run.call(function()
@@ -175,7 +183,8 @@ function run.script(request)
   end, request.seed)
 end
 
---- Returns line and message of a syntax error; empty where there is none.
+--- Returns the line and the message of a script's syntax error; an empty table
+-- if there is none.
 ---@param request {name: string?, text: string}
 ---@return table answer {line =, message =}, or empty
 function run.syntax(request)
@@ -188,7 +197,8 @@ end
 
 -- ---- the prompt ----
 
---- Returns the prompt after the last run, or a new one.
+--- Returns the prompt that continues after the last run; makes one if there is
+-- none.
 ---@return table
 function run.prompt()
   if not prompt then
@@ -198,14 +208,14 @@ function run.prompt()
   return prompt
 end
 
---- Makes the prompt continue with these globals, without changing them.
+--- Makes the prompt read variables from these globals, without changing them.
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()
   setmetatable(prompt.last, {__index = env})
 end
 
---- Runs an input of the prompt, in the globals of the last run.
+--- Runs an input of the prompt, with the globals of the last run.
 ---@param text string
 ---@return table answer of run.call; or {unfinished = true}
 function run.input(text)
@@ -226,8 +236,8 @@ end
 
 local PRESET = {cute = true, _ = true, X = true, arg = true}
 
--- Returns an unused Lua name for a file: "my data.npy" is my_data, and
--- print.npy print_.
+-- Returns a name for the global that holds a file's tensor: my_data for "my
+-- data.npy", print_ for print.npy.
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
     :gsub("^%d", "_%0")
@@ -237,7 +247,8 @@ local function global_of(file)
   return name
 end
 
---- Takes a .npy file as a tensor for all runs and the prompt.
+--- Reads a .npy file, and makes its tensor a global for all runs and the
+-- prompt.
 ---@param file string
 ---@return table answer {ok =, dtype =, shape =, global =}; raises for an
 -- invalid file

@@ -5,7 +5,8 @@
 --
 --     local values, metadata = sparse.compress(A)
 --
--- This call compresses the whole matrix A. In a kernel,
+-- This call compresses the whole matrix A. The following kernel code copies the
+-- metadata and multiplies:
 --
 --     local tCrA = mma:make_fragment_A(thr:partition_A(sA))  -- the values
 --     local tCgE = thr:partition_E(gE)                       -- the metadata
@@ -13,15 +14,15 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- copies the metadata and multiplies. If B's second mode has extent K, that of
--- A has extent K/2 and that of the metadata extent W.
+-- If B's second mode has extent K, that of A has extent K/2 and that of the
+-- metadata extent W.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local sparse = {}
 
--- Returns the elements of a group that are stored: its nonzero elements and, if
--- these are too few, its first zeros.
+-- Returns the positions of the elements of a group that are stored: those of
+-- the nonzero elements and, if these are too few, those of the first zeros.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do

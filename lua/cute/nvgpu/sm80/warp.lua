@@ -18,7 +18,8 @@ local function name_of(op, what, dtype, names)
   return TOKEN[name]
 end
 
---- Makes the MMA atom D = A B + C of 16 x 8 x 16 or 16 x 8 x 8 elements.
+--- Makes the MMA atom that computes D = A B + C for 16 x 8 x 16 or 16 x 8 x 8
+-- elements.
 ---@param ab_dtype cute.DType f16 or bf16
 ---@param acc_dtype cute.DType f32; for f16 also f16
 ---@param shape_mnk integer[] {16, 8, 16} or {16, 8, 8}
@@ -37,8 +38,9 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
                                                                 acc))
 end
 
--- Defines a function that makes ldmatrix or stmatrix operations for 8 x 8
--- matrices of 16-bit elements.
+-- Defines a function that makes operations of ldmatrix or stmatrix for 8 x 8
+-- matrices of 16-bit elements. load, turned: patterns of the atoms' names
+-- without and with transposition.
 local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1
@@ -50,13 +52,13 @@ local function matrices(op, load, turned)
   end
 end
 
---- ldmatrix, for cute.make_copy_atom(op, dtype).
+--- ldmatrix, for cute.make_copy_atom(op, dtype): returns the operation.
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op
 warp.LdMatrix8x8x16bOp = matrices("LdMatrix8x8x16bOp", "SM75_U32x%d_LDSM_N",
                                   "SM75_U16x%d_LDSM_T")
---- stmatrix (sm_90), for cute.make_copy_atom(op, dtype).
+--- stmatrix (sm_90), for cute.make_copy_atom(op, dtype): returns the operation.
 ---@param transpose? boolean
 ---@param num_matrices? integer 1 (when absent), 2 or 4
 ---@return table op

@@ -36,11 +36,12 @@ function Op.__tostring(op) return op.name end
 
 local function op_of(fields) return setmetatable(fields, Op) end
 
---- The caches through which cp.async and loads read.
+--- The PTX cache operators of cp.async and of loads.
 cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
                          LAST_USE = "lu", NONE = "cv"}
 
---- Makes cp.async of single threads, for cute.make_copy_atom(op, dtype, bits).
+--- Makes the operation cp.async, with which each thread copies its own elements
+-- from global to shared memory; for cute.make_copy_atom(op, dtype, bits).
 ---@param cache_mode? string from LoadCacheMode: ALWAYS (when absent) or GLOBAL
 function cpasync.CopyG2SOp(cache_mode)
   local kind = cache_mode or "ca"
@@ -68,11 +69,13 @@ function cpasync.CopyBulkTensorTileS2GOp()
   return op_of {name = "CopyBulkTensorTileS2GOp", store = true}
 end
 
---- The operations that combine a copy with the elements in global memory.
+--- Operations that combine the elements that a TMA reduction copies with the
+-- elements in global memory.
 cpasync.ReductionKind = {ADD = "add", MIN = "min", MAX = "max", AND = "and",
                          OR = "or", XOR = "xor"}
 
---- Copies boxes from shared to global memory, combined with the elements there.
+--- Makes the operation that combines boxes in shared memory with the elements
+-- in global memory (a TMA reduction).
 ---@param reduction_kind? string from ReductionKind, "add" when absent
 function cpasync.CopyReduceBulkTensorTileS2GOp(reduction_kind)
   local kind = reduction_kind or "add"
@@ -126,20 +129,21 @@ function cpasync.CopyBulkTensorIm2ColS2GOp()
                 store = true}
 end
 
---- Copies runs of bytes to the shared memory of another CTA (cta_rank) and
--- signals its mbarrier.
+--- Makes the operation that copies runs of bytes to the shared memory of
+-- another CTA (cta_rank) and signals the mbarrier there.
 function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
 end
 
---- Stores registers to the shared memory of another CTA (cta_rank), whose
--- mbarrier at mbar_ptr counts the bytes: values of 32 or 64 bits.
+--- Makes the operation that stores registers, in values of 32 or 64 bits, to
+-- the shared memory of another CTA (cta_rank). The mbarrier there at mbar_ptr
+-- counts the bytes.
 function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end
 
---- Groups the modes of both tensors that are contiguous in both into one first
--- mode.
+--- Returns both tensors with a new first mode, which holds as many elements as
+-- are contiguous in both tensors.
 ---@param src table
 ---@param dst table
 ---@return table src, table dst
@@ -162,22 +166,23 @@ cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
 -- Creation of atoms
 ---------------------------------------------------------------------------
 
-local maker  -- the public function being called
+-- The name of the public function that is running, for error messages.
+local maker
 
 local function fail(kind, text, ...)
   core.fail(kind, maker .. ": " .. text:format(...))
 end
 
--- Returns the leaves of a layout: their extents, and their strides as text
--- ("1@0", "64").
+-- Returns the leaves of a layout as two lists: the extents, and the strides as
+-- text ("1@0", "64").
 local function leaves(layout)
   local shape = core.flatten_to_tuple(core.shape(layout))
   local stride = core.flatten_to_tuple(core.stride(layout))
   return shape, stride
 end
 
--- Returns the n of TMA's swizzle for rows of 16 << n bytes; n = 0 means no
--- swizzle.
+-- Returns n if shared memory has a swizzle for rows of 16 << n bytes, as a
+-- tensor map encodes it; 0 for no swizzle.
 local function swizzle_of(layout, dtype)
   local swizzle = core.get_swizzle_portion(layout)
   local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
@@ -196,9 +201,9 @@ local function swizzle_of(layout, dtype)
   return bits
 end
 
--- Returns the tile's modes in the order of its addresses in shared memory. Each
--- is a run (extent, basis) in coordinates of the tensor; the contiguous run is
--- first.
+-- Returns the extents of the runs of which a tile consists, and their bases in
+-- coordinates of the tensor. Runs are in the order of the addresses in shared
+-- memory: the contiguous run is first.
 local function runs_of(gmem, smem, tiler)
   local tile = core.composition(core.make_identity_layout(core.shape(gmem)),
                                 tiler)
@@ -229,7 +234,9 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      if not leaf then break end  -- the other runs take several boxes
+      -- Runs that do not start at a leaf of the tensor are copied by further
+      -- boxes.
+      if not leaf then break end
       local box = n
       if n > 256 then
         box = 256
@@ -254,16 +261,16 @@ local function modes_of(gmem, smem, tiler)
       elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
     end
   end
-  -- Modes of extent 1: coordinates beyond them are outside the tensor, as for
-  -- longer modes.
+  -- Modes of extent 1 become modes of the map, too: coordinates beyond them are
+  -- then outside the tensor, as for longer modes.
   for _, m in ipairs(units) do
     if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
   end
   return modes, values, tensor
 end
 
--- Checks the modes of the map. A tensor with one element in each row has no
--- contiguous mode.
+-- Checks the modes of a tensor map. If the tensor has no mode that varies in a
+-- box, adds the first one.
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
@@ -281,7 +288,8 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Splits the last modes of a box among the CTAs; each CTA copies one part.
+-- Divides a box among the CTAs that share it, along its last modes; each CTA
+-- copies one part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -382,7 +390,8 @@ end
 -- im2col: a convolution's operand as a matrix
 ---------------------------------------------------------------------------
 
--- Returns n numbers from a list {w, h, d}. Missing numbers get a default.
+-- Returns the first n numbers of a list {w, h, d}. Missing numbers are replaced
+-- by `default`.
 local function spatial(name, list, n, default)
   local out = {}
   for i = 1, n do
@@ -395,8 +404,8 @@ local function spatial(name, list, n, default)
   return out
 end
 
--- Returns the numbers of channels and of pixels of a box: those that are
--- consecutive in shared memory.
+-- Returns the numbers of channels and of pixels that one box copies: those that
+-- are consecutive in shared memory.
 local function box_of_pixels(coords, smem, tiler)
   local shape, stride = runs_of(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
@@ -408,7 +417,8 @@ local function box_of_pixels(coords, smem, tiler)
   return channels, pixels
 end
 
--- Checks the operation of an im2col atom that `ctas` CTAs share.
+-- Checks the operation of an im2col atom whose tile is shared by `ctas` CTAs of
+-- a cluster.
 local function check_im2col(op, ctas)
   if getmetatable(op) ~= Op or not op.im2col then
     fail("bad-argument", "an operation such as CopyBulkTensorIm2ColG2SOp() is "
@@ -420,7 +430,7 @@ local function check_im2col(op, ctas)
   end
 end
 
--- Returns the number of pixels of a box that each CTA loads.
+-- Returns the number of pixels that each CTA loads, if `ctas` CTAs share a box.
 local function shared_pixels(channels, pixels, ctas, dtype, swizzle)
   if pixels % ctas ~= 0 then
     fail("shape-mismatch", "%d CTAs cannot share a box of %d pixels", ctas,
@@ -518,8 +528,8 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- Splits t's first mode into ((TMA,TMA_Iter)) in the order of the addresses in
--- shared memory. The swizzle is part of t's iterator.
+-- Splits the first mode of t into ((TMA,TMA_Iter)), in the order of addresses
+-- in shared memory that `order` describes. The swizzle is part of t's iterator.
 local function by_place(t, order)
   local tiler = {order}
   for i = 1, core.rank(t) - 1 do tiler[i + 1] = core._ end

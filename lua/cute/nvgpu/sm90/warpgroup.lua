@@ -87,8 +87,8 @@ local function width(op, shape, k)
   return n
 end
 
--- Returns the part of an atom's name for its operands: "SS<K,MN>" or "RS<K,K>",
--- without the major modes if only K is possible.
+-- Returns the part of an MMA atom's name that describes A and B: "SS<K,MN>" or
+-- "RS<K,K>"; "SS_TN" or "RS_TN" if only K-major operands are possible.
 local function source(op, a_src, a_major, b_major, only_k)
   a_major, b_major = a_major or "K", b_major or "K"
   if a_src ~= "SMEM" and a_src ~= "RMEM" then
@@ -110,8 +110,9 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
--- Makes the MMA atom. If A is sparse, K is twice as long. `selector` then says
--- which two lanes of each four hold metadata (0 or 1; nil means all lanes).
+-- Makes the MMA atom of a wgmma. k is its extent of K if A is dense; for a
+-- sparse A it is twice as long. `selector` (0 or 1; nil: all lanes) says which
+-- two of each four lanes hold the metadata.
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
@@ -124,7 +125,8 @@ local function atom(n, k, types, how, sparse, selector)
   return core.make_mma_atom(name)
 end
 
--- Checks the selector of the lanes that hold metadata.
+-- Checks the selector, which says which lanes hold metadata; returns it, or 0
+-- when absent.
 local function selected(op, selector)
   selector = selector or 0
   if selector ~= 0 and selector ~= 1 then
@@ -134,8 +136,8 @@ local function selected(op, selector)
   return selector
 end
 
--- Each of these functions defines the maker of one kind of operation, dense or
--- sparse. K of a sparse operation is twice that of the dense one.
+-- The next functions each define a function that makes one kind of MMA, dense
+-- or sparse. K of a sparse MMA is twice that of the dense one.
 local function f16_bf16(op, sparse)
   return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
                   b_major_mode, selector)
@@ -149,9 +151,9 @@ local function f16_bf16(op, sparse)
   end
 end
 
--- Defines the maker of operations on 8-bit elements. A and B have one of
--- `types`, accumulators one of `sums`. legal(n) reports whether N is possible;
--- if it is absent, every N is.
+-- Defines a function that makes MMAs on 8-bit elements. A and B have one of the
+-- types in `types`, accumulators one of those in `sums`. legal(n) checks N; if
+-- it is absent, every N is possible.
 local function of_bytes(types, sums, legal)
   return function(op, sparse)
     return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,

@@ -1,10 +1,11 @@
---- Decides when a product that may read B before the previous launch ends
+--- Decides whether a product that may read B before the previous launch ends
 -- should do so.
 local tiles = require "cute.tiles"
 
 local early_b = {}
 
--- The least fraction of the blocks that must fit on the GPU at once.
+-- A launch whose blocks fit on the GPU at once counts as full if it has at
+-- least this fraction of the blocks that fit.
 local FULL = 0.75
 
 --- Reports whether reading B ahead pays off. Blocks of the next launch begin

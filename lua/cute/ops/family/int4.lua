@@ -28,7 +28,8 @@ function int4.takes(p)
   return types.too_old(p)
 end
 
--- The number of rows to assume if results must not depend on the actual number.
+-- The number of rows for which the kernel is made with batch_invariant, because
+-- results must not depend on the actual number.
 local INT4_ROWS = 16
 
 -- Weights of at least this many bytes are read before the previous launch ends.

@@ -11,11 +11,12 @@ local tiles = require "cute.tiles"
 
 local repack = {name = "moved"}
 
-local LAUNCH = 2500  -- ns of a launch and its dependency wait
-local LINE = 1024    -- alignment of rows in bits
+-- ns that a launch and the wait for the previous launch take.
+local LAUNCH = 2500
+local LINE = 1024    -- repacked rows are aligned to this many bits
 
--- Returns strides of the batch modes if their matrices are `apart` elements
--- apart; 0 for broadcast modes.
+-- Returns the strides of the batch modes of matrices that follow one another,
+-- `apart` elements apart; 0 for broadcast modes.
 local function behind_each_other(shape, stride, apart)
   if math.type(shape) then return stride == 0 and 0 or apart end
   local out = {}
@@ -38,7 +39,8 @@ local function room(t, dtype, lead)
   return operand.facts(cute.make_layout(t.shape, stride), dtype, 256)
 end
 
--- Returns the number of distinct elements that repacking copies for t.
+-- Returns the number of elements of t that repacking copies; broadcast modes
+-- count once.
 local function count(t)
   local n, stride = 1, cute.flatten_to_tuple(t.stride)
   for i, extent in ipairs(cute.flatten_to_tuple(t.shape)) do
@@ -47,14 +49,14 @@ local function count(t)
   return n
 end
 
--- Reports whether the weights are converted to the type of A.
+-- Reports whether repacking converts B from 8 bits to the type of A.
 local function widens(p)
   return p.b.bits == 8 and (p.a == cute.bf16 or p.a == cute.f16)
 end
 
 -- Returns the matrices of problem p to repack, with their new layouts: {A =, B
--- =, D = in the form of p, words, ns}. Returns nil if gemm_sm90 accepts all
--- layouts.
+-- =, D = in the form of p, words = their names, ns = estimated time}. Returns
+-- nil if gemm_sm90 accepts all layouts.
 local function places(p)
   if p.ragged then return nil end
   local to, words, ns = {}, {}, 0
@@ -75,12 +77,13 @@ local function places(p)
   return to
 end
 
--- Returns the problem with repacked matrices.
+-- Returns problem p with the repacked matrices in place of the originals.
 local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
   if to.B then
-    q.b, q.constant = to.B.element_type, false  -- a launch before it writes B
+    -- The launch that repacks B precedes the product, so B is not constant.
+    q.b, q.constant = to.B.element_type, false
   end
   return q
 end
@@ -89,7 +92,8 @@ function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
-  if why == sm90.takes(p) then return false end  -- gemm_sm90 gives this reason
+  -- The user sees this reason already for gemm_sm90.
+  if why == sm90.takes(p) then return false end
   return why
 end
 

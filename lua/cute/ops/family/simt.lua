@@ -2,20 +2,21 @@
 local blocks = require "cute.ops.blocks"
 local tiles = require "cute.tiles"
 
--- good: reached fraction of the peak rate. whole, turned, single: factor for
--- each way of loading an operand. room: number of blocks per multiprocessor, as
--- registers allow.
+-- Tiles {M, N}. good: reached fraction of the peak rate. whole, turned, single:
+-- factors of the rate for the ways of loading an operand (see `way`). room:
+-- number of blocks per multiprocessor that registers allow.
 local TILES = {
   {128, 128, stages = 6, good = 0.96, room = 2, whole = 1, turned = 0.955,
    single = 0.8},
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
    single = 0.94},
 }
--- Nanoseconds until a tile arrives, from L2 and from memory, if it passes
--- through registers and no other tile is being loaded.
+-- Nanoseconds until a tile arrives that passes through registers while no other
+-- tile is being loaded: from L2, and from memory.
 local WAITS = {380, 640}
 
-local TILES64 = {TILES[2]}  -- f64: larger tiles need too many registers
+-- For f64, larger tiles need too many registers.
+local TILES64 = {TILES[2]}
 
 local simt = {name = "gemm_simt"}
 
@@ -36,18 +37,19 @@ function simt.takes(p)
   end
 end
 
--- Returns 8 warps if each multiprocessor has one block: f32 1024^3 then takes
--- 55 us instead of 65. With several blocks, 4 warps are 6 to 9 % faster.
+-- Returns 8 warps if each multiprocessor has at most one block: f32 1024^3 then
+-- takes 55 us instead of 65. Returns nil (4 warps) for several blocks, which
+-- are then 6 to 9 % faster.
 local function warps_of(p, t, splits)
   local count = tiles.count(p.m, t[1]) * tiles.count(p.n, t[2])
     * p.batches * splits
   return t[1] == 128 and count <= p.sms and 8 or nil
 end
 
--- Returns how an operand reaches shared memory, in which M or N is contiguous:
--- in unchanged pieces of 16 bytes, in pieces along K that are transposed in
--- registers, or element by element. Also returns whether it passes through
--- registers.
+-- Returns how an operand reaches shared memory, where M or N is contiguous:
+-- "whole" (pieces of 16 bytes are copied unchanged), "turned" (pieces along K
+-- are transposed in registers) or "single" (element by element). Also returns
+-- whether the operand passes through registers.
 local function way(t)
   local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
     or t.stride[2] == 1 and 2

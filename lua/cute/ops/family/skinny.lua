@@ -6,10 +6,11 @@ local types = require "cute.ops.family.types"
 
 local skinny = {name = "gemm_skinny"}
 
-local MOST = 32  -- most rows of A
+-- The largest number of rows of A for this family.
+local MOST = 32
 
--- Returns the reason as a sentence if t's rows do not consist of 16-byte
--- pieces.
+-- Returns a sentence with the reason if the rows of t do not consist of 16-byte
+-- pieces, else nil.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})

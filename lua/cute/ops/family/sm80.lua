@@ -10,8 +10,9 @@ local UPPER = {i8 = "S8", u8 = "U8", e4m3 = "E4M3", e5m2 = "E5M2"}
 local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
   "SM80_16x8x16_F32BF16BF16F32_TN"
 
--- Returns the type in which a product of two different types is computed; one
--- of them is converted. All 8-bit types are exact in both 16-bit types.
+-- Returns the 16-bit type in which two operands of different types are
+-- multiplied, after converting at least one of them; nil if there is none. Both
+-- 16-bit types represent all 8-bit types exactly.
 local function converted(a, b)
   local wide, narrow = a, b
   if a.bits < b.bits then wide, narrow = b, a end
@@ -20,8 +21,9 @@ local function converted(a, b)
   return types.fp8(a) and types.fp8(b) and cute.f16 or nil
 end
 
--- Returns the MMA atom for two types, its extent of K, and the type to which
--- they are converted, if any. Returns nil and the reason if there is none.
+-- Returns the MMA atom for the types of problem p, the atom's extent of K, and
+-- the type to which operands are converted, if any. Returns nil and the reason
+-- if there is no atom.
 local function atom_of(p)
   local a, b = p.a, p.b
   if types.too_old(p) then return nil, types.too_old(p) end
@@ -50,8 +52,8 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- For each arrangement: the number of warps along M and N, and the part of a
--- tile that one instruction of all these warps covers.
+-- Arrangements of warps. atoms: the number of warps along M, N and K. each: the
+-- part of a tile along M and N that one instruction of all these warps covers.
 local FOUR = {atoms = {2, 2, 1}, each = {32, 32}}
 local EIGHT = {atoms = {2, 4, 1}, each = {32, 64}}
 local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
@@ -71,8 +73,8 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Tiles for f64. good: reached fraction of the tensor cores' rate with small
--- atoms. Hopper's larger atoms reach nearly twice that rate.
+-- Tiles for f64. good: reached fraction of the rate that tensor cores have with
+-- small atoms. Hopper's larger atoms reach nearly twice that rate.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -92,13 +94,13 @@ local TILES64 = {
    good = 0.6},
 }
 
--- Returns the ns that one step of f64 along K waits for this number of bytes,
--- from L2 and from memory (see the set f64 of tools/fit.lua).
+-- Returns the ns that one step along K of an f64 product waits for this number
+-- of bytes, {from L2, from memory} (see the set f64 of tools/fit.lua).
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Fractions of the rate that remain: BY_FACTORS with factors per block, SQUARE
--- with factors and square tiles that have registers for both, CONVERTED with a
--- converted operand.
+-- Fractions of the tensor cores' rate that remain with scale factors for blocks
+-- of K (BY_FACTORS; SQUARE if the tile is square and has registers for both
+-- accumulators) and with a converted operand (CONVERTED).
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
 -- Returns the tiles, each with only those entries of `warps` for which
@@ -117,10 +119,12 @@ local function fitting(list, fit)
   return out
 end
 
--- Reports whether each thread has both the gate and the up value of an element.
+-- Reports whether, for this tile and arrangement of warps, each thread has both
+-- the gate and the up value of an element.
 local function has_gates(t, w) return t[2] // 2 % w.each[2] == 0 end
 
--- Reports whether a thread has registers for 64 bits per accumulator.
+-- Reports whether, for this tile and arrangement of warps, a thread has
+-- registers for 64 bits per accumulator.
 local function has_room(t, w)
   return t[1] * t[2] <= 64 * 32 * w.atoms[1] * w.atoms[2]
 end
@@ -156,8 +160,8 @@ function sm80.takes(p)
   end
 end
 
--- Returns the warps for a tile, from the number of single elements that a
--- thread of one warp would load.
+-- Returns the arrangement of warps for a tile. `single` is the number of
+-- elements that a thread would load one by one if there were one warp.
 local function warps_of(t, single)
   for _, w in ipairs(t.warps) do
     if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
@@ -165,10 +169,10 @@ local function warps_of(t, single)
   return t.warps[#t.warps]
 end
 
--- Returns 2 blocks per multiprocessor if D consists of whole tiles. The threads
--- then wait for A and B one after the other, and ptxas, which knows the number
--- of registers, keeps more loads in flight: 1024 x 1024 x 1023 takes 20 us
--- instead of 29.
+-- Returns 2 blocks per multiprocessor, for 64-row tiles, if D consists of whole
+-- tiles. The threads then wait for A and B one after the other, and ptxas,
+-- which knows the number of registers, keeps more loads in flight: 1024 x 1024
+-- x 1023 takes 20 us instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated
@@ -176,8 +180,9 @@ local function min_blocks(p, t, warps)
 end
 
 -- Returns the number of columns of D that one iteration of the epilogue's loop
--- processes, for wide tiles. Reductions need whole tiles, and matrices of D's
--- shape load faster without a loop.
+-- processes, or nil for an epilogue without a loop. Only tiles of 256 columns
+-- need the loop. Reductions need whole tiles, and matrices of D's shape load
+-- faster without a loop.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end
@@ -185,16 +190,17 @@ local function columns(p, t, warps)
   return t[2] >= 256 and #(p.sources or {}) == 0 and warps.each[2] or nil
 end
 
--- Returns the bytes that one load of a matrix moves (see cute.tiles): a run
--- along K, or along M or N for 16 and 64 bits.
+-- Returns the number of bytes that one load of a matrix moves (see cute.tiles).
+-- The load moves elements along K or, for 16 and 64 bits, along a contiguous M
+-- or N.
 local function piece(t)
   local bits = t.element_type.bits
   return blocks.piece(t, t.stride[2] == 1 and 2 or t.stride[1] == 1
     and (bits == 16 or bits == 64) and 1)
 end
 
--- Returns the number of loads of less than 16 bytes for one element of K and
--- this many rows.
+-- Returns the number of loads, for one element of K and this many rows, if each
+-- load moves `bytes` bytes; 0 for 16 bytes.
 local function asked(rows, bits, bytes)
   return bytes < 16 and rows * bits / (8 * bytes) or 0
 end
@@ -206,7 +212,7 @@ function sm80.list(p)
   if p.group then whole = core.gcd(whole, p.group) end
   local a_piece, b_piece = piece(p.A), piece(p.B)
   local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
-  -- halving K halves the code and is as fast
+  -- For single elements, half of K halves the code and is as fast.
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90

@@ -9,8 +9,8 @@ local types = require "cute.ops.family.types"
 
 local sm90 = {name = "gemm_sm90"}
 
--- Returns the reason as a sentence if TMA cannot move tiles of t. Mode `lead`
--- of t has to be contiguous.
+-- Returns a sentence with the reason if TMA cannot move tiles of matrix t, else
+-- nil. Mode `lead` of t has to be contiguous.
 local function tma_refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -43,21 +43,22 @@ local function tma_refuses(name, t, lead, rows)
   end
 end
 
--- Returns the contiguous mode of an operand, which TMA needs: K, or for 16-bit
--- types also the other mode.
+-- Returns the mode of an operand that TMA takes as the contiguous one: K, or
+-- for 16-bit types M or N if that mode is contiguous.
 local function lead_of(t)
   return t.stride[2] ~= 1 and t.stride[1] == 1 and t.element_type.bits == 16
     and 1 or 2
 end
 
---- Returns the contiguous mode of matrix `name` of p: "A", "B" or "D".
+--- Returns the contiguous mode (1 or 2) of matrix `name` of problem p: "A", "B"
+-- or "D".
 function sm90.lead(p, name)
   if name == "D" then return p.D.stride[2] == 1 and 2 or 1 end
   return lead_of(p[name])
 end
 
---- Returns the reason why gemm_sm90 does not accept the layout of that matrix;
--- nil if it does.
+--- Returns the reason why gemm_sm90 does not accept the layout of matrix
+-- `name`; nil if it does.
 ---@return string?
 function sm90.refuses(p, name)
   local lead = sm90.lead(p, name)
@@ -105,30 +106,32 @@ function sm90.takes(p)
   return sm90.refuses(p, "A") or sm90.refuses(p, "B") or sm90.refuses(p, "D")
 end
 
--- Number of tiles along K after which sums of 8-bit floats continue in f32, as
--- in cublasLt: tensor cores keep fewer bits. More tiles would hold more stages.
+-- Number of tiles along K whose products of 8-bit floats the tensor cores sum;
+-- then the sum is added in f32, as in cublasLt, because tensor cores keep fewer
+-- bits. A larger number would keep more stages occupied at a time.
 local PROMOTE = 1
 
--- Returns the number of tiles along K after which the sums continue in f32, or
--- nil if the tensor cores' sums are f32.
+-- Returns the number of tiles along K that the tensor cores sum before the sum
+-- is added in f32; nil if the tensor cores sum the whole K.
 local function promote(p)
   if types.fp8(p.a) then return p.group and 1 or PROMOTE end
   return p.group and p.group // 64 or nil
 end
 
--- Reports whether a candidate can apply factors for each p.group elements of K,
--- which may belong to each row or to each 128 rows of B.
+-- Reports whether a candidate can apply factors for each p.group elements of K.
+-- These factors may belong to each row of B or to each 128 rows.
 local function has_factors(p, o)
-  if p.a.bits == 16 and o.epi then return false end  -- such kernels spill
+  -- The registers of such kernels would spill.
+  if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0
                           or o.tile[2] % 128 == 0)
 end
 
--- Fractions of extra time that an epilogue takes, measured for products of
--- several waves and K = 4096 on an H200. They apply if warpgroups do not
--- alternate, because then no MMAs run during the epilogue. GATED is for gates,
--- EXPOSED for other epilogues (also for C), READ for each further matrix read.
+-- Fractions of time that an epilogue adds, measured for products of several
+-- waves and K = 4096 on an H200. They apply if warpgroups do not alternate,
+-- because then no MMAs run during the epilogue. GATED is for gates, EXPOSED for
+-- other epilogues (also for C), READ is added if the epilogue reads matrices.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
 
 local function exposed(p, c)
@@ -140,7 +143,7 @@ local function exposed(p, c)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
 end
 
--- Fraction of extra time that factors take for 16-bit types on an H200, if a
+-- Fraction of time that scale factors add for 16-bit types on an H200, if a
 -- tile has 128 columns or more. Narrow tiles, and tiles of 256 rows, take less.
 local FACTORS = 0.3
 
@@ -150,15 +153,15 @@ local function by_factors(p, o)
     * (o.tile[1] == 256 and 0.7 or 1)
 end
 
--- Reports whether a candidate leaves registers for an epilogue, which needs at
--- most 128 accumulators per thread.
+-- Reports whether a candidate leaves enough registers for an epilogue: its
+-- threads have at most 128 accumulators each.
 local function has_room(o)
   local groups = o.schedule == "pingpong" and 1 or o.consumers or 2
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Returns the matrices of p.sources that TMA can load, at most two, and their
--- options for gemm_sm90.
+-- Returns those matrices of p.sources (which epilogues read) that TMA can load,
+-- at most two, and their options for gemm_sm90.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do
@@ -174,10 +177,10 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- Stands for the epilogue in a candidate; the plan replaces it.
+-- Stands for the epilogue in a candidate; the plan replaces it by the real one.
 local function LATER() end
 
--- Returns the ratio of rows in tiles to rows in groups. On average the last
+-- Returns the ratio of computed rows to rows of groups. On average the last
 -- tile of each group is half full.
 local function padded(p, o)
   if not p.ragged then return 1 end
@@ -204,7 +207,7 @@ local function candidates(p, swap)
   if p.fused or told then o.epilogue = LATER end
   local m, n = p.m, p.n
   if swap then m, n = n, m end
-  -- the matrices are stacked, and each consists of whole tiles
+  -- The matrices of a batch are stacked; each consists of whole tiles.
   local rows, high = m, math.huge
   if p.ragged then rows = p.expected * p.batches
   elseif o.batches then

@@ -1,7 +1,7 @@
 --- Lesson: finding a bug with the simulator.
 local cute = require "cute"
 
--- Returns a kernel that sums each row by a tree in shared memory.
+-- Returns a kernel that sums each row by a tree reduction in shared memory.
 local function tree(last)
   return [[
 k = cute.kernel("sum", function(x, total)

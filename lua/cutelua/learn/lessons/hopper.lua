@@ -26,7 +26,8 @@ k = cute.kernel("tma", function(load, mA, y)
 end)
 ]]
 
--- Returns the lesson's kernel with another text in place of its wait.
+-- Returns the text of the lesson's kernel in which `text` replaces the wait for
+-- the mbarrier.
 local function waits(text)
   local from, to = KERNEL:find("cute.arch.mbarrier_wait(full, 0)", 1, true)
   return KERNEL:sub(1, from - 1) .. text .. KERNEL:sub(to + 1)
@@ -44,8 +45,8 @@ function run(k, m, n)
 end
 ]]
 
--- Returns the kernel that loads two tiles one after the other. It waits for the
--- second tile with this parity.
+-- Returns the text of a kernel that loads two tiles one after the other. It
+-- waits for the second tile with this parity.
 local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
   return one .. ([[

@@ -20,9 +20,9 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns the largest number of tiles in flight while a warp executes an MMA.
--- It ignores the MMAs with the highest counts, as many as one tile has. A
--- debugger steps through k(A, B, C).
+-- Returns the largest number of tiles in flight while a warp executes an MMA,
+-- which it counts by stepping through k(A, B, C) in the debugger. The MMAs with
+-- the highest counts, as many as one tile has, are ignored.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},
@@ -44,7 +44,7 @@ local function is_three_deep(k)
   local TILES = 5
   local A = cute.zeros({128, 32 * TILES}, cute.bf16)
   local B, C = A:clone(), cute.zeros({128, 128}, cute.f32)
-  -- three stages of (128 + 128) x 32 bf16
+  -- The shared memory of three stages of (128 + 128) x 32 elements of bf16.
   local want = 3 * 256 * 32 * 2
   local has = k(A, B, C):trace({block = 128, arch = "sm_80"}).info.smem
   if has < want then

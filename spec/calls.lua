@@ -136,6 +136,11 @@ local HOST = {
   [[cute.stream()]], [[cute.event()]], [[io.stdout]],
   [[coroutine.create(function() end)]], [[cute]], [[cute.arch]],
   [[cute.ops.int4(cute.zeros({16, 64}, cute.i8))]],
+  [[cute.ptx(".version 8.0\n.target sm_90a\n.address_size 64\n"
+    .. ".global .b32 g[4];\n.entry k(.param .u64 x, .param .f64 y, "
+    .. ".param .align 8 .b8 z[16]) {\n.reg .b64 d; .reg .b32 r;\n"
+    .. "ld.param.u64 d, [x]; ld.global.b32 r, [g];\n"
+    .. "st.global.b32 [d], r; ret;\n}\n")]],
 }
 
 -- Expressions for a kernel's objects.

@@ -605,10 +605,17 @@ end
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
-  local known = not opts.stream and rawget(self, "launcher")
+  local resolve = rawget(self, "resolve")
+  local known = not resolve and not opts.stream and rawget(self, "launcher")
   if known and known(self, ...) then return true end
   check_options(opts)
-  local fits, values = pcall(core.launch_fit, self.kind, ...)
+  local args = resolve and table.pack(pcall(resolve.call, ...))
+    or {true, n = select("#", ...) + 1, ...}
+  local fits, values = args[1], nil
+  if fits then
+    fits, values = pcall(core.launch_fit, self.kind,
+                         table.unpack(args, 2, args.n))
+  end
   if fits then run(self, opts, values) end
   return fits
 end

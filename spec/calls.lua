@@ -33,17 +33,27 @@ local function first_line(message)
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- Describes what is wrong with an error's value, or returns nil.
+--- Describes what is wrong with an error's value, its place aside, or returns
+-- nil.
 ---@param message any
 ---@return string?
-function calls.complaint(message)
+function calls.unclear(message)
   if type(message) ~= "string" then return "no text" end
   if message:find(OURS, 1, true) then return end
   for _, pattern in ipairs(RAW) do
     if message:find(pattern) then return "holds " .. pattern end
   end
-  local where, kind = first_line(message)
+  local _, kind = first_line(message)
   if not core.error_kinds[kind] then return "no kind" end
+end
+
+--- Describes what is wrong with an error's value, or returns nil.
+---@param message any
+---@return string?
+function calls.complaint(message)
+  local why = calls.unclear(message)
+  if why or message:find(OURS, 1, true) then return why end
+  local where = first_line(message)
   if not where then return "no place" end
   -- (Kernels that are not built into the program are scripts.)
   if not where:find "calls.lua" and not where:find "^%./kernels/" then
@@ -126,6 +136,11 @@ local HOST = {
   [[cute.stream()]], [[cute.event()]], [[io.stdout]],
   [[coroutine.create(function() end)]], [[cute]], [[cute.arch]],
   [[cute.ops.int4(cute.zeros({16, 64}, cute.i8))]],
+  [[cute.ptx(".version 8.0\n.target sm_90a\n.address_size 64\n"
+    .. ".global .b32 g[4];\n.entry k(.param .u64 x, .param .f64 y, "
+    .. ".param .align 8 .b8 z[16]) {\n.reg .b64 d; .reg .b32 r;\n"
+    .. "ld.param.u64 d, [x]; ld.global.b32 r, [g];\n"
+    .. "st.global.b32 [d], r; ret;\n}\n")]],
 }
 
 -- Expressions for a kernel's objects.

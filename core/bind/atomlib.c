@@ -651,11 +651,19 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// fn:check_arch(sm [, "sm_90a"]): raises if fn uses a feature that sm lacks.
+// fn:check_arch(sm [, "sm_90a"]): raises if fn uses a feature that sm lacks, or
+// is PTX for another target.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
-  target_check(cx, face_check_fn(L, 1), (int)face_checkint(L, 2),
-               face_optstr(L, 3, NULL));
+  const Fn *fn = face_check_fn(L, 1);
+  const FnBox *box = (const FnBox *)fn;
+  int sm = (int)face_checkint(L, 2);
+  bool wrong = box->ptx_only ? sm != box->ptx_sm : sm < box->ptx_sm;
+  if (box->ptx_sm && wrong)
+    face_error(L, ERR_ARCH, "kernel %s is PTX for sm_%d%s%s, not for sm_%d",
+               ir_str(fn, fn->name), box->ptx_sm, box->ptx_only ? "a" : "",
+               box->ptx_only ? " only" : " and later", sm);
+  target_check(cx, fn, sm, face_optstr(L, 3, NULL));
   return 0;
 }
 

@@ -233,6 +233,8 @@ typedef struct FnBox {
   int returned;  // last line of a kernel that returns traced values
   bool known;    // bytecode.c can read this Lua's instructions
   const void *at;  // if so, the address after the script's current instruction
+  int ptx_sm;      // the target that its PTX was written for, or 0
+  bool ptx_only;   // whether the PTX runs on no later target
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);
 

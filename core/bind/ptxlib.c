@@ -1,5 +1,6 @@
 // PTX that others wrote: modules as Lua sees them, and their translation while
 // a kernel is traced.
+#include <stdlib.h>
 #include <string.h>
 
 #include "bind/tensorlib.h"
@@ -202,6 +203,10 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
               : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
               : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
     bool traced = luaL_testudata(L, at + 1, MT_VALUE);
+    // an f64 is passed as an integer of its bits
+    if (traced && t == DT_F64 &&
+        !dtype_is_float(ir_type(fn, face_check_value(cx, L, at + 1, DT_NONE))))
+      t = DT_I64;
     Ref v = face_check_value(cx, L, at + 1, traced ? DT_NONE : t);
     b.value = t == DT_NONE || ir_type(fn, v) == t ? v : ir_cvt(cx, fn, t, v);
   }
@@ -224,6 +229,9 @@ static int l_translate(lua_State *L) {
     bound[k] = bound_of(cx, L, lua_gettop(L));
     lua_pop(L, 1);
   }
+  FnBox *box = (FnBox *)fn;
+  box->ptx_sm = atoi(m->target + 3);
+  box->ptx_only = m->target[strlen(m->target) - 1] == 'a';
   ptx_translate(cx, fn, m, f, bound, n, face_checkint(L, 4),
                 face_checkstr(L, 5), lua_toboolean(L, 6));
   return 0;

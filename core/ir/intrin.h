@@ -239,7 +239,7 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
 // Packs a row and its immediate (from bit 16) into an Ins.imm.
 static inline int64_t intrin_pack(IntrinId id, int64_t imm) {
-  return (int64_t)id | imm << 16;
+  return (int64_t)id | (int64_t)((uint64_t)imm << 16);
 }
 static inline IntrinId intrin_id(int64_t packed) {
   return (IntrinId)(packed & 0xffff);
@@ -256,6 +256,7 @@ uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 // Shuffles: four kinds for each of three types. The immediate is PTX's operand
 // c: bits 0-4 hold the last lane of the segment to read (for UP the first), and
 // bits 8-12 the segment mask, 32 minus the segment's width.
+enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {
   return id >= IN_SHUFIDX && id <= IN_SHUFBFLYF;

@@ -129,8 +129,9 @@ void row_mask(PtxOp *o, int k) {
 void row_lop3(PtxOp *o, int k) {
   (void)k;
   op_type(o, 0);
-  Ref v = op_intrin(o, IN_LOP3, op_constant(o, 4), op_operand(o, 1, DT_U32),
-                    op_operand(o, 2, DT_U32), op_operand(o, 3, DT_U32));
+  Ref v = op_intrin(o, IN_LOP3, op_constant_in(o, 4, 0, 255),
+                    op_operand(o, 1, DT_U32), op_operand(o, 2, DT_U32),
+                    op_operand(o, 3, DT_U32));
   const PtxArg *d = op_arg(o, 0);
   if (d->kind != PTX_A_PAIR) {
     op_set(o, d, v);

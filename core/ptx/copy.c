@@ -39,7 +39,8 @@ void row_copy_wait(PtxOp *o, int k) {
   if (!wait) ir_emit(b->cx, b->fn, (Ins){.op = OP_CPCOMMIT});
   if (!wait && !all) return;
   ir_emit(b->cx, b->fn, (Ins){.op = OP_CPWAIT,
-                              .imm = wait ? op_constant(o, 0) : 0});
+                              .imm = wait ? op_constant_in(o, 0, 0, INT32_MAX)
+                                          : 0});
 }
 
 void row_copy(PtxOp *o, int k) {

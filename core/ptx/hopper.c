@@ -9,14 +9,42 @@ static Ref emit(PtxOp *o, Ins i, const Ref *x, uint32_t n) {
   return operands_emit(o->b->cx, o->b->fn, i, x, n, NULL, 0);
 }
 
+// Emits a report for threads where `good` is false.
+static void require(PtxOp *o, Ref good, const char *text) {
+  PtxBuild *b = o->b;
+  uint32_t at = ir_text(b->cx, b->fn, text, strlen(text));
+  ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {good}});
+}
+
+// Counts a place's offset in elements of type t instead of bytes. Addresses
+// that are not a multiple of `bytes` are rejected, or reported if not constant.
+static void count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what) {
+  PtxBuild *b = o->b;
+  DType own = ir_type(b->fn, p->off);
+  Ref odd = op2(o, OP_AND, p->off, number(o, own, bytes - 1));
+  int64_t known;
+  if (!ir_const(b->fn, odd, &known)) {
+    require(o, op2(o, OP_EQ, odd, number(o, own, 0)),
+            arena_printf(b->cx, &b->cx->scratch, "misaligned address of %s, "
+                         "which needs a multiple of %d bytes", what, bytes));
+  } else if (known) {
+    ptx_fail(b, "'%s': %s needs an address that is a multiple of %d bytes",
+             o->i->op, what, bytes);
+  }
+  p->mem = op_view(o, p->mem, t);
+  p->off = op2(o, OP_SHR, p->off, number(o, own, dtype_bits(t) == 64 ? 3 : 2));
+}
+
 // ---- mbarriers ----
+
+static void count_barriers(PtxOp *o, Place *p) {
+  count_in(o, p, DT_U64, 8, "an mbarrier");
+}
 
 // Returns the place of [a] in shared memory, with an offset in 64-bit elements.
 static Place barrier_place(PtxOp *o, const PtxArg *a) {
   Place p = op_place(o, a, IN_SHARED);
-  DType t = ir_type(o->b->fn, p.off);
-  p.mem = op_view(o, p.mem, DT_U64);
-  p.off = op2(o, OP_SHR, p.off, number(o, t == DT_I64 ? DT_I64 : DT_I32, 3));
+  count_barriers(o, &p);
   return p;
 }
 
@@ -78,8 +106,7 @@ static Ref place_rank(PtxOp *o, Place *p) {
 // Does the same for a barrier, and counts in 64-bit elements.
 static Ref barrier_rank(PtxOp *o, Place *p) {
   Ref rank = place_rank(o, p);
-  p->mem = op_view(o, p->mem, DT_U64);
-  p->off = op2(o, OP_SHR, p->off, number(o, DT_I32, 3));
+  count_barriers(o, p);
   return rank;
 }
 
@@ -159,7 +186,6 @@ static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
   PtxBuild *b = o->b;
   const PtxArg *base = op_base(o, a);
   int32_t root = op_root(o, base);
-  if (root < 0 && base->kind == PTX_A_VAR) root = op_root(o, base);
   if (root < 0 || !b->bound[root].box) {
     ptx_fail(b, "'%s': %s is no tensor map that was passed", o->i->op,
              base->name ? base->name : "the address");
@@ -239,24 +265,19 @@ static void tensor_store(PtxOp *o, bool reduce) {
 // and in *rank the CTA that it names. Emits a report for threads where it is
 // not the CTA of an earlier operand, which *rank then holds.
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
-  PtxBuild *b = o->b;
   Place p = op_place(o, a, IN_CLUSTER);
   Ref was = *rank;
   *rank = place_rank(o, &p);
   if (!was || was == *rank) return p;
-  static const char text[] = "the mbarrier is in the shared memory of another "
-                             "block than the data";
-  uint32_t at = ir_text(b->cx, b->fn, text, sizeof text - 1);
-  ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at,
-                              .a = {op2(o, OP_EQ, was, *rank)}});
+  require(o, op2(o, OP_EQ, was, *rank), "the mbarrier is in the shared memory "
+          "of another block than the data");
   return p;
 }
 
 // Returns the mbarrier of a store or a copy to another CTA.
 static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = peer_place(o, a, rank);
-  p.mem = op_view(o, p.mem, DT_U64);
-  p.off = op2(o, OP_SHR, p.off, number(o, DT_I32, 3));
+  count_barriers(o, &p);
   return p;
 }
 
@@ -271,8 +292,7 @@ void row_send(PtxOp *o, int k) {
   Ref rank = 0;
   Place d = peer_place(o, op_arg(o, 0), &rank);
   Place bar = peer_barrier(o, op_arg(o, 2), &rank);
-  d.mem = op_view(o, d.mem, op_dtype(t));
-  d.off = op2(o, OP_SHR, d.off, number(o, DT_I32, t.bits == 64 ? 3 : 2));
+  count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
   Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
   for (int q = 0; q < n; q++) {
     const PtxArg *v = op_arg(o, 1);
@@ -280,6 +300,12 @@ void row_send(PtxOp *o, int k) {
     x[5 + q] = op_value(o, v, op_dtype(t));
   }
   emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
+}
+
+// Returns the size of a bulk copy in bytes. (The simulator reports one that is
+// no multiple of 16.)
+static int64_t bulk_size(PtxOp *o) {
+  return op_constant_in(o, 2, 16, 1 << 28);
 }
 
 // Translates bulk copies from this CTA's shared memory to another CTA's.
@@ -291,7 +317,7 @@ static void bulk_send(PtxOp *o) {
   Place s = op_place(o, op_arg(o, 1), IN_SHARED);
   Place bar = peer_barrier(o, op_arg(o, 3), &rank);
   Ref x[7] = {d.mem, d.off, s.mem, s.off, bar.mem, bar.off, rank};
-  emit(o, (Ins){.op = OP_BULKSEND, .imm = op_constant(o, 2) * 8}, x, 7);
+  emit(o, (Ins){.op = OP_BULKSEND, .imm = bulk_size(o) * 8}, x, 7);
 }
 
 // Translates bulk copies of bytes from global to shared memory and back.
@@ -301,7 +327,7 @@ static void bulk_bytes(PtxOp *o) {
   bool load = op_has(o, "mbarrier::complete_tx::bytes");
   op_has(o, "bulk_group");
   dimension(o);
-  int64_t bytes = op_constant(o, 2);
+  int64_t bytes = bulk_size(o);
   Place d = op_place(o, op_arg(o, 0), load ? IN_SHARED : IN_GLOBAL);
   Place s = op_place(o, op_arg(o, 1), load ? IN_GLOBAL : IN_SHARED);
   Ref x[8] = {d.mem, d.off, s.mem, s.off};
@@ -325,7 +351,8 @@ void row_bulk(PtxOp *o, int k) {
   if (op_has(o, "commit_group")) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKCOMMIT});
   } else if (op_has(o, "wait_group")) {
-    ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKWAIT, .imm = op_constant(o, 0),
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_BULKWAIT,
+                                .imm = op_constant_in(o, 0, 0, INT32_MAX),
                                 .flags = op_has(o, "read") ? BKF_READ : 0});
   } else if (strstr(o->i->op, ".tensor")) {
     bool store = op_arg(o, 1)->kind == PTX_A_ADDRESS && o->i->args < 4 &&
@@ -421,7 +448,8 @@ void row_wgmma(PtxOp *o, int k) {
   } else if (op_has(o, "commit_group")) {
     ir_emit(b->cx, b->fn, (Ins){.op = OP_WGCOMMIT});
   } else if (op_has(o, "wait_group")) {
-    ir_emit(b->cx, b->fn, (Ins){.op = OP_WGWAIT, .imm = op_constant(o, 0)});
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_WGWAIT,
+                                .imm = op_constant_in(o, 0, 0, INT32_MAX)});
   } else {
     ptx_fail(b, "'%s' is not modelled", o->i->op);
   }
@@ -439,7 +467,8 @@ void row_cluster(PtxOp *o, int k) {
     op_has(o, "sync");
     op_has(o, "aligned");
     op_has(o, "u32");
-    ir_emit(b->cx, b->fn, (Ins){.op = OP_SETMAXNREG, .imm = op_constant(o, 0),
+    ir_emit(b->cx, b->fn, (Ins){.op = OP_SETMAXNREG,
+                                .imm = op_constant_in(o, 0, 24, 256),
                                 .flags = inc ? RGF_INC : 0});
   } else if (strncmp(op, "griddepcontrol", 14) == 0) {
     bool wait = op_has(o, "wait");

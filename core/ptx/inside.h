@@ -145,6 +145,8 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t);
 Ref op_operand(PtxOp *o, uint32_t k, DType t);
 Ref op_pred(PtxOp *o, const PtxArg *a);
 int64_t op_constant(PtxOp *o, uint32_t k);
+// Returns operand k, a constant from `least` to `most`.
+int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most);
 const PtxArg *op_arg(PtxOp *o, uint32_t k);
 // Writes a value to a register, or an offset if it holds a pointer.
 void op_set(PtxOp *o, const PtxArg *a, Ref v);

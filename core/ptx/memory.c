@@ -84,30 +84,53 @@ uint16_t op_hints(PtxOp *o) {
   return (uint16_t)flags;
 }
 
+int op_vector(PtxOp *o) {
+  return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
+}
+
+// Returns the offset of byte `at` of a parameter in all parameters. Rejects a
+// read of `bytes` there that is misaligned or leaves the parameter.
+static uint32_t param_offset(PtxOp *o, const PtxVar *v, int64_t at,
+                             int64_t bytes) {
+  int64_t size = v->type.bits / 8 * v->type.lanes * v->count;
+  if (at < 0 || at > size - bytes) {
+    ptx_fail(o->b, "'%s' reads %lld bytes from byte %lld of parameter %s, "
+             "which has %lld", o->i->op, (long long)bytes, (long long)at,
+             v->name, (long long)size);
+  }
+  uint32_t offset = v->offset + (uint32_t)at;
+  if (offset % bytes) {
+    ptx_fail(o->b, "'%s' of byte %lld of parameter %s is not aligned to %lld "
+             "bytes", o->i->op, (long long)at, v->name, (long long)bytes);
+  }
+  return offset;
+}
+
 static void load_param(PtxOp *o) {
   PtxBuild *b = o->b;
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
   const PtxArg *base = op_base(o, a);
-  if (base->kind != PTX_A_VAR) {
+  if (base->kind != PTX_A_VAR ||
+      b->m->vars.p[base->value].space != PTX_PARAM) {
     ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
   }
-  uint32_t at = b->m->vars.p[base->value].offset + (uint32_t)a->value;
+  uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
+  if (n != (uint32_t)op_vector(o)) {
+    ptx_fail(b, "'%s' of %u registers", o->i->op, (unsigned)n);
+  }
+  uint32_t at = param_offset(o, &b->m->vars.p[base->value], a->value,
+                             (int64_t)n * t.bits / 8);
   if (d->kind == PTX_A_REG && b->slot[d->value].root >= 0) {
     op_set(o, d, number(o, DT_I64, 0));
     return;
   }
-  uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
   for (uint32_t q = 0; q < n; q++) {
     const PtxArg *x = d->kind == PTX_A_VECTOR ? &b->m->args.p[d->part + q] : d;
     uint32_t want = at + q * t.bits / 8;
     Ref v = op_param(o, want, t.bits);
     op_set_wider(o, x, as(o, op_dtype(t), v), t);
   }
-}
-
-int op_vector(PtxOp *o) {
-  return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
 }
 
 // Creates the registers through which n elements of type t are accessed at

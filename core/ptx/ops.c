@@ -38,7 +38,10 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) return b->slot[a->value].root;
   if (a->kind == PTX_A_VAR) {
     const PtxVar *v = &b->m->vars.p[a->value];
-    if (v->space == PTX_PARAM) return ptx_bound_pointer(b, v->offset);
+    if (v->space == PTX_PARAM) {  // its address; only that of a map is one
+      int32_t k = ptx_bound_pointer(b, v->offset);
+      return k >= 0 && b->bound[k].box ? k : PLAIN;
+    }
     if (v->space == PTX_GLOBAL || v->space == PTX_CONST) {
       return bound_variable(b, a->value);
     }
@@ -176,6 +179,17 @@ static Ref float_constant(PtxOp *o, const PtxArg *a, DType t) {
   return op_as(o, t, ir_int(cx, fn, DT_U32, w));
 }
 
+// Rejects a name that is neither a register nor a variable.
+_Noreturn static void unknown_name(PtxOp *o, const PtxArg *a) {
+  const PtxBuild *b = o->b;
+  for (size_t k = 0; k < b->m->funcs.n; k++) {
+    if (strcmp(b->m->funcs.p[k].name, a->name)) continue;
+    ptx_fail(b, "'%s': the address of function %s; indirect calls are not "
+             "modelled", o->i->op, a->name);
+  }
+  ptx_fail(b, "'%s': %s is not declared here", o->i->op, a->name);
+}
+
 Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   PtxBuild *b = o->b;
   Ctx *cx = b->cx;
@@ -207,19 +221,25 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
       return op_as(o, t, address_of(o, op_root(o, a),
                                     ir_int(cx, fn, DT_I64, 0)));
     }
-    break;
+    ptx_fail(b, "'%s': the address of %s is not modelled here", o->i->op,
+             a->name);
   case PTX_A_REG: {
     Ref r = read_register(o, (uint32_t)a->value);
     int32_t root = b->slot[a->value].root;
     if (root >= 0) r = address_of(o, root, r);
     DType own = ir_type(fn, r);
+    if (own == DT_BOOL && t != DT_BOOL) {
+      ptx_fail(b, "'%s': operand %s is a predicate", o->i->op, a->name);
+    }
     if (dtype_bits(own) != bits) {
       ptx_fail(b, "'%s': operand %s has %d bits, the instruction %d", o->i->op,
                a->name, dtype_bits(own), bits);
     }
     return op_as(o, t, r);
   }
-  case PTX_A_LABEL: case PTX_A_FUNC: case PTX_A_SINK: case PTX_A_ADDRESS:
+  case PTX_A_FUNC:
+    unknown_name(o, a);
+  case PTX_A_LABEL: case PTX_A_SINK: case PTX_A_ADDRESS:
   case PTX_A_VECTOR: case PTX_A_LIST: case PTX_A_PAIR:
     break;
   }
@@ -247,9 +267,19 @@ int64_t op_constant(PtxOp *o, uint32_t k) {
   ptx_fail(o->b, "'%s': operand %u is no constant", o->i->op, (unsigned)k + 1);
 }
 
+int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most) {
+  int64_t v = op_constant(o, k);
+  if (v < least || v > most) {
+    ptx_fail(o->b, "'%s': operand %u is %lld to %lld, not %lld", o->i->op,
+             (unsigned)k + 1, (long long)least, (long long)most, (long long)v);
+  }
+  return v;
+}
+
 void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   PtxBuild *b = o->b;
   if (a->kind == PTX_A_SINK) return;
+  if (a->kind == PTX_A_FUNC) unknown_name(o, a);
   if (a->kind != PTX_A_REG) {
     ptx_fail(b, "'%s': its result goes to no register", o->i->op);
   }
@@ -400,10 +430,26 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a) {
   return &o->b->m->args.p[a->part];
 }
 
+// Rejects a variable of another state space than the access.
+static void check_space(PtxOp *o, const PtxArg *base, Where space) {
+  static const char *const names[] = {[PTX_REG] = ".reg",
+    [PTX_PARAM] = ".param", [PTX_SHARED] = ".shared", [PTX_GLOBAL] = ".global",
+    [PTX_CONST] = ".const", [PTX_LOCAL] = ".local"};
+  if (base->kind != PTX_A_VAR) return;
+  uint8_t own = o->b->m->vars.p[base->value].space;
+  bool shared = space == IN_SHARED || space == IN_CLUSTER;
+  bool fits = shared ? own == PTX_SHARED : own == PTX_GLOBAL ||
+                                           own == PTX_CONST;
+  if (fits) return;
+  ptx_fail(o->b, "'%s': %s is in %s, which the instruction does not access",
+           o->i->op, base->name, names[own]);
+}
+
 Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   PtxBuild *b = o->b;
   const PtxArg *base = op_base(o, a);
   int32_t root = op_root(o, base);
+  check_space(o, base, space);
   if (space == IN_CLUSTER && b->smem) {
     Ref at = op_value(o, base, DT_U32);
     return op_cluster(o, op2(o, OP_ADD, at, number(o, DT_U32, a->value)));

@@ -33,20 +33,22 @@ static bool take(Parse *p, const char *text) {
   return true;
 }
 
-static void expect(Parse *p, const char *text, const char *where) {
-  if (take(p, text)) return;
+// Rejects the current token, where `what` is expected.
+_Noreturn static void unexpected(Parse *p, const char *what) {
   if (p->x.kind == TOK_END) {
-    lex_fail(&p->x, "the text ends where '%s' is expected %s", text, where);
+    lex_fail(&p->x, "the text ends where %s is expected", what);
   }
-  lex_fail(&p->x, "'%s' is expected %s, not '%.*s'", text, where,
+  lex_fail(&p->x, "%s is expected, not '%.*s'", what,
            (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);
 }
 
+static void expect(Parse *p, const char *text, const char *where) {
+  if (take(p, text)) return;
+  unexpected(p, arena_printf(p->cx, &p->cx->scratch, "'%s' %s", text, where));
+}
+
 static const char *name(Parse *p, const char *what) {
-  if (p->x.kind != TOK_NAME) {
-    lex_fail(&p->x, "%s is expected, not '%.*s'", what,
-             (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);
-  }
+  if (p->x.kind != TOK_NAME) unexpected(p, what);
   const char *s = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
   return s;
@@ -80,8 +82,7 @@ static int64_t primary(Parse *p) {
     v = p->x.value;
     lex_next(&p->x);
   } else {
-    lex_fail(&p->x, "an integer is expected, not '%.*s'",
-             (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);
+    unexpected(p, "an integer");
   }
   p->depth--;
   return v;
@@ -538,8 +539,7 @@ static PtxVar attributes(Parse *p, uint8_t space) {
       v.type.lanes = lanes;
       return v;
     } else {
-      lex_fail(&p->x, "a type is expected, not '%.*s'",
-               (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);
+      unexpected(p, "a type");
     }
   }
 }
@@ -559,6 +559,10 @@ static void variables(Parse *p, uint8_t space, bool external) {
       v.init = (uint32_t)p->m->inits.n;
       if (take(p, "=")) initialiser(p, &v);
       if (v.array && v.count == 0) v.count = v.external ? 0 : v.inits;
+      if (v.inits > v.count * v.type.lanes) {
+        lex_fail(&p->x, "'%s' has %lld elements, but %u initial values", v.name,
+                 (long long)(v.count * v.type.lanes), (unsigned)v.inits);
+      }
     }
     declare(p, &v);
   } while (take(p, ","));
@@ -667,10 +671,7 @@ static void instruction(Parse *p) {
     }
   }
   i.line = p->x.at_line;
-  if (p->x.kind != TOK_NAME) {
-    lex_fail(&p->x, "an instruction is expected, not '%.*s'",
-             (int)(p->x.n > 60 ? 60 : p->x.n), p->x.at);
-  }
+  if (p->x.kind != TOK_NAME) unexpected(p, "an instruction");
   lex_opcode(&p->x);
   i.op = ptx_name(p->cx, p->m, p->x.at, p->x.n);
   lex_next(&p->x);
@@ -905,6 +906,24 @@ static void function(Parse *p, bool entry) {
 
 // ---- the module ----
 
+// Reads a target: sm_90, sm_90a, sm_100f.
+static const char *target(Parse *p) {
+  static const char what[] = "a target such as sm_90a";
+  const char *at = p->x.at;
+  size_t n = p->x.n, digits = 0;
+  if (p->x.kind != TOK_NAME || n < 5 || memcmp(at, "sm_", 3) != 0) {
+    unexpected(p, what);
+  }
+  while (3 + digits < n && at[3 + digits] >= '0' && at[3 + digits] <= '9') {
+    digits++;
+  }
+  size_t rest = n - 3 - digits;
+  bool known = rest == 0 || (rest == 1 && (at[n - 1] == 'a' ||
+                                           at[n - 1] == 'f'));
+  if (digits < 2 || digits > 3 || !known) unexpected(p, what);
+  return name(p, what);
+}
+
 static void header(Parse *p) {
   expect(p, ".version", "at the beginning of PTX");
   uint32_t line = p->x.at_line;
@@ -913,7 +932,7 @@ static void header(Parse *p) {
   char *point = strchr(text, '.');
   uint32_t minor = point && point[1] ? (uint32_t)(point[1] - '0') : 0;
   if (p->x.kind != TOK_FLOAT || !point || point[2] || minor > 9) {
-    lex_fail(&p->x, "a version such as 8.0 is expected behind .version");
+    unexpected(p, "a version such as 8.0");
   }
   uint32_t major = 0;
   for (char *c = text; c < point; c++) {
@@ -927,7 +946,7 @@ static void header(Parse *p) {
   }
   lex_next(&p->x);
   expect(p, ".target", "behind .version");
-  p->m->target = name(p, "a target such as sm_90a");
+  p->m->target = target(p);
   while (take(p, ",")) name(p, "a target's option");
   p->m->address_size = 32;
   if (take(p, ".address_size")) {

@@ -123,7 +123,7 @@ void row_shuffle(PtxOp *o, int k) {
   bool is_fixed = ir_const(o->b->fn, c, &fixed);
   if (p || !is_fixed) from = source_lane(o, id, by, c, &inside);
   if (is_fixed) {
-    v = op_intrin(o, id, fixed, v, by, mask);
+    v = op_intrin(o, id, fixed & SHUFFLE_BITS, v, by, mask);
   } else {  // the segment is not constant: compute the lane
     Ref lane = ir_sreg(o->b->cx, o->b->fn, SR_LANE);
     from = op3(o, OP_SEL, inside, from, lane);

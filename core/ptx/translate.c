@@ -33,6 +33,18 @@ static bool ends(const PtxIns *i) {
   return is_op(i, "ret") || is_op(i, "exit") || is_op(i, "bra");
 }
 
+// Rejects a branch to a label that is not visible.
+_Noreturn static void no_label(const PtxBuild *b, const char *name) {
+  const PtxFunc *f = b->f;
+  for (uint32_t l = 0; l < f->labels; l++) {
+    const PtxLabel *x = &b->m->labels.p[f->label + l];
+    if (strcmp(x->name, name)) continue;
+    ptx_fail(b, "no label '%s' is in scope here; that of line %u is local to "
+             "its braces", name, (unsigned)x->line);
+  }
+  ptx_fail(b, "no label '%s' is in scope here", name);
+}
+
 // Splits the function at labels and after branches.
 static void split(Frame *fr) {
   PtxBuild *b = fr->b;
@@ -72,12 +84,14 @@ static void split(Frame *fr) {
     uint32_t next = g->to[0], to = SHAPE_NONE;
     if (is_op(last, "bra")) {
       const PtxArg *a = last->args == 1 ? &m->args.p[last->arg] : NULL;
-      if (!a || a->kind != PTX_A_LABEL) {
-        ptx_fail(b, "no label '%s' is in scope here", a && a->name ? a->name
-                 : "of this branch");
+      if (!a) ptx_fail(b, "'%s' has %u operands", last->op, last->args);
+      if (a->kind != PTX_A_LABEL && a->name) no_label(b, a->name);
+      if (a->kind != PTX_A_LABEL) {
+        ptx_fail(b, "'%s': a label is expected", last->op);
       }
       to = of[m->labels.p[a->value].at - f->ins];
     } else {
+      if (last->args) ptx_fail(b, "'%s' has operands", last->op);
       to = fr->n - 1;  // the empty block at the end
     }
     g->to[0] = to;
@@ -406,7 +420,9 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   if (is_op(i, "ld") && strstr(i->op, ".param")) {
     const PtxArg *base = &b->m->args.p[a[1].part];
     if (a[1].kind != PTX_A_ADDRESS || base->kind != PTX_A_VAR) return PLAIN;
-    int64_t at = b->m->vars.p[base->value].offset + a[1].value;
+    const PtxVar *v = &b->m->vars.p[base->value];
+    if (a[1].value < 0 || a[1].value > UINT16_MAX) return PLAIN;
+    int64_t at = v->offset + a[1].value;
     bool wide = strstr(i->op, "64") != NULL;
     return wide ? ptx_bound_pointer(b, at) : PLAIN;
   }
@@ -801,6 +817,26 @@ static void emit(Frame *fr, const char *file) {
   }
 }
 
+// Checks the block and the cluster of the launch against the directives of f.
+static void check_launch(Ctx *cx, const Fn *fn, const PtxFunc *f) {
+  const int32_t *b = fn->block, *c = fn->cluster;
+  const uint32_t *most = f->maxntid, *own = f->reqnctapercluster;
+  int64_t threads = (int64_t)b[0] * b[1] * b[2];
+  if (most[0] && threads > (int64_t)most[0] * most[1] * most[2]) {
+    ctx_fail(cx, ERR_LAUNCH, "entry %s has .maxntid %u, %u, %u: a block of %d "
+             "x %d x %d threads is larger", f->name, most[0], most[1], most[2],
+             b[0], b[1], b[2]);
+  }
+  if (!own[0] || !c[0]) return;
+  for (int k = 0; k < 3; k++) {
+    if (own[k] == (uint32_t)c[k]) continue;
+    ctx_fail(cx, ERR_LAUNCH, "entry %s has .reqnctapercluster %u, %u, %u: "
+             "launch it with cluster = {%u, %u, %u}, not %d x %d x %d",
+             f->name, own[0], own[1], own[2], own[0], own[1], own[2], c[0],
+             c[1], c[2]);
+  }
+}
+
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
                    const char *file, bool ptx_lines) {
@@ -808,6 +844,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                 .nbound = n, .ptx_lines = ptx_lines};
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
+  check_launch(cx, fn, f);
   ir_at(cx, fn, file, f->line);  // the line of memory objects
   Frame fr = {.b = &b};
   split(&fr);
@@ -869,6 +906,7 @@ const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {
   }
   const char *list = arena_printf(cx, &cx->scratch, "%s", all.n ? all.p : "");
   buf_free(&all);
+  if (!*list) ctx_fail(cx, ERR_PTX, "no entry '%s': the module has none", name);
   ctx_fail(cx, ERR_PTX, "%s '%s'\n  entries: %s", several
            ? "several entries match" : "no entry", name, list);
 }

@@ -258,7 +258,7 @@ static void change(SimWarp *w, const SimIns *i, uint32_t mask, Words *words) {
     TensorMap m;
     tensormap_read(words[l], &m);
     if (i->op == OP_MAPADDRESS)
-      m.address = address_of(o->src.mem, off[l] * o->src.mem->bits / 8);
+      m.address = address_of(o->src.mem, simprog_bit(o->src.mem, off[l]) / 8);
     else *(o->stride ? &m.stride[o->mode - 1] : &m.extent[o->mode]) =
       index_at(w, o->value, o->wide, l);
     tensormap_write(&m, words[l]);

@@ -102,7 +102,7 @@ void simmbar_free(SimCluster *c) {
 static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
                        const SimMem *m, int64_t off, SimWrong how) {
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
-                                off * m->bits / m->own);
+                                simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
   w->cluster->stop = true;  // further results would be meaningless
   return f;
@@ -360,7 +360,7 @@ void simmbar_init(SimWarp *w, const SimIns *i) {
     }
     b = make(c, b, addr);
     b->mem = v.x.m->index;
-    b->element = v.off[l] * v.x.m->bits / v.x.m->own;
+    b->element = simprog_bit(v.x.m, v.off[l]) / v.x.m->own;
     b->expected = b->missing = (uint32_t)n;
     b->warp = w->id, b->lanes = 1u << l, b->clk = w->clk;
     b->src = i->src;

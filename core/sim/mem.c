@@ -80,7 +80,7 @@ static uint32_t check_gaps(Access *x, uint32_t mask) {
 
 static void fault_place(Access *x, SimKind kind, int l) {
   SimFault *f = simreport_fault(x->w, kind, l, x->i->src, 0, x->m->index,
-                                x->off[l] * x->m->bits / x->m->own);
+                                simprog_bit(x->m, x->off[l]) / x->m->own);
   if (!f) return;
   f->access.write = x->write;
   f->access.size = kind == SIM_OOB ? x->bytes * 8 / x->m->own : x->bytes;
@@ -96,7 +96,7 @@ static void fault_place(Access *x, SimKind kind, int l) {
 // counts as not initialised.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
-                                x->off[l] * x->m->bits / x->m->own);
+                                simprog_bit(x->m, x->off[l]) / x->m->own);
   const SimCta *cta = &x->w->cluster->cta[rank];
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
@@ -111,7 +111,7 @@ static uint32_t find_home(Access *x, uint32_t mask) {
     int l = __builtin_ctz(m);
     if (rank[l] < 0 || rank[l] >= p->ncta) {
       SimFault *f = simreport_fault(w, SIM_OOB, l, x->i->src, 0, x->m->index,
-                                    x->off[l] * x->m->bits / x->m->own);
+                                    simprog_bit(x->m, x->off[l]) / x->m->own);
       if (f) {
         f->access.write = x->write;
         f->access.rank = rank[l];
@@ -143,8 +143,8 @@ void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
 static void check_before(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
-    simmem_depends(x->w, x->i, l, x->m, x->off[l] * x->m->bits / x->m->own,
-                   x->write);
+    simmem_depends(x->w, x->i, l, x->m,
+                   simprog_bit(x->m, x->off[l]) / x->m->own, x->write);
   }
 }
 
@@ -163,7 +163,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
   if (m->before) check_before(x, mask);
   int64_t bits = m->bits, last = m->bytes - x->bytes;
   int64_t unit = x->unit ? x->unit : x->bytes;
-  int64_t base = m->space == SP_SMEM ? m->base : 0;
+  // A tensor of PTX may begin at any element of its memory.
+  int64_t base = m->space == SP_SMEM ? m->base : (int64_t)(uintptr_t)m->p;
   uint32_t wrong = 0;
   for (int l = 0; l < LANES; l++) {
     x->at[l] = (int64_t)((uint64_t)x->off[l] * (uint64_t)bits) >> 3;

@@ -48,6 +48,14 @@ typedef struct SimMem {
   const struct SimMembers *members;  // footprint, if the layout has gaps
 } SimMem;
 
+// Returns the first bit of an element. An element that no memory has may have a
+// number whose product overflows; the result is then the largest or smallest.
+static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
+  int64_t bit;
+  if (!__builtin_mul_overflow(element, (int64_t)m->bits, &bit)) return bit;
+  return element < 0 ? INT64_MIN : INT64_MAX;
+}
+
 // A memory operand: the object, and the slot of the element offset.
 typedef struct SimSide {
   const SimMem *mem;

@@ -73,7 +73,7 @@ void simspin_ask(SimWarp *w, const SimIns *i) {
   s->m = side->mem;
   s->lane = __builtin_ctz(w->active);
   simmem_offsets(w, side, off);
-  s->at = off[s->lane] * side->mem->bits / 8;
+  s->at = simprog_bit(side->mem, off[s->lane]) / 8;
   s->home = !s->m->rank ? w->home : u32_at(w, s->m->rank)[s->lane] *
                                     (uint32_t)c->prog->smem_bytes;
   if (++s->asked < OFTEN || s->stuck) return;

@@ -191,7 +191,7 @@ uint32_t simwrap_check(const Access *x, uint32_t mask) {
     int l = __builtin_ctz(hit);
     const SimProg *p = w->cluster->prog;
     simreport_fault(w, SIM_OVERFLOW, l, x->i->src, p->wrap_src[s->of[k]],
-                    x->m->index, x->off[l] * x->m->bits / x->m->own);
+                    x->m->index, simprog_bit(x->m, x->off[l]) / x->m->own);
     all |= hit;
   }
   return all;

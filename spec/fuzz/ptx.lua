@@ -2,10 +2,8 @@
 -- first inputs are the PTX of our own kernels and of spec/ptx/, and each opcode
 -- of core/ptx/rows.c once.
 package.path = "./?.lua;" .. package.path
-local core = require "cute.core"
-local graphs = require "spec.ptx.graphs"
-local kernels = require "spec.ptx.kernels"
 local libfuzzer = require "spec.libfuzzer"
+local texts = require "spec.ptx.texts"
 local ptxdoc = dofile "tools/ptxdoc.lua"
 
 local LARGEST = 12000  -- bytes of an input
@@ -38,33 +36,7 @@ local function dictionary(path)
   end
 end
 
-local function of_specs(folder)
-  local p <close> = io.popen "ls spec/ptx/*.lua"
-  for path in p:lines() do
-    local f <close> = assert(io.open(path, "rb"))
-    local n = 0
-    for text in f:read "a":gmatch "%.version.-\n}\n" do
-      n = n + 1
-      write(folder, ("%s.%d"):format(path:gsub("/", "-"), n), text)
-    end
-  end
-  for i = 1, 20 do
-    math.randomseed(i)
-    write(folder, "graph" .. i, graphs.ptx(graphs.random(function(n)
-      return math.random(0, n - 1)
-    end, 6)))
-  end
-end
-
-local function of_kernels(folder)
-  for _, k in ipairs(kernels) do
-    local source = ("%s\nextern \"C\" __global__ void %s(%s) {\n%s\n}\n")
-      :format(k.structure or "", k.name, k.params, k.text)
-    local made = core.jit_compile(source, "compute_90a",
-                                  {"-lineinfo", "-default-device"})
-    if not made then return end  -- no NVRTC
-    write(folder, k.name, made.ptx or made.cubin)
-  end
+local function of_scripts(folder)
   for _, name in ipairs(SCRIPTS) do
     local p <close> = io.popen(("%s scripts/%s.lua --arch sm_90a --emit ptx")
       :format(arg[-1] or "build/cutelua", name))
@@ -94,8 +66,8 @@ libfuzzer.run("ptx", "spec/ptx/fuzz.c", {"base", "atoms", "ir", "ptx"},
   ("-max_total_time=%d -max_len=%d -dict=ptx.dict"):format(seconds, LARGEST),
   function(folder)
     dictionary((folder:gsub("ptx%-corpus$", "ptx.dict")))
-    of_specs(folder)
-    of_kernels(folder)
+    texts.each(function(name, text) write(folder, name, text) end)
+    of_scripts(folder)
     of_rows(folder)
   end)
 print(("ptx: %d seconds without a crash, a leak or a rejected translation")

@@ -1,23 +1,35 @@
--- PTX that is rejected: one sentence with the line. The first list holds what
--- libFuzzer found to crash or to pass unseen (`make fuzz-ptx`).
+-- Input that cannot be read or launched: one sentence with the line and what
+-- must hold. The list FOUND holds what libFuzzer found to crash or to pass
+-- unseen (`make fuzz-ptx`).
+local attack = require "spec.ptx.attack"
 local cute = require "cute"
 local support = require "spec.support"
 
 local HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 local BODY = HEAD .. [[
-.visible .entry k(.param .u64 x) {
+.visible .entry k(.param .u64 x, .param .u32 n, .param .align 8 .b8 st[16]) {
 .reg .b32 r<4>; .reg .b64 d<4>; .reg .b16 h<4>; .reg .pred p<2>;
 .shared .align 16 .b8 s[64];
 ]]
 
--- Reads a text and traces its entry k with a pointer.
+local ZEROS = ("\0"):rep(16)
+
+-- Reads a text and traces its entry k.
 local function trace(text)
   local x = cute.zeros({64}, cute.u32)
-  cute.ptx(text):kernel "k"(x):trace {block = 32, arch = "sm_90a"}
+  cute.ptx(text):kernel "k"(x, 1, ZEROS):trace {block = 32, arch = "sm_90a"}
 end
 
 local function message(text)
   return (support.message(function() trace(text) end))
+end
+
+local function rejects(cases)
+  for _, case in ipairs(cases) do
+    local text = message(BODY .. case[1] .. "\nL: ret;\n}\n")
+    assert.matches(case[2], text, 1, true)
+    assert.matches("^line 7: [^\n]* %[bad%-ptx%]$", text)
+  end
 end
 
 -- {instruction, what its error says}
@@ -35,15 +47,120 @@ local FOUND = {
   {"@.x bra L;", "a predicate is expected behind '@'"},
   {"@5 bra L;", "a predicate is expected behind '@'"},
   {"@_ bra L;", "a predicate is expected behind '@'"},
+  {"lop3.b32 r1, r0, r0, r0, -1;", "operand 5 is 0 to 255, not -1"},
+  {"cp.async.wait_group -1;", "operand 1 is 0 to 2147483647, not -1"},
+  {"wgmma.wait_group.sync.aligned -1;", "operand 1 is 0 to 2147483647"},
+  {"cp.async.bulk.wait_group 4294967296;", "operand 1 is 0 to 2147483647"},
+  {"setmaxnreg.inc.sync.aligned.u32 -8;", "operand 1 is 24 to 256, not -8"},
+  {"cp.async.bulk.global.shared::cta.bulk_group [d0], [s], "
+    .. "2305843009213693952;", "operand 3 is 16 to 268435456"},
+}
+
+local NAMES = {
+  {"{ M: add.u32 r1, r0, r0; } bra M;", "no label 'M' is in scope here; that "
+    .. "of line 7 is local to its braces"},
+  {"bra M;", "no label 'M' is in scope here"},
+  {"bra r0;", "no label 'r0' is in scope here"},
+  {"bra;", "'bra' has 0 operands"},
+  {"bra 5;", "'bra': a label is expected"},
+  {"ret r0;", "'ret' has operands"},
+  {"add.u32 r9, r0, r0;", "'add.u32': r9 is not declared here"},
+  {"{ .reg .b32 q; mov.b32 q, 1; } add.u32 r1, q, q;", "q is not declared"},
+  {"call f;", "'call' is not modelled: calls of functions"},
+  {"call k;", "'call' is not modelled: calls of functions"},
+  {"mov.u64 d1, k;", "the address of function k; indirect calls are not "
+    .. "modelled"},
+  {"brx.idx r0, L;", "indirect branches are not modelled"},
+  {"tcgen05.wait::ld.sync.aligned;", "needs sm_100"},
+  {"add.u64 r0, r1, r1;", "operand r1 has 32 bits, the instruction 64"},
+  {"add.u32 r1, p0, r0;", "operand p0 is a predicate"},
+  {"@r0 bra L;", "guard 'r0' is no predicate"},
+}
+
+local PLACES = {
+  {"ld.param.u32 r0, [st+16];", "reads 4 bytes from byte 16 of parameter st, "
+    .. "which has 16"},
+  {"ld.param.u32 r0, [st-4];", "from byte -4 of parameter st"},
+  {"ld.param.u32 r0, [st+4294967296];", "from byte 4294967296 of"},
+  {"ld.param.u64 d0, [x+9223372036854775807];", "9223372036854775807 of"},
+  {"ld.param.u32 r0, [st+1];", "byte 1 of parameter st is not aligned to 4"},
+  {"ld.param.v2.u32 {r0, r1}, [st+4];", "is not aligned to 8 bytes"},
+  {"ld.param.v4.u32 {r0, r1}, [st];", "'ld.param.v4.u32' of 2 registers"},
+  {"ld.param.u32 r0, [s];", "a parameter's name is expected"},
+  {"ld.global.u32 r0, [s];", "s is in .shared, which the instruction does not"},
+  {"ld.shared.u32 r0, [x];", "x is in .param, which the instruction does not"},
+  {"ld.u32 r0, [x];", "x is in .param, which the instruction does not"},
+  {"cp.async.ca.shared.global [x], [d0], 4;", "x is in .param"},
+  {"mov.b64 d1, x;", "the address of x is not modelled"},
+  {"mbarrier.init.shared.b64 [s+4], 1;", "an mbarrier needs an address that is "
+    .. "a multiple of 8 bytes"},
+  {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [s+4], d0, "
+    .. "[s+8];", "st.async needs an address that is a multiple of 8 bytes"},
+}
+
+local HEADS = {
+  {"\n", "line 2: the text ends where '.version' at the beginning of PTX is"},
+  {".target sm_90\n", "line 1: '.version' at the beginning of PTX is expected"},
+  {".version 6.0\n", "line 1: PTX version 6.0 is not read; 7.0 to 9.5 are"},
+  {".version 9.9\n", "line 1: PTX version 9.9 is not read"},
+  {".version x\n", "line 1: a version such as 8.0 is expected, not 'x'"},
+  {".version 8.0\n.target gfx90\n", "line 2: a target such as sm_90a is "
+    .. "expected, not 'gfx90'"},
+  {".version 8.0\n.target sm_9\n", "line 2: a target such as sm_90a is"},
+  {".version 8.0\n.target sm_90x\n", "line 2: a target such as sm_90a is"},
+  {".version 8.0\n.target sm_90\n.address_size 32\n", "address_size 32 is not "
+    .. "read; 64 is"},
+  {HEAD .. ".global .b8 z[4] = {1, 2, 3, 4, 5};\n", "line 4: 'z' has 4 "
+    .. "elements, but 5 initial values"},
+  {HEAD .. ".file 1 \"abc\n", "line 4: a string that never ends"},
+  {BODY .. "/* abc\n", "line 7: a comment `/*` that never ends"},
 }
 
 describe("PTX that cannot be read", function()
-  it("is rejected with the line", function()
-    for _, case in ipairs(FOUND) do
-      local text = message(BODY .. case[1] .. "\nL: ret;\n}\n")
+  it("is rejected with the line", function() rejects(FOUND) end)
+
+  it("is rejected for its names", function() rejects(NAMES) end)
+
+  it("is rejected for its places", function() rejects(PLACES) end)
+
+  it("is rejected for its head", function()
+    for _, case in ipairs(HEADS) do
+      local text = message(case[1])
       assert.matches(case[2], text, 1, true)
-      assert.matches("^line 7: .* %[bad%-ptx%]", text)
+      assert.matches("^line %d+: [^\n]* %[bad%-ptx%]$", text)
     end
+  end)
+
+  it("is rejected wherever it is cut off", function()
+    local whole = BODY .. [[
+  .loc 1 2 3, function_name $a, inlined_at 1 4 5
+  @!p0 st.global.v2.u32 [d0+4], {r0, 0x10};
+  shfl.sync.idx.b32 r1|p1, r0, -1, 0x1f, 0xffffffff; // text
+M: mov.b32 r0, 0f3F800000; /* text */ { mov.u32 r2, %tid.x; }
+  ret;
+}]]
+    assert.equal("k", cute.ptx(whole):entries()[1])
+    for n = 1, #whole - 1 do
+      local ok, text = pcall(cute.ptx, whole:sub(1, n) .. "\n")
+      -- (A head alone is a module without entries.)
+      local head = whole:sub(1, n):match "^%.version 8%.0%s+%.target sm_90a%s+"
+        and not whole:sub(1, n):find(".visible", 1, true)
+      if not head or not ok then
+        assert.is_false(ok, whole:sub(1, n))
+        assert.matches("^[^\n]*line %d+: [^\n]* %[bad%-ptx%]$", text)
+      end
+    end
+  end)
+
+  it("is rejected or right after random changes", function()
+    local counts = {right = 0, rejected = 0}
+    for seed = 1, 120 do
+      local verdict, why = attack.run(seed)
+      assert.is_not_equal("wrong", verdict, ("seed %d: %s"):format(seed,
+        tostring(why)))
+      counts[verdict] = counts[verdict] + 1
+    end
+    assert.is_true(counts.rejected > 20 and counts.right > 0)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -575,11 +575,17 @@ end
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
-  if n == p.kind.arguments + 1 and type(args[n]) == "table" then
+  local resolve = rawget(p, "resolve")
+  local takes = resolve and resolve.takes or p.kind.arguments
+  if n == takes + 1 and type(args[n]) == "table" then
     n, opts = n - 1, args[n]
   end
   check_options(opts)
   check_compiled(p, opts)
+  if resolve then
+    args = table.pack(resolve.call(table.unpack(args, 1, n)))
+    n = args.n
+  end
   local values = core.launch_fit(p.kind, table.unpack(args, 1, n))
   return run(p, opts, values, opts and opts.grid and extents("grid", opts.grid))
 end
@@ -587,7 +593,7 @@ end
 --- Runs the prepared launch with other arguments of the same kinds. Options may
 -- follow the arguments, as for launch.
 function Prepared.__call(p, ...)
-  local known = rawget(p, "launcher")
+  local known = not rawget(p, "resolve") and rawget(p, "launcher")
   if known and known(p, ...) then return true end
   return launch_with(p, ...)
 end
@@ -609,10 +615,17 @@ end
 ---@param opts {seed: integer?, stream: any} of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
-  local known = not opts.stream and rawget(self, "launcher")
+  local resolve = rawget(self, "resolve")
+  local known = not resolve and not opts.stream and rawget(self, "launcher")
   if known and known(self, ...) then return true end
   check_options(opts)
-  local fits, values = pcall(core.launch_fit, self.kind, ...)
+  local args = resolve and table.pack(pcall(resolve.call, ...))
+    or {true, n = select("#", ...) + 1, ...}
+  local fits, values = args[1], nil
+  if fits then
+    fits, values = pcall(core.launch_fit, self.kind,
+                         table.unpack(args, 2, args.n))
+  end
   if fits then run(self, opts, values) end
   return fits
 end
@@ -814,7 +827,10 @@ function Call:compile(opts)
   program = view(program, device.arch)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)
-  return prepare(program, kind, values, opts, device)
+  local p, message = prepare(program, kind, values, opts, device)
+  if not p then return nil, message end
+  p.resolve = rawget(self.kernel, "resolve")
+  return p
 end
 
 local launch_anew = sign.guard("call:launch(opts?)", function(call, opts)
@@ -844,8 +860,11 @@ function Kernel:__call(...)
   end
   local n = select("#", ...)
   if n > self.most then core.fail("bad-launch", counted(self, n)) end
+  local resolve = rawget(self, "resolve")
+  local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}
+  call.kernel = self
   if not rawget(self, "called") then unused.note(self) end
-  return setmetatable({kernel = self, n = n, ...}, Call)
+  return setmetatable(call, Call)
 end
 
 local KERNEL = {block = true, min_blocks = true, fmad = true, fastmath = true}
@@ -868,6 +887,14 @@ local function check_kernel_options(name, opts)
         :format(name, k, tostring(v)))
     end
   end
+end
+
+--- Gives a kernel a function that replaces its arguments at each call.
+---@param k table
+---@param takes integer number of arguments before that
+---@param call fun(...) returns the arguments
+function kernel.resolve(k, takes, call)
+  rawset(k, "resolve", {takes = takes, call = call})
 end
 
 --- Makes a kernel of a Lua function. With fmad = true, a multiplication

@@ -44,14 +44,6 @@ local function add_fields(list, entry, p, fields)
     local value, kind, bits = fields[offset], "", 0
     if type(value) == "table" then
       local dtype = core.find_dtype(value[2])
-      if not dtype then
-        core.fail("bad-argument", ("entry %s: byte %d of %s is {value, dtype}, "
-          .. "such as {1.5, \"f32\"}"):format(entry.name, offset, p.name))
-      elseif not dtype.is_integer and dtype.bits < 32 then
-        core.fail("bad-argument", ("entry %s: byte %d of %s: a field is an "
-          .. "integer, f32 or f64, not %s"):format(entry.name, offset, p.name,
-          dtype.name))
-      end
       value, kind = value[1], dtype.is_integer and "u" or "f"
       bits = dtype.bits
     end
@@ -59,24 +51,114 @@ local function add_fields(list, entry, p, fields)
   end
 end
 
-local function arguments(entry, given, n)
-  local list = {}
-  if n ~= #entry.parameters then
-    core.fail("bad-argument", ("entry %s takes %d arguments, not %d"):format(
-      entry.name, #entry.parameters, n))
+-- Returns a number as an integer of `bits` bits, or nil if none has its value.
+local function integer_of(value, bits)
+  local i = math.tointeger(value)
+  if not i or bits == 64 then return i end
+  if i < -(1 << bits - 1) or i >= 1 << bits then return nil end
+  return i >= 1 << bits - 1 and i - (1 << bits) or i
+end
+
+-- Returns a scalar in the form that a program takes: the bits of an f64 as an
+-- integer, because a number with a fraction is passed as f32. `what` begins an
+-- error's message; `kind` is that of a parameter, "f" for floats.
+local function scalar(value, kind, bits, what)
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if type(value) ~= "number" then return value end
+  if kind == "f" and bits == 64 then
+    return (("<i8"):unpack(("<d"):pack(value)))
+  elseif kind == "f" then
+    return value + 0.0
+  elseif kind == "b" and math.type(value) == "float" then
+    core.fail("bad-argument", ("%s may be a float or an integer of %d bits\n  "
+      .. "write {%s, \"%s%d\"}"):format(what, bits, core.show(value),
+      bits < 32 and "i" or "f", bits))
   end
+  local i = integer_of(value, bits)
+  if i then return i end
+  core.fail("bad-argument", ("%s is an integer of %d bits, not %s"):format(what,
+    bits, core.show(value)))
+end
+
+-- Splits {value, dtype}; returns the value as `scalar` does, the kind and the
+-- number of bits.
+local function typed(pair, what)
+  local dtype = type(pair[2]) == "string" and core.find_dtype(pair[2])
+  if not dtype then
+    core.fail("bad-argument", ("%s is {value, dtype}, such as {1.5, \"f32\"}")
+      :format(what))
+  elseif not dtype.is_integer and dtype.bits < 32 or dtype.bits < 8 then
+    core.fail("bad-argument", ("%s: a scalar is an integer, f32 or f64, not %s")
+      :format(what, dtype.name))
+  end
+  local kind = dtype.is_integer and "u" or "f"
+  return scalar(pair[1], kind, dtype.bits, what), kind, dtype.bits
+end
+
+-- Returns the argument for a parameter that is one scalar or pointer.
+local function plain(p, value, what)
+  if type(value) == "table" and getmetatable(value) == nil then
+    local v, kind, bits = typed(value, what)
+    if bits == p.bits and kind == p.kind then return v end
+    if bits == p.bits and p.kind == "b" then
+      return kind == "f" and bits == 32 and ("<i4"):unpack(("<f"):pack(v)) or v
+    elseif bits == p.bits and kind == "u" and p.kind == "s" then
+      return v
+    end
+    core.fail("bad-argument", ("%s is .%s%d, not %s"):format(what, p.kind,
+      p.bits, core.show(value[2])))
+  elseif core.typename(value) == "tensor"
+      and (p.bits < 64 or p.kind == "f") then
+    core.fail("bad-argument", ("%s is a scalar of %d bits; a tensor is passed "
+      .. "to a pointer"):format(what, p.bits))
+  end
+  return scalar(value, p.kind, p.bits, what)
+end
+
+-- Returns the fields of a structure with their scalars as a program takes them.
+local function fields(list, what)
+  local out = {}
+  for offset, value in pairs(list) do
+    out[offset] = value
+    if type(value) == "table" and getmetatable(value) == nil then
+      local at = ("%s, byte %s"):format(what, core.show(offset))
+      out[offset] = {(typed(value, at)), value[2]}
+    elseif type(value) == "boolean" then
+      out[offset] = value and 1 or 0
+    end
+  end
+  return out
+end
+
+-- Checks the arguments of a call, and returns them as a program takes them.
+local function converted(entry, args)
+  if args.n ~= #entry.parameters then
+    core.fail("bad-argument", ("entry %s takes %d arguments, not %d"):format(
+      entry.name, #entry.parameters, args.n))
+  end
+  map.resolve(entry, args)
+  for i, p in ipairs(entry.parameters) do
+    local what = ("entry %s: parameter %s"):format(entry.name, p.name)
+    local size = p.bits // 8 * p.count
+    if args[i] == nil then
+      core.fail("bad-argument", what .. " is nil")
+    elseif type(args[i]) == "string" and #args[i] ~= size then
+      core.fail("bad-argument", ("%s has %d bytes, got %d"):format(what, size,
+        #args[i]))
+    elseif not p.array then
+      args[i] = plain(p, args[i], what)
+    elseif type(args[i]) == "table" and getmetatable(args[i]) == nil then
+      args[i] = fields(args[i], what)
+    end
+  end
+end
+
+local function arguments(entry, given)
+  local list = {}
   for i, p in ipairs(entry.parameters) do
     local value = given[i]
-    local size = p.bits // 8 * p.count
-    if type(value) == "string" and #value ~= size then
-      core.fail("bad-argument", ("entry %s: parameter %s has %d bytes, got %d")
-        :format(entry.name, p.name, size, #value))
-    end
     if p.array and type(value) == "table" then
       add_fields(list, entry, p, value)
-    elseif value == nil then
-      core.fail("bad-argument", ("entry %s: parameter %s is nil"):format(
-        entry.name, p.name))
     else
       list[#list + 1] = {p.offset, value, p.kind, p.bits}
     end
@@ -114,27 +196,25 @@ function Module:kernel(name, opts)
     core.fail("bad-argument", ("smem = %s: bytes of dynamic shared memory "
       .. "expected"):format(core.show(smem)))
   end
-  local plain = entry.name:gsub("[^%w_]", "_")
   local used = core.ptx_variables(self.module, entry.name)
   local n = #entry.parameters
-  local made = kernel.kernel(plain, {block = entry.reqntid}, function(...)
+  local made = kernel.kernel((entry.name:gsub("[^%w_]", "_")), {
+    block = entry.reqntid}, function(...)
     local given = {...}
-    local list = arguments(entry, given, select("#", ...) - #used)
+    local list = arguments(entry, given)
     for i, v in ipairs(used) do
       list[#list + 1] = {v.index, given[n + i], "variable", 0}
     end
     core.ptx_translate(self.module, entry.name, list, smem, self.file,
                        opts and opts.lines == "ptx" or false)
   end)
-  local maps = false
-  for _, p in ipairs(entry.parameters) do maps = maps or map.takes(p) end
-  if #used == 0 and not maps then return made end
-  return setmetatable({}, {__index = made, __call = function(_, ...)
+  kernel.resolve(made, n, function(...)
     local args = table.pack(...)
-    map.resolve(entry, args)
+    converted(entry, args)
     for i, v in ipairs(used) do args[args.n + i] = memory_of(self, v) end
-    return made(table.unpack(args, 1, args.n + #used))
-  end, __tostring = function() return tostring(made) end})
+    return table.unpack(args, 1, args.n + #used)
+  end)
+  return made
 end
 
 --- Returns a variable of the module, .global or .const, as a tensor of bytes.
@@ -182,7 +262,8 @@ function ptx.ptx(text)
   return module(read(text, "cute.ptx"), "@" .. text)
 end
 
-local CUDA = {include = true, define = true, arch = true, options = true}
+local CUDA = {include = "table", define = "table", arch = "string",
+              options = "table"}
 
 --- Compiles CUDA C to PTX by NVRTC, with line information, and reads it. Raises
 -- [no-nvrtc], or [compile-failed] with the compiler's log.
@@ -192,8 +273,13 @@ local CUDA = {include = true, define = true, arch = true, options = true}
 ---@return cute.PtxModule
 function ptx.cuda(text, opts)
   opts = opts or {}
-  for k in pairs(opts) do
-    if not CUDA[k] then sign.unknown("option", k, CUDA) end
+  for k, v in pairs(opts) do
+    if not CUDA[k] then
+      sign.unknown("option", k, CUDA)
+    elseif type(v) ~= CUDA[k] then
+      core.fail("bad-argument", ("cute.cuda: %s is a %s, not %s"):format(k,
+        CUDA[k], core.show(v)))
+    end
   end
   local file = "=cuda"
   if not text:find "\n" then
@@ -213,8 +299,13 @@ function ptx.cuda(text, opts)
   end
   table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
   local arch = opts.arch or devices.ARCH
-  local made, why = core.jit_compile(text, (arch:gsub("^sm", "compute")), list)
-  if not made then core.fail("compile-failed", why) end
+  local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
+                                          list)
+  if not made then
+    local said, kind = why:match "^(.*) %[([%l-]+)%]$"
+    core.fail(kind or "compile-failed", (said or why)
+      .. (log and log:find "%S" and "\n" .. log:gsub("%s+$", "") or ""))
+  end
   return module(made.ptx or made.cubin, file)
 end
 

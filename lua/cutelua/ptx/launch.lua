@@ -273,13 +273,6 @@ function argument(a, memory, what)
     .. "{f32: 1.5} expected, not %s", what, core.show(a))
 end
 
--- Returns the number of a {number, type} pair, since plain parameters know
--- their type.
-local function plain(a)
-  if type(a) == "table" and SCALARS[a[2]] then return a[1] end
-  return a
-end
-
 ---------------------------------------------------------------------------
 -- Launches
 ---------------------------------------------------------------------------
@@ -305,7 +298,7 @@ local function one(module, spec, memory, what, opt)
   local k = module:kernel(name, {smem = spec.smem, lines = opt.lines})
   local args = {}
   for i, a in ipairs(spec.args or {}) do
-    args[i] = plain(argument(a, memory, ("%s, argument %d"):format(what, i)))
+    args[i] = argument(a, memory, ("%s, argument %d"):format(what, i))
   end
   k(table.unpack(args)):launch {
     grid = spec.grid or 1, block = spec.block or k.block,

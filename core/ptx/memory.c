@@ -90,7 +90,10 @@ static void load_param(PtxOp *o) {
   const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
   const PtxArg *base = op_base(o, a);
   if (base->kind != PTX_A_VAR) {
-    ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
+    int32_t root = a->kind == PTX_A_ADDRESS ? op_root(o, base) : PLAIN;
+    bool map = root >= 0 && b->bound[root].box;
+    op_reject(o, map ? "a tensor map that the kernel builds in memory"
+                     : "parameters at computed addresses");
   }
   uint32_t at = b->m->vars.p[base->value].offset + (uint32_t)a->value;
   if (d->kind == PTX_A_REG && b->slot[d->value].root >= 0) {

@@ -51,7 +51,7 @@ end
 
 -- Runs a GEMM with random size, alpha, beta and order of operands. Returns what
 -- is wrong.
-local function gemm(rung, seed)
+local function gemm(rung, seed, _, device)
   local size = {extent(200), extent(150), extent(200)}
   local o = {layout = rung.layouts[seed % #rung.layouts + 1], seed = seed}
   if seed % 3 == 1 then o.alpha, o.beta = -1, 2 end
@@ -60,7 +60,7 @@ local function gemm(rung, seed)
     pad(p, "A")
     pad(p, "B")
   end
-  local ok, r = pcall(lesson.simulate, rung, p, DEVICE, {seed = seed})
+  local ok, r = pcall(lesson.simulate, rung, p, device, {seed = seed})
   if not ok then return nil, r end
   local what = table.concat(size, "x") .. " " .. o.layout
   if not r.ok then return what .. ": " .. tostring(r) end
@@ -82,13 +82,13 @@ local function others(size, most, kept)
   return out
 end
 
-local function rows(spec, seed, script)
+local function rows(spec, seed, script, device)
   local size = others(spec.sim[1], #spec.sim[1] > 3 and 48 or 1500,
                       KEPT[script] or 0)
   local dtype = spec.dtypes[seed % #spec.dtypes + 1]
   local ok, right, reports, wrong = pcall(function()
     local p = harness.problem(spec, size, {dtype = dtype})
-    return harness.try(p, DEVICE, {seed = seed})
+    return harness.try(p, device, {seed = seed})
   end)
   if not ok then return nil, right end
   if right then return false end
@@ -104,16 +104,17 @@ local made = {}
 -- the script rejects the size with a message, else what is wrong.
 ---@param script string
 ---@param seed integer
+---@param device? string "sim:sm_90a" if absent
 ---@return string|false|nil wrong
 ---@return any why
-function odd.try(script, seed)
+function odd.try(script, seed, device)
   math.randomseed(seed)
   made[script] = made[script] or {spec_of(script)}
   local kind, spec = table.unpack(made[script])
   local say = lib.say
   lib.say = function() end
   local wrong, why = (kind == "gemm" and gemm or rows)(spec, seed,
-                                                              script)
+    script, device or DEVICE)
   lib.say = say
   return wrong, why
 end

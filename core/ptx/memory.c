@@ -111,8 +111,13 @@ static void load_param(PtxOp *o) {
   PtxType t = op_type(o, 0);
   const PtxArg *a = op_arg(o, 1), *d = op_arg(o, 0);
   const PtxArg *base = op_base(o, a);
-  if (base->kind != PTX_A_VAR ||
-      b->m->vars.p[base->value].space != PTX_PARAM) {
+  if (base->kind != PTX_A_VAR) {
+    int32_t root = a->kind == PTX_A_ADDRESS ? op_root(o, base) : PLAIN;
+    bool map = root >= 0 && b->bound[root].box;
+    op_reject(o, map ? "a tensor map that the kernel builds in memory"
+                     : "parameters at computed addresses");
+  }
+  if (b->m->vars.p[base->value].space != PTX_PARAM) {
     ptx_fail(b, "'%s': a parameter's name is expected", o->i->op);
   }
   uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;

@@ -242,6 +242,7 @@ static void join_taint(SimWarp *w, const SimPart *t) {
     uint32_t from = t->tainted ? t->taint[k].mask & t->here : 0;
     to->mask &= ~t->here;
     if (from && !to->mask) *to = t->taint[k], to->mask = 0;
+    if (from) to->bits |= t->taint[k].bits;
     to->mask |= from;
   }
   w->tainted = true;

@@ -12,6 +12,7 @@ struct SimTaint {  // why a value is undefined
                            // undefined register
   int32_t mem;
   uint32_t elem;
+  uint64_t bits;           // bits of the value that are undefined in some lane
 };
 
 // ---- values: 32 lanes of 4 or 8 bytes in a slot ----

@@ -1,9 +1,12 @@
 // Undefined values: uninitialised registers, and quotients by zero. Reading one
 // is not yet a fault: a predicated load leaves registers undefined whose sums
 // are never stored, and cute.where computes the branch that it does not select.
-// Values carry a mask of the lanes in which they are undefined. Using one is a
-// fault: as an address, as a condition, or in a store outside registers. A warp
-// that never read an undefined register pays no cost (w->tainted).
+// Values carry a mask of the lanes in which they are undefined, and a mask of
+// their undefined bits: compilers leave half of a register undefined where
+// nothing reads it. Using such bits is a fault: as an address, as a condition,
+// or in a store outside registers. A warp that never read an undefined register
+// pays no cost (w->tainted).
+#include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/bulk.h"
@@ -40,9 +43,9 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
   if (w->quotient.mem == m)
-    return (SimTaint){lack, w->quotient.src, -1, 0};
+    return (SimTaint){lack, w->quotient.src, -1, 0, UINT64_MAX};
   return (SimTaint){lack, i->src, m->index,
-                    (uint32_t)(unit * m->unit / m->own)};
+                    (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
 // Records that an undefined value is stored to registers.
@@ -91,13 +94,6 @@ static void clear(SimWarp *w, const SimIns *i) {
   taint_at(w, i->d)->mask = 0;
 }
 
-static uint32_t true_lanes(SimWarp *w, uint32_t slot) {
-  uint32_t m = 0;
-  for (int l = 0; l < LANES; l++)
-    m |= (uint32_t)(u32_at(w, slot)[l] != 0) << l;
-  return m;
-}
-
 // Returns the lanes in which the divisor of an integer division is 0. Uniform
 // values are stored only in lane 0.
 static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
@@ -114,29 +110,87 @@ void simtaint_divide(SimWarp *w, const SimIns *i) {
   uint32_t zero = divides_by_zero(w, i);
   if (!zero && !w->tainted) return;
   begin(w);
-  *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0};
+  *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0, UINT64_MAX};
+}
+
+// Reports whether an intrinsic moves bits of its first two operands, and its
+// third one says where.
+static bool moves_bits(IntrinId id) {
+  return id == IN_PRMT || id == IN_BFI || id == IN_BFI64 ||
+         id == IN_FUNNEL_L || id == IN_FUNNEL_R || id == IN_FUNNEL_LC ||
+         id == IN_FUNNEL_RC;
+}
+
+// Returns the bits of i's result in lane l that depend on undefined bits u of
+// its operands. Operations that move bits are evaluated on u.
+static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
+                               const uint64_t u[3], int l) {
+  DType t = (DType)i->type, to = (DType)i->to;
+  bool wide = sim_wide(t);
+  uint64_t a = u[0], b = u[1];
+  switch (i->op) {
+    case OP_AND:
+      return (a & (b | lane_bits(w, i->b, wide, l))) |
+             (b & (a | lane_bits(w, i->a, wide, l)));
+    case OP_OR:
+      return (a & (b | ~lane_bits(w, i->b, wide, l))) |
+             (b & (a | ~lane_bits(w, i->a, wide, l)));
+    case OP_XOR: return a | b;
+    case OP_ADD: case OP_SUB: case OP_MUL:  // bits depend on those below
+      if (!dtype_is_int(t)) return UINT64_MAX;
+      return 0 - ((a | b) & (0 - (a | b)));
+    case OP_SHL: case OP_SHR:
+      if (b) return UINT64_MAX;
+      return eval_scalar((Op)i->op, t, a, lane_bits(w, i->b, false, l), 0);
+    case OP_CVT:
+      if (!dtype_is_int(t) || !dtype_is_int(to)) return UINT64_MAX;
+      return (uint64_t)eval_widen(t, a);
+    case OP_SEL:
+      if (a) return UINT64_MAX;
+      return lane_bits(w, i->a, false, l) ? b : u[2];
+    case OP_INTRIN:
+      if (u[2] || !moves_bits(intrin_id(i->imm))) return UINT64_MAX;
+      return intrin_eval(intrin_id(i->imm), intrin_imm(i->imm),
+                         (uint64_t[3]){a, b, lane_bits(w, i->c, false, l)});
+    case OP_BITCAST: case OP_NOT: case OP_VAR: case OP_VGET: return a;
+    default: return UINT64_MAX;
+  }
+}
+
+// Returns the lanes of `out` whose result depends on undefined bits, and sets
+// *bits to these.
+static uint32_t undefined_lanes(SimWarp *w, const SimIns *i, uint32_t out,
+                                uint64_t *bits) {
+  uint32_t slot[3] = {i->a, i->b, i->c}, lanes = 0;
+  int width = i->to == DT_BOOL ? 1 : dtype_bits((DType)i->to);
+  uint64_t kept = width > 0 && width < 64 ? ((uint64_t)1 << width) - 1
+                                          : UINT64_MAX;
+  for (; out; out &= out - 1) {
+    int l = __builtin_ctz(out);
+    uint64_t u[3];
+    for (int k = 0; k < 3; k++) {
+      bool bad = simtaint_mask(w, slot[k]) >> l & 1;
+      u[k] = bad ? taint_at(w, slot[k])->bits : 0;
+    }
+    uint64_t r = undefined_bits(w, i, u, l) & kept;
+    *bits |= r;
+    lanes |= (uint32_t)(r != 0) << l;
+  }
+  return lanes;
 }
 
 static void propagate(SimWarp *w, const SimIns *i) {
-  uint32_t slot[3] = {i->a, i->b, i->c}, m[3];
+  uint32_t slot[3] = {i->a, i->b, i->c}, out = 0;
   SimTaint from = {0};
   for (int k = 0; k < 3; k++) {
-    m[k] = simtaint_mask(w, slot[k]);
-    if (m[k] && !from.mask) from = *taint_at(w, slot[k]);
-  }
-  uint32_t out = m[0] | m[1] | m[2];
-  if (out && i->op == OP_SEL) {
-    uint32_t p = true_lanes(w, i->a);
-    out = m[0] | (p & m[1]) | (~p & m[2]);
-  } else if (out && i->cls == SC_PRED && i->op == OP_AND) {
-    uint32_t a = true_lanes(w, i->a), b = true_lanes(w, i->b);
-    out = (m[0] & (b | m[1])) | (m[1] & (a | m[0]));
-  } else if (out && i->cls == SC_PRED && i->op == OP_OR) {
-    uint32_t a = true_lanes(w, i->a), b = true_lanes(w, i->b);
-    out = (m[0] & (~b | m[1])) | (m[1] & (~a | m[0]));
+    uint32_t m = simtaint_mask(w, slot[k]);
+    if (m && !from.mask) from = *taint_at(w, slot[k]);
+    out |= m;
   }
   uint32_t zero = divides_by_zero(w, i);
-  if (zero && !out) from = (SimTaint){0, i->src, -1, 0};
+  if (zero && !out) from = (SimTaint){0, i->src, -1, 0, 0};
+  from.bits = zero ? UINT64_MAX : 0;
+  if (out) out = undefined_lanes(w, i, out, &from.bits);
   from.mask = out | zero;
   *taint_at(w, i->d) = from;
 }
@@ -145,7 +199,8 @@ static void assign(SimWarp *w, const SimIns *i) {
   SimTaint *d = taint_at(w, i->d);
   uint32_t keep = d->mask & ~w->active;
   uint32_t set = simtaint_mask(w, i->a) & w->active;
-  if (set) *d = *taint_at(w, i->a);
+  uint64_t bits = keep ? d->bits : 0;
+  if (set) *d = *taint_at(w, i->a), d->bits |= bits;
   d->mask = keep | set;
 }
 
@@ -153,6 +208,7 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
   if (!w->tainted) return;
   SimTaint t = *taint_at(w, i->a);
   uint32_t m = taint_at(w, i->d)->mask & ~w->active;
+  if (m) t.bits |= taint_at(w, i->d)->bits;
   for (int l = 0; l < LANES; l++)
     if (w->active >> l & 1) m |= (t.mask >> from[l] & 1) << l;
   t.mask = m;

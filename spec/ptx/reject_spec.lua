@@ -37,6 +37,7 @@ local FOUND = {
   {"ld.param.u64;", "'ld.param.u64' has 0 operands"},
   {"ld.param.u6;", "'ld.param.u6' is not modelled: modifier .u6"},
   {"ld.param.u64 d0, d1;", "an address in brackets is expected"},
+  {"ld.param.u64 d0, [d1];", "parameters at computed addresses"},
   {"mad.lo.u64 d0, d1;", "'mad.lo.u64' has 2 operands"},
   {"selp.b64 d0, d1;", "'selp.b64' has 2 operands"},
   {"add.u64 d0, d1;", "'add.u64' has 2 operands"},

@@ -160,6 +160,36 @@ describe("reports on registers and lines of PTX", function()
     end
   end)
 
+  it("distinguish the defined bits of a register from the others", function()
+    local half = "and.b32 %r4, %r5, 0xffff0000;\nor.b32 %r4, %r4, 7;\n"
+    local put = "\nst.global.u32 [%rd5], %r6;"
+    for _, row in ipairs {  -- an instruction; defined, undefined bits
+      {"and.b32 %r6, %r4, X;", "0xffff", "0x10000"},
+      {"or.b32 %r6, %r4, X;", "0xffff0000", "0xfffe0000"},
+      {"xor.b32 %r6, %r4, %r0; and.b32 %r6, %r6, X;", "0xffff", "0x10000"},
+      {"not.b32 %r6, %r4; and.b32 %r6, %r6, X;", "0xffff", "0x10000"},
+      {"shl.b32 %r6, %r4, X;", "16", "15"},
+      {"shl.b32 %r6, %r4, X;", "32", "1"},
+      {"shl.b32 %r6, %r4, X; shr.s32 %r6, %r6, 31;", "16", "15"},
+      {"shr.u32 %r6, %r4, X; and.b32 %r6, %r6, 0xff;", "8", "9"},
+      {"add.u32 %r6, %r4, %r0; and.b32 %r6, %r6, X;", "0xffff", "0x10000"},
+      {"sub.u32 %r6, %r0, %r4; and.b32 %r6, %r6, X;", "0xffff", "-65536"},
+      {"mul.lo.u32 %r6, %r4, 3; and.b32 %r6, %r6, X;", "0xffff", "0x80000000"},
+      {"prmt.b32 %r6, %r4, 0, X;", "0x4410", "0x4412"},
+      {"prmt.b32 %r6, %r4, 0, X;", "0x9910", "0xb910"},
+      {"shf.l.wrap.b32 %r6, 0, %r4, X;", "16", "15"},
+      {"bfi.b32 %r6, %r0, %r4, X, 16;", "16", "15"},
+      {"setp.eq.u32 %p1, %r2, %r3; selp.b32 %r6, X, X, %p1;", "0", "%r4"},
+    } do
+      local function with(bits)
+        return (run(half .. row[1]:gsub("X", {X = bits}) .. put))
+      end
+      assert.are.same({}, with(row[2]))
+      assert.are.equal("register %r5 is used, but nothing wrote it",
+                       with(row[3])[1])
+    end
+  end)
+
   it("have the line that writes a part of an output", function()
     local m, lines = run("st.global.u32 [%rd3], 0;", {lines = "ptx"})
     local left = table.concat(m, "\n"):match "63 of 64 elements of global.*"

@@ -1,108 +1,174 @@
---- Runs each launch of a script twice on the simulator: directly, and through
--- the PTX that NVRTC makes of its CUDA C. Results are compared bit for bit.
+--- Runs launches of the simulator twice: directly, and through the PTX that
+-- NVRTC makes of their CUDA C. Compares memory, faults, traffic, notes and
+-- verdicts.
+local check = require "cutelua.check"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
+local memory = require "cute.lang.memory"
+local simreport = require "cute.lang.simreport"
 local through = require "spec.ptx.through"
 
 local roundtrip = {}
 
-local Call = kernel.Call
+-- The most schedules of one launch that a check runs.
+local ORDERS = 300
 
-local function copy_of(buffer)
-  return core.buffer(buffer.dtype, #buffer):copy(buffer, 0, 0, #buffer)
+---------------------------------------------------------------------------
+-- Comparisons
+---------------------------------------------------------------------------
+
+-- What the simulator counts for an access, as the hardware does.
+local COUNTERS = {"requests", "sectors", "bytes", "wavefronts", "conflicts"}
+
+local Traffic = {}
+Traffic.__index = Traffic
+
+-- Adds a counter of an access of a kind, such as "ld.global 2".
+function Traffic:add(kind, name, n)
+  local key = ("%s %s"):format(kind, name)
+  if n > 0 then self[key] = (self[key] or 0) + n end
 end
 
--- Returns the buffers among a launch's arguments, by the argument's number.
-local function buffers(values)
-  local list = {}
-  for i, v in ipairs(values) do
-    if core.typename(v[1]) == "buffer" then list[i] = v[1] end
+-- Returns a run's counters by kind of access and number of the argument. A copy
+-- of the IR between shared and global memory counts as a load and a store: the
+-- emitter writes it so.
+local function traffic(report, program)
+  local number, sums = {}, setmetatable({}, Traffic)
+  for i, a in ipairs(program.info.args) do number[a.name] = i end
+  for _, s in ipairs(report.lines) do
+    local at = s.global and (" %s"):format(number[s.global] or "?") or ""
+    if s.op == "copy" then
+      local far = (s.out and "st.global" or "ld.global") .. at
+      local near = s.out and "ld.shared" or "st.shared"
+      sums:add(far, "bytes", s.bytes // 2)
+      sums:add(near, "bytes", s.bytes // 2)
+      for _, name in ipairs {"requests", "sectors"} do
+        sums:add(far, name, s[name])
+      end
+      for _, name in ipairs {"wavefronts", "conflicts"} do
+        sums:add(near, name, s[name])
+      end
+    else
+      for _, name in ipairs(COUNTERS) do sums:add(s.op .. at, name, s[name]) end
+    end
   end
-  return list
+  return sums
 end
 
-local function copies(list)
+-- Returns the counters that differ: {["ld.global 2 requests"] = {direct,
+-- through PTX}}.
+local function traffic_differences(direct, ptx)
   local out = {}
-  for i, b in pairs(list) do out[i] = copy_of(b) end
+  for key, n in pairs(direct) do
+    if n ~= (ptx[key] or 0) then out[key] = {n, ptx[key] or 0} end
+  end
+  for key, n in pairs(ptx) do
+    if not direct[key] then out[key] = {0, n} end
+  end
   return out
 end
 
-local function restore(list, from)
-  for i, b in pairs(list) do b:copy(from[i], 0, 0, #b) end
-end
-
--- Returns the number of elements that differ; NaNs are equal.
-local function differ(list, from)
-  local n = 0
-  for i, b in pairs(list) do
-    local other = from[i]
-    for k = 0, #b - 1 do
-      local x, y = b[k], other[k]
-      if x ~= y and (x == x or y == y) then n = n + 1 end
-    end
-  end
-  return n
+-- Returns the kinds of a report's faults, in order.
+local function kinds(report)
+  local list = {}
+  for i, r in ipairs(report.reports) do list[i] = r.kind end
+  return table.concat(list, " ")
 end
 
 -- Returns the number of shared tensors that a run reports as never read.
-local function unread(report)
+local function unread(report, program)
   local n = 0
-  for _, note in ipairs(report:notes()) do
+  for _, note in ipairs(simreport.attach(report, program):notes()) do
     if note:find "never read" then n = n + 1 end
   end
   return n
 end
 
---- Runs a script with every launch doubled; calls found(name, differences).
--- Raises if only the run through PTX has shared tensors that are never read.
----@param script string
----@param arch string
----@param words string[] arguments of the script
----@param found fun(name: string, differences: integer)
-function roundtrip.run(script, arch, words, found)
-  local compile, launch, busy = Call.compile, Call.launch, false
-  local function twice(call, opts, first)
-    if busy then return first() end
-    local values = core.launch_values(call)
-    local list = buffers(values)
-    local before = copies(list)
-    local result = table.pack(first())
-    local direct = copies(list)
-    restore(list, before)
-    local all = {}
-    for k, v in pairs(opts) do all[k] = v end
-    all.device, all.arch = "sim:" .. arch, nil
-    busy = true
-    local ok, why = pcall(function()
-      local text, smem = through.call(call, opts, arch)
-      local k = through.kernel(text, smem)
-      local r = assert(launch(k(through.arguments(values)), all))
-      if unread(r) > unread(result[1]) then
-        error("through PTX: shared memory that is never read", 0)
-      end
-    end)
-    busy = false
-    if not ok then error(why, 0) end
-    found(call.kernel.name, differ(list, direct))
-    restore(list, direct)
-    return table.unpack(result, 1, result.n)
+-- Returns the verdict of a check of every schedule, with its first fault.
+local function verdict(program, launch)
+  local v = check.launch(program, launch, {orders = ORDERS, gpu = false})
+  return v.fault and ("%s: %s"):format(v.verdict, v.fault.kind) or v.verdict
+end
+
+---@class RoundTrip
+---@field kernel string
+---@field arch string
+---@field equal boolean memory is equal, bit for bit
+---@field trigonometric boolean calls sinf or cosf
+---@field faults string[] kinds of faults, direct and through PTX
+---@field unread integer[] shared tensors that are never read
+---@field traffic table<string, integer[]> counters that differ
+---@field verdicts? string[] direct and through PTX
+
+-- Reports whether a program calls sinf or cosf. The simulator rounds results of
+-- C's sin and cos, and NVRTC's code for them is less accurate.
+local function is_trigonometric(program)
+  local text = program:cuda(program.arch)
+  return (text:find "%f[%w_]sinf%(" or text:find "%f[%w_]cosf%(") ~= nil
+end
+
+-- Runs a launch directly and through PTX, and leaves the direct results.
+-- Returns the comparison and the direct report.
+local function compare(program, launch, checks)
+  local before = memory.keep(program, launch.args, true)
+  local direct = core.sim_run(program.fn, launch)
+  local after = memory.keep(program, launch.args, true)
+  local pair = {kernel = program.info.name, arch = program.arch,
+                trigonometric = is_trigonometric(program)}
+  local sum = before()
+  local ptx_text = assert(through.ptx(program, program.arch))
+  local theirs, other = through.launch(program, launch, ptx_text)
+  local ptx = core.sim_run(theirs.fn, other)
+  if checks then
+    before()
+    pair.verdicts = {verdict(program, launch), verdict(theirs, other)}
+    core.sim_run(theirs.fn, other)
   end
-  function Call.launch(call, opts)
-    return twice(call, opts, function() return launch(call, opts) end)
-  end
-  function Call.compile(call, opts)
-    local prepared, why = compile(call, opts)
-    if not prepared or busy then return prepared, why end
-    local run = prepared.launch
-    rawset(prepared, "launch", function(self, own)
-      return twice(call, opts or {}, function() return run(self, own) end)
-    end)
-    return prepared, why
-  end
+  pair.equal = after() == sum
+  pair.faults = {kinds(direct), kinds(ptx)}
+  pair.unread = {unread(direct, program), unread(ptx, theirs)}
+  pair.traffic = traffic_differences(traffic(direct, program),
+                                     traffic(ptx, theirs))
+  return pair, direct
+end
+
+--- Returns a kernel.runner that runs each launch on the simulator also through
+-- its PTX, and calls found(comparison) for it.
+---@param found fun(pair: RoundTrip)
+---@param checks? fun(program: table): boolean compares the verdicts of `check`
+function roundtrip.runner(found, checks)
+  local runner
+  runner = {run = function(program, launch)
+    kernel.runner = nil
+    local ok, pair, direct = pcall(compare, program, launch,
+                                   checks and checks(program))
+    kernel.runner = runner
+    if not ok then error(pair, 0) end
+    found(pair)
+    return direct
+  end}
+  return runner
+end
+
+--- Calls f with such a runner.
+function roundtrip.during(f, found, checks)
+  kernel.runner = roundtrip.runner(found, checks)
+  local ok, why = pcall(f)
+  kernel.runner = nil
+  if not ok then error(why, 0) end
+end
+
+--- Runs a script, without what it prints.
+---@param script string its path
+---@param words string[] its arguments
+function roundtrip.script(script, words)
   local saved = arg
   _G.arg = table.move(words, 1, #words, 1, {[0] = script})
-  local ok, why = pcall(assert(loadfile(script)), table.unpack(words))
-  _G.arg, Call.compile, Call.launch = saved, compile, launch
+  local quiet = setmetatable({print = function() end}, {__index = _G})
+  local ok, why = pcall(function()
+    assert(loadfile(script, "t", quiet))(table.unpack(words))
+  end)
+  _G.arg = saved
   if not ok then error(why, 0) end
 end
 

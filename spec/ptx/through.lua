@@ -67,6 +67,14 @@ function through.call(call, opts, arch)
   return text, program.info.smem
 end
 
+-- Returns the part of a buffer that starts at a byte as a tensor.
+local function tensor_of(buffer, at, bytes)
+  local bits = buffer.dtype.bits
+  local whole = cute.make_tensor(buffer, cute.make_layout(#buffer))
+  return cute.make_tensor(whole.iterator + at * 8 // bits,
+                          cute.make_layout(bytes * 8 // bits))
+end
+
 --- Returns the arguments of the PTX entry: one for each value of the launch.
 ---@param values table[] as core.launch_values returns them
 function through.arguments(values)
@@ -75,9 +83,7 @@ function through.arguments(values)
     if v.tma then
       given[i] = v.tma
     elseif core.typename(v[1]) == "buffer" then
-      local at = v[2] * 8 // v[1].dtype.bits
-      given[i] = cute.domain_offset(at, cute.make_tensor(v[1],
-                                      cute.make_layout(#v[1])))
+      given[i] = tensor_of(table.unpack(v, 1, 3))
     else
       given[i] = v[2]
     end

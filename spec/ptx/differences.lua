@@ -1,0 +1,119 @@
+--- Differences of traffic between a kernel and its own PTX that NVRTC makes: it
+-- merges, moves or removes accesses. Any other difference is an error.
+local differences = {}
+
+-- What NVRTC does, and how a counter may then differ: law(counter, direct,
+-- through PTX).
+local function fewer(counter, direct, ptx)
+  return counter == "conflicts" or ptx < direct
+end
+local LAWS = {
+  -- It moves a load into the branch that uses the value: other lanes, warps and
+  -- turns do not load.
+  sunk = fewer,
+  -- It keeps a value that two lines load.
+  merged = fewer,
+  -- It removes a load whose value nobody uses, such as the prefetch behind the
+  -- last tile, or fragments of rows outside of a matrix of known size.
+  unused = fewer,
+  -- It loads neighbours by one wider load.
+  widened = function(counter, direct, ptx)
+    return counter == "wavefronts" and ptx < direct
+  end,
+  -- It unrolls a loop by a number that does not divide the turns: lanes with
+  -- one turn more load elements of other turns at a time.
+  unrolled = function(counter) return counter == "sectors" end,
+}
+
+-- {kernel, access and number of the argument, causes, cases}
+local ROWS = {
+  {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
+    "attention 2x33x40x4x2x32 f16 causal",
+    "attention 1x65x70x2x1x128 bf16 causal", "script train"}},
+  {"attention_dk", "ld.shared", "sunk", {
+    "attention_backward 1x9x7x1x1x192 bf16"}},
+  {"attention_dkv", "ld.shared", "sunk", {
+    "attention_backward 2x20x30x4x2x32 f16 causal"}},
+  {"attention_dq", "ld.shared", "sunk", {"script attention_backward",
+    "attention_backward 2x20x30x4x2x32 f16 causal",
+    "attention_backward 1x9x7x1x1x192 bf16"}},
+  {"attention_dv", "ld.shared", "sunk", {
+    "attention_backward 1x9x7x1x1x192 bf16"}},
+  {"attention_together", "ld.global 7", "merged", {"script attention_decode",
+    "odd attention_decode", "attention_decode 1x50x3x1x32 f16"}},
+  {"conv2d", "ld.shared", "sunk", {"script conv2d", "odd conv2d",
+    "conv2d 2x7x5x24x40 f16 dilation stride"}},
+  {"elementwise", "ld.global 1", "sunk", {"script train"}},
+  {"elementwise", "ld.global 2", "sunk", {"script train"}},
+  {"elementwise", "ld.global 4", "sunk", {"script train"}},
+  {"embedding_backward", "ld.shared", "widened", {"ops.embedding_backward"}},
+  {"gemm_f64", "ld.shared", "unused", {"odd gemm_f64"}},
+  {"gemm_gelu", "ld.shared", "sunk", {"script gemm_epilogue",
+    "odd gemm_epilogue"}},
+  {"gemm_sm80", "ld.shared", "sunk", {"ops.gemm of bf16", "ops.gemm of f16",
+    "ops.gemm with an epilogue", "ops.gemm, gated", "ops.gemm with scales",
+    "ops.grouped_gemm of a list", "script train"}},
+  {"gemm_sm80_best", "ld.shared", "sunk", {"odd gemm_sm80_best"}},
+  {"gemm_sm90", "ld.shared", "sunk", {
+    "ops.grouped_gemm by gemm_sm90, rows",
+    "ops.grouped_gemm by gemm_sm90, masked",
+    "ops.grouped_gemm by gemm_sm90, rows, epilogue",
+    "ops.grouped_gemm by gemm_sm90, rows, gated"}},
+  {"gemm_splitk", "ld.shared", "sunk", {"script gemm_splitk", "odd gemm_splitk",
+    "gemm_splitk 65x40x200 f16 splits"}},
+  {"layernorm", "ld.shared", "merged", {
+    "norm staged bias layer residual save weight"}},
+  {"layernorm_backward", "ld.global 2", "merged", {"layernorm backward, held",
+    "layernorm backward, staged"}},
+  {"layernorm_backward", "ld.global 4", "merged", {"layernorm backward, held",
+    "layernorm backward, staged"}},
+  {"layernorm_backward", "ld.global 5", "merged", {"layernorm backward, held",
+    "layernorm backward, staged"}},
+  {"layernorm_backward", "ld.shared", "sunk widened", {
+    "layernorm backward, 2 blocks", "layernorm backward, 3 blocks"}},
+  {"reduce_all", "ld.global 1", "unrolled", {"reduce along all"}},
+  {"rmsnorm_backward", "ld.global 2", "merged", {"script rmsnorm_backward",
+    "odd rmsnorm_backward", "rmsnorm backward, held",
+    "rmsnorm backward, staged"}},
+  {"rmsnorm_backward", "ld.global 4", "merged", {"script rmsnorm_backward",
+    "odd rmsnorm_backward", "rmsnorm backward, held",
+    "rmsnorm backward, staged"}},
+  {"rmsnorm_backward", "ld.shared", "sunk widened", {
+    "rmsnorm backward, 2 blocks", "rmsnorm backward, 3 blocks"}},
+  {"sample", "ld.global 1", "merged", {"ops.sample"}},
+  {"scan", "ld.shared", "widened", {"script scan", "scan in one pass"}},
+  {"sgemm", "ld.shared", "unused", {"odd sgemm"}},
+}
+
+local known = {}
+for _, row in ipairs(ROWS) do
+  for _, case in ipairs(row[4]) do
+    known[("%s, %s, %s"):format(case, row[1], row[2])] = row[3]
+  end
+end
+
+--- Describes the differences of a comparison that are not listed, or returns
+-- nil.
+---@param case string
+---@param pair RoundTrip
+---@return string?
+function differences.complaint(case, pair)
+  local list = {}
+  for key, n in pairs(pair.traffic) do
+    local access, counter = key:match "^(.*) (%l+)$"
+    local place = ("%s, %s, %s"):format(case, pair.kernel, access)
+    local allowed = false
+    for cause in (known[place] or ""):gmatch "%l+" do
+      allowed = allowed or LAWS[cause](counter, n[1], n[2])
+    end
+    if not allowed then
+      list[#list + 1] = ("%s: %d %s, through PTX %d"):format(place, n[1],
+                                                             counter, n[2])
+    end
+  end
+  table.sort(list)
+  return list[1] and table.concat(list, "\n")
+end
+
+return differences
+-- SPDX-License-Identifier: MIT

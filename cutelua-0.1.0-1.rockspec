@@ -31,6 +31,18 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
+      ["kernels.attention_sm90"] =
+        "kernels/attention_sm90.lua",
+      ["kernels.attention_sm90.consumer"] =
+        "kernels/attention_sm90/consumer.lua",
+      ["kernels.attention_sm90.kernel"] =
+        "kernels/attention_sm90/kernel.lua",
+      ["kernels.attention_sm90.options"] =
+        "kernels/attention_sm90/options.lua",
+      ["kernels.attention_sm90.order"] =
+        "kernels/attention_sm90/order.lua",
+      ["kernels.attention_sm90.producer"] =
+        "kernels/attention_sm90/producer.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =

@@ -116,6 +116,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   local acc = team:zeros(BM, D)                               -- (MMA,M,N)
   local sight = flash.sight(S, T, o.left, o.right)
   local hidden = o.left or o.right or not tiles.divides(BN, T)
+  flash.check_scale(scale)
   local change, done
   if o.modify then
     local score, mask

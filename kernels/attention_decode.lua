@@ -125,6 +125,7 @@ local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths, cache)
   V.load, V.times = team:rows(keys(mV), sV, tile_of and tile_of(mV)),
                     team:times(flash.turned(sV), true)
   local acc = team:zeros(BM, D)                               -- (MMA,M,N)
+  flash.check_scale(scale)
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E, true)
   team:rows(heads(mQ(b, 0, all, all)), sQ)(0, 0)
   walk(o, team, T, Q, K, V, state, acc)

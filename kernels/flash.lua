@@ -84,11 +84,14 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns a view of accumulators (MMA,M,N) with a mode of rows and a mode of
--- columns: ((2,M),(2,N)).
+-- columns: ((2,M),(2,N)). Those of a warpgroup's MMA, ((2,2,n),M,N), become
+-- ((2,M),(2,n,N)).
 function flash.by_rows(acc)
-  local modes = cute.select(cute.flatten(acc.layout), 1, 2, 0, 3)
-  return cute.make_tensor(acc.iterator,
-                          cute.group(cute.group(modes, 0, 2), 1, 3))
+  local flat = cute.flatten(acc.layout)
+  local modes = cute.rank(flat) > 4 and cute.select(flat, 1, 3, 0, 2, 4)
+    or cute.select(flat, 1, 2, 0, 3)
+  return cute.make_tensor(acc.iterator, cute.group(cute.group(modes, 0, 2), 1,
+                                                   cute.rank(flat) - 1))
 end
 
 --- Returns accumulators (MMA,M,N) as the left operand of a product along their
@@ -356,6 +359,11 @@ function Sight:blocks(row, M, N)
   return first, last, from, to
 end
 
+--- Reports whether all rows see all columns of each block of N.
+function Sight:whole(N)
+  return not (self.left or self.right) and tiles.divides(N, self.T)
+end
+
 --- Replaces the scores of hidden columns by x. The tile's rows begin at `row`,
 -- its columns at `col`.
 function Sight:hide(s, places, row, col, x)
@@ -393,6 +401,14 @@ local NOTHING = 2.0 ^ 126
 -- is subtracted first, and the others then have no weight.
 local FAR = 2.0 ^ 31
 
+--- Stops a kernel whose scale is not above 0: hidden columns, which score -inf,
+-- would not have powers of 0. (In a kernel with setmaxregister, ptxas ignores
+-- the registers of warps that can stop: such a kernel checks on the host.)
+function flash.check_scale(scale)
+  cute.testing.assert_(cute.gt(scale, 0),
+                       "the scale of attention must be above 0")
+end
+
 --- Makes the state of a thread's rows: the base of their powers (the largest
 -- score, up to RISE) and their sum. The power of a score s is 2^(c (s - base) +
 -- low); base is 0 except for rows beyond FAR, whose low is 0.
@@ -400,15 +416,16 @@ local FAR = 2.0 ^ 31
 ---@param c any above 0: hidden columns score -inf
 ---@param hidden boolean a row may see no column
 function flash.softmax(rows, c, hidden)
-  cute.testing.assert_(cute.gt(c, 0), "the scale of attention must be above 0")
   local low = cute.make_rmem_tensor({rows}, cute.f32)
   local sum = cute.make_rmem_tensor({rows}, cute.f32)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
+  local fix = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(NOTHING)
   sum:fill(0)
   base:fill(0)
+  fix:fill(1)
   return setmetatable({rows = rows, c = c, hidden = hidden, low = low,
-                       sum = sum, base = base}, Softmax)
+                       sum = sum, base = base, fix = fix}, Softmax)
 end
 
 -- Changes the base of row i to its largest score `best`, whose power is
@@ -424,36 +441,71 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- If scores s exceed the bases of rows by too much, changes the bases and
--- scales the sums and acc. Subtracts the base from scores of rows beyond FAR.
-function Softmax:rise(s, acc)
-  local sr, ar = flash.by_rows(s), flash.by_rows(acc)
+-- Returns the largest of the scores in row i of n columns. Four chains of
+-- comparisons are independent of each other.
+local function largest(sr, i, n)
+  local best = {}
+  for j = 0, n - 1 do
+    local k = j % 4
+    best[k] = best[k] and cute.max(best[k], sr(i, j)) or sr(i, j)
+  end
+  return cute.max(cute.max(best[0], best[1]), cute.max(best[2], best[3]))
+end
+
+local function scale_row(ar, i, x)
+  for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * x end
+end
+
+--- If scores s exceed the bases of rows by too much, changes the bases and
+-- scales the sums. Subtracts the base from scores of rows beyond FAR. Returns
+-- whether it did so for a row of the warp; `fix` then has the factors of the
+-- rows' accumulators.
+function Softmax:rise(s)
+  local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil
   for i = 0, self.rows - 1 do
-    local m = sr(i, 0)
-    for j = 1, cute.size(sr, 1) - 1 do m = cute.max(m, sr(i, j)) end
-    best[i] = flash.quad(cute.max, m)
+    best[i] = flash.quad(cute.max, largest(sr, i, cute.size(sr, 1)))
     excess[i] = cute.fma(best[i] - self.base[i], self.c, self.low[i])
     local more = cute.gt(excess[i], RISE) | cute.ne(self.base[i], 0)
     rose = rose and rose | more or more
   end
-  cute.when(cute.arch.vote_any_sync(rose), function()
+  rose = cute.arch.vote_any_sync(rose)
+  cute.when(rose, function()
     for i = 0, self.rows - 1 do
       local fix = self:recount(i, best[i], excess[i])
-      self.sum[i] = self.sum[i] * fix
-      for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * fix end
+      self.fix[i], self.sum[i] = fix, self.sum[i] * fix
       for j = 0, cute.size(sr, 1) - 1 do
         sr[{i, j}] = sr(i, j) - self.base[i]
       end
     end
   end)
+  return rose
+end
+
+--- Scales acc, the accumulators of earlier powers, if rise() returned true.
+function Softmax:rescale(acc, rose)
+  local ar = flash.by_rows(acc)
+  cute.when(rose, function()
+    for i = 0, self.rows - 1 do scale_row(ar, i, self.fix[i]) end
+  end)
+end
+
+--- Replaces scores by their powers, and adds these to the sums.
+function Softmax:powers(s)
+  local sr = flash.by_rows(s)
+  for i = 0, self.rows - 1 do
+    for j = 0, cute.size(sr, 1) - 1 do
+      local x = flash.exp2(cute.fma(sr(i, j), self.c, self.low[i]))
+      sr[{i, j}], self.sum[i] = x, self.sum[i] + x
+    end
+  end
 end
 
 --- Processes scores s (MMA,M,N): adds their powers to the sums and returns the
 -- powers, in the operands' type, as a left operand (a function of the block's
 -- index). acc holds the accumulators of earlier powers.
 function Softmax:take(s, acc, dtype)
-  self:rise(s, acc)
+  self:rescale(acc, self:rise(s))
   local sr = flash.by_rows(s)
   local p = cute.make_fragment_like(s, dtype)
   local pr, left = flash.by_rows(p), flash.left_operand(p)

@@ -6,24 +6,34 @@ local support = require "spec.support"
 
 local attention = {}
 
--- The module that all attention kernels load.
-local FLASH = "kernels.flash"
 local text = {}
 
+-- Returns kernels/`file`.lua with the nth `from` replaced by `to`, as a chunk.
+local function changed_chunk(file, from, nth, to)
+  local path = ("kernels/%s.lua"):format(file)
+  text[path] = text[path] or support.read(path)
+  return assert(load(support.change(text[path], from, nth, to or ""),
+                     "@" .. path))
+end
+
 --- Returns the function that kernels/`user`.lua exports, after the nth `from`
--- in kernels/`file`.lua (the same file, or flash.lua) is replaced by `to`.
+-- in kernels/`file`.lua is replaced by `to`.
 function attention.changed(user, file, from, nth, to)
-  local function module(name)
-    local path = ("kernels/%s.lua"):format(name)
-    text[name] = text[name] or support.read(path)
-    local t = text[name]
-    if name == file then t = support.change(t, from, nth, to or "") end
-    return assert(load(t, "@" .. path))()
+  local name, kept = "kernels." .. file:gsub("/", "."), {}
+  local function is_changed(module)
+    return module == "kernels.flash" or module:find("kernels." .. user, 1, true)
   end
-  local kept = package.loaded[FLASH]
-  package.loaded[FLASH] = module "flash"
-  local ok, make = pcall(module, user)
-  package.loaded[FLASH] = kept
+  for module, it in pairs(package.loaded) do
+    if is_changed(module) then kept[module] = it end
+  end
+  for module in pairs(kept) do package.loaded[module] = nil end
+  package.preload[name] = changed_chunk(file, from, nth, to)
+  local ok, make = pcall(require, "kernels." .. user)
+  package.preload[name] = nil
+  for module in pairs(package.loaded) do
+    if is_changed(module) then package.loaded[module] = kept[module] end
+  end
+  for module, it in pairs(kept) do package.loaded[module] = it end
   return assert(ok and make, make)
 end
 

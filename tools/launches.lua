@@ -32,13 +32,17 @@ local function json(x)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
--- Returns the arguments of a compiled kernel: {"x"} for an operand's memory, or
--- {"f32", value}.
+-- Returns the arguments of a compiled kernel: {"x"} for an operand's memory,
+-- {"x", words} for a tensor map of it without the address, which is the first
+-- of its 16 words of 64 bits, or {"f32", value}.
 local function arguments(l)
   local out = {}
   for i, v in ipairs(core.launch_values(l.args)) do
-    out[i] = core.typename(v[1]) == "dtype" and {v[1].name, v[2]}
-      or {l.names[v.argument]}
+    if core.typename(v[1]) == "dtype" then
+      out[i] = {v[1].name, v[2]}
+    else
+      out[i] = {l.names[v.argument], v.tma and core.tma_words(v.tma, 0)}
+    end
   end
   return out
 end

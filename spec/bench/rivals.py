@@ -63,18 +63,35 @@ def compiled(f):
 HEADS = [(1, 16384, 16384, 2048 // d, 2048 // d, d) for d in (64, 128, 256)]
 
 
-@entry("scripts/attention.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)])
-def attention(t):
+def scaled_dot_product(t, causal=False):
     q, k, v = (x.transpose(1, 2) for x in (t.q, t.k, t.v))
 
     def by(backend):
         def f():
             with sdpa_kernel(backend):
                 return F.scaled_dot_product_attention(
-                    q, k, v).transpose(1, 2)
+                    q, k, v, is_causal=causal).transpose(1, 2)
         return f
     return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
             "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
+
+
+FORWARD = HEADS + [(4, 4096, 4096, 16, 16, 128)]
+
+
+@entry("scripts/attention.lua", FORWARD)
+def attention(t):
+    return scaled_dot_product(t)
+
+
+@entry("scripts/attention_hopper.lua", FORWARD)
+def attention_hopper(t):
+    return scaled_dot_product(t)
+
+
+@entry("scripts/attention_hopper.lua", FORWARD, causal="true")
+def attention_causal(t):
+    return scaled_dot_product(t, causal=True)
 
 
 @entry("scripts/attention_backward.lua", HEADS + [(4, 4096, 4096, 16, 16, 128)],
@@ -349,6 +366,20 @@ def driver(what, code):
         raise RuntimeError(f"{what}: CUDA error {code}")
 
 
+def value(a, tensors):
+    """An argument of tools/launches.lua as the driver takes it."""
+    if a[0] in SCALARS:
+        return SCALARS[a[0]](a[1])
+    address = tensors[a[0]].data_ptr()
+    if len(a) == 1:
+        return ctypes.c_void_p(address)
+    memory = ctypes.create_string_buffer(128 + 63)
+    words = (ctypes.c_uint64 * 16).from_buffer(
+        memory, -ctypes.addressof(memory) % 64)  # a tensor map's alignment
+    words[:] = [address] + [w & (1 << 64) - 1 for w in a[1][1:]]
+    return words
+
+
 class Launch:
     """One kernel with its arguments."""
 
@@ -362,12 +393,9 @@ class Launch:
             ctypes.byref(self.f), module, made["name"].encode()))
         if made["smem"] > 48 << 10:  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED...
             driver("smem", cuda.cuFuncSetAttribute(self.f, 8, made["smem"]))
-        self.values = [ctypes.c_void_p(tensors[a[0]].data_ptr())
-                       if len(a) == 1 else SCALARS[a[0]](a[1])
-                       for a in made["args"]]
+        self.values = [value(a, tensors) for a in made["args"]]
         self.args = (ctypes.c_void_p * len(self.values))(
-            *[ctypes.cast(ctypes.byref(v), ctypes.c_void_p)
-              for v in self.values])
+            *[ctypes.addressof(v) for v in self.values])
 
     def __call__(self):
         m = self.made

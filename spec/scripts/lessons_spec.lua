@@ -16,6 +16,7 @@ local LESSONS = {
            {{7, 2, 16, 5}, "f16", {inverse = true}},
            {{9, 2, 16, 5}, "bf16", {at = true}}},
   {"attention", {{2, 33, 40, 4, 2, 32}, "f16", {causal = true}}},
+  {"attention_hopper", {{1, 70, 90, 4, 2, 64}, "f16", {causal = true}}},
   {"attention_backward", {{2, 20, 30, 4, 2, 32}, "f16", {causal = true}},
                          {{1, 9, 7, 1, 1, 192}, "bf16"}},
   {"attention_decode", {{1, 50, 3, 1, 32}, "f16"}},

@@ -1,0 +1,120 @@
+--- Attention for Hopper: O = softmax(scale Q K^T) V, and the logarithm of each
+-- row's sum of exponentials, by TMA and wgmma.
+--
+--     local attention = attention_sm90 {head = 128, causal = true}
+--     attention.prepare(Q, K, V, O, LSE, {scale = 0.1}):launch()
+--
+-- Q and O (B,S,H,D), K and V (B,T,G,D) of bf16 or f16, each row of D contiguous
+-- and at a multiple of 16 bytes; LSE (B,H,S) of f32. H is a multiple of G: H/G
+-- heads of Q share each head of K and V. The last of the S rows is aligned with
+-- the last of the T keys.
+--
+-- Blocks are persistent. One thread, the producer, requests tiles of Q, K and V
+-- far ahead. Warpgroups of 64 rows each, the consumers, compute scores, their
+-- powers, and the product of these with V. Another thread stores their results.
+-- Where tiles take different times, blocks share a counter: see share().
+--
+-- tile {rows, keys}: what a block multiplies at once. stages: tiles of K, and
+-- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
+-- of Q is loaded early. ordered: consumers request products in turn.
+local rules = require "kernels.operand_rules"
+local cute = require "cute"
+local flash = require "kernels.flash"
+local make_kernel = require "kernels.attention_sm90.kernel"
+local options = require "kernels.attention_sm90.options"
+local order = require "kernels.attention_sm90.order"
+local tiles = require "cute.tiles"
+
+local _ = cute._
+local cpasync = cute.nvgpu.cpasync
+
+local WHAT = "attention_sm90"
+
+--- Returns a kernel and the functions that launch it.
+---@param given table {head: integer, value: integer?, dtype: any?,
+-- causal: boolean?, window: any[]?, tile: integer[]?, stages: integer?,
+-- q_stages: integer?, ordered: boolean?, name: string?}
+-- causal: a row sees the keys up to its own position; window: {left, right},
+-- the number of visible keys before and after it, false for all
+return function(given)
+  local o = options.complete(given)
+  local made = make_kernel(o)
+  local self = {block = o.block, options = o}
+  self.kernel = cute.kernel(given.name or WHAT,
+    {block = o.block, min_blocks = 1, fastmath = true}, made.f)
+
+  --- Makes the TMA atom and coordinates of an operand.
+  ---@param name string "q", "k", "v" or "o"
+  function self.map(name, t)
+    local modes = name == "v" and {3, 1, 2, 0} or {1, 3, 2, 0}
+    local op = name == "o" and cpasync.CopyBulkTensorTileS2GOp()
+      or cpasync.CopyBulkTensorTileG2SOp()
+    local s = made[name](_, _, 0)
+    return cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator,
+      cute.select(t.layout, modes)), s, {cute.size(s, 0), cute.size(s, 1)})
+  end
+
+  --- Reports whether TMA accepts these operands: true, or false and the reason.
+  ---@return boolean, string?
+  function self.takes(Q, K, V, O)
+    for name, t in pairs {Q = Q, K = K, V = V, O = O} do
+      if t.shape[2] < 1 or t.shape[1] < 1 or t.shape[3] < 1 then
+        return false, ("%s has no rows"):format(name)
+      end
+      for i = 1, 3 do
+        if t.stride[i] % 8 ~= 0 and t.shape[i] > 1 then
+          return false, ("%s has rows that do not begin at multiples of 16 "
+            .. "bytes"):format(name)
+        end
+      end
+    end
+    return true
+  end
+
+  --- Returns what blocks need to share tiles of different work, or nil if all
+  -- take the same time: the number of heads that run together, and a counter,
+  -- which is 0 between launches.
+  ---@param counter? any an i32 tensor of 0, allocated when absent
+  function self.share(Q, K, counter)
+    if not o.dynamic then return nil end
+    return {section = order.section(o, K.shape[2], Q.shape[3] // K.shape[3]),
+            counter = counter or cute.zeros({1}, cute.i32, {device = Q.device})}
+  end
+
+  --- Returns all arguments of the kernel.
+  ---@param scale number above 0
+  ---@param share? table from share()
+  function self.arguments(Q, K, V, O, LSE, scale, share)
+    flash.check(WHAT, o.head, {Q = Q, K = K})
+    rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
+    local ok, why = self.takes(Q, K, V, O)
+    rules.need(ok, WHAT, "%s", why)
+    local a = {n = 11}
+    for i, t in ipairs {Q, K, V, O} do
+      a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), t)
+    end
+    a[9], a[10], a[11] = LSE, scale + 0.0, share
+    return a
+  end
+
+  --- Returns the grid for B batches of H heads of S rows.
+  ---@param sms? integer multiprocessors, 132 when absent
+  function self.grid(S, H, B, sms)
+    return math.min(tiles.count(S, o.tile[1]) * H * B, sms or 132)
+  end
+
+  --- Prepares a launch. opts: launch options, scale (1 / sqrt(D) when absent),
+  -- sms.
+  function self.prepare(Q, K, V, O, LSE, opts)
+    opts = opts or {}
+    local args = self.arguments(Q, K, V, O, LSE,
+      opts.scale or 1 / math.sqrt(o.head), self.share(Q, K))
+    local all = {grid = self.grid(Q.shape[2], Q.shape[3], Q.shape[1], opts.sms)}
+    for k, v in pairs(opts) do all[k] = v end
+    all.scale, all.sms = nil, nil
+    return self.kernel(table.unpack(args, 1, args.n)):compile(all)
+  end
+
+  return self
+end
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,200 @@
+--- The consumer warpgroups of kernels/attention_sm90: the products and the
+-- softmax of a tile of rows, 64 for each warpgroup.
+--
+-- A warpgroup requests the scores of the next keys before the product of the
+-- last powers with V. It computes the powers of those scores while the product
+-- is executed. Powers stay in registers: accumulators are distributed over the
+-- threads like a left operand. Warpgroups request products in turn, so that one
+-- computes powers while another one multiplies.
+local cute = require "cute"
+local flash = require "kernels.flash"
+
+local _ = cute._
+local pipeline, warpgroup = cute.pipeline, cute.nvgpu.warpgroup
+
+local WARPGROUP = 128
+
+local consumer = {}
+
+--- Returns the MMAs of the scores, from Q and K in shared memory, and of O,
+-- from powers in registers and V.
+function consumer.mmas(o)
+  local groups = cute.make_layout {o.consumers, 1, 1}
+  local scores = warpgroup.MmaF16BF16Op(o.dtype, cute.f32,
+    {64, o.tile[2], 16}, "SMEM", "K", "K")
+  local out = warpgroup.MmaF16BF16Op(o.dtype, cute.f32, {64, o.value, 16},
+                                     "RMEM", "K", "MN")
+  return cute.make_tiled_mma(scores, groups), cute.make_tiled_mma(out, groups)
+end
+
+-- The turns of the warpgroups: wait() returns when it is this warpgroup's turn,
+-- pass() begins the next one's. Barrier g + 1 is that of warpgroup g.
+local function turns(o, group)
+  if not o.ordered then
+    local function nothing() end
+    return {wait = nothing, pass = nothing, tail = nothing}
+  end
+  local n = o.consumers
+  local function barrier(g)
+    return pipeline.NamedBarrier {barrier_id = g + 1,
+                                  num_threads = 2 * WARPGROUP}
+  end
+  local mine = barrier(group)
+  local others = barrier(cute.where(cute.eq(group, n - 1), 0, group + 1))
+  cute.when(cute.eq(group, n - 1), function() others:arrive() end)
+  return {
+    wait = function() mine:arrive_and_wait() end,
+    pass = function() others:arrive() end,
+    tail = function()  -- the last turn that was passed to the first warpgroup
+      cute.when(cute.eq(group, 0), function() mine:arrive_and_wait() end)
+    end}
+end
+
+-- Makes the products of this thread's warpgroup: scores() requests s = Q K^T,
+-- weigh() acc += p V; narrow() converts the powers s to p.
+local function products(o, x)
+  local M, N = o.tile[1], o.tile[2]
+  local times_k, times_v = x.mma_s, x.mma_o
+  local thr_s, thr_o = times_k:get_slice(x.tid), times_v:get_slice(x.tid)
+  local Q = times_k:make_fragment_A(thr_s:partition_A(x.q.smem))
+  local K = times_k:make_fragment_B(thr_s:partition_B(x.k.smem))
+  local V = times_v:make_fragment_B(thr_o:partition_B(x.v.smem))
+  local s = cute.make_rmem_tensor(times_k:partition_shape_C {M, N}, cute.f32)
+  local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, o.value},
+                                    cute.f32)
+  local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
+  local powers = cute.make_tensor(s.iterator, p.layout)  -- the same order
+  times_k:set(warpgroup.Field.ACCUMULATE, false)
+  return {s = s, acc = acc,
+    places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N})),
+    scores = function(q, k)
+      cute.gemm(times_k, s, Q(_, _, _, q.index), K(_, _, _, k.index), s)
+      warpgroup.commit_group()
+    end,
+    weigh = function(v)
+      cute.gemm(times_v, acc, p, V(_, _, _, v.index), acc)
+      warpgroup.commit_group()
+    end,
+    narrow = function() p:store(powers:load():to(o.dtype)) end}
+end
+
+-- Multiplies a tile's blocks of keys, from the last to the first. sees: its
+-- blocks, see Sight:blocks.
+local function mainloop(x, P, turn, state, sight, row, sees)
+  local first, last, from, to = table.unpack(sees, 1, 4)
+  local N, k, v = cute.size(x.k.smem, 0), x.k.state, x.v.state
+  local function hide(n)
+    sight:hide(P.s, P.places, row, n * N, -math.huge)
+  end
+  local function take()  -- scores to powers
+    local rose = state:rise(P.s)
+    state:powers(P.s)
+    return rose
+  end
+  x.k.pipe:consumer_wait(k)
+  turn.wait()
+  warpgroup.fence()
+  P.scores(x.q.state, k)
+  turn.pass()
+  warpgroup.wait_group(0)
+  x.k.pipe:consumer_release(k)
+  k:advance()
+  if to then hide(last - 1) end
+  take()
+  P.narrow()
+  local function step(n, masked)
+    x.k.pipe:consumer_wait(k)
+    turn.wait()
+    warpgroup.fence()
+    P.scores(x.q.state, k)
+    x.v.pipe:consumer_wait(v)
+    warpgroup.fence()
+    P.weigh(v)
+    turn.pass()
+    warpgroup.wait_group(1)
+    x.k.pipe:consumer_release(k)
+    k:advance()
+    if masked then hide(n) end
+    local rose = take()
+    warpgroup.wait_group(0)
+    x.v.pipe:consumer_release(v)
+    v:advance()
+    state:rescale(P.acc, rose)
+    P.narrow()
+  end
+  local n = last - 2
+  local function run(least, masked)  -- down to block `least`
+    for _ in cute.range(cute.max(n + 1 - least, 0)) do
+      step(n, masked)
+      n = n - 1
+    end
+  end
+  if sight.right then run(cute.max(to, first), true) end
+  run(sight.left and cute.max(from, first) or first, false)
+  if sight.left then run(first, true) end
+  x.v.pipe:consumer_wait(v)
+  warpgroup.fence()
+  P.weigh(v)
+  warpgroup.wait_group(0)
+  x.v.pipe:consumer_release(v)
+  v:advance()
+end
+
+-- Makes the store of a tile: O to the place of Q, for the storing thread, and
+-- the logarithms of the sums of its rows.
+local function store(o, x, P, group)
+  local atom = cute.make_copy_atom("SM90_U32x4_STSM_N", o.dtype)
+  local r2s = cute.make_tiled_copy_C(atom, x.mma_o):get_slice(x.tid)
+  local out = cute.make_fragment_like(P.acc, o.dtype)
+  local from, to = r2s:retile(out), r2s:partition_D(x.o.smem)
+  local meet = pipeline.NamedBarrier {num_threads = WARPGROUP,
+    barrier_id = o.consumers + 1 + group}
+  return function(state, row, S, lse)
+    local logs = state:finish(P.acc)
+    out:store(P.acc:load():to(o.dtype))
+    meet:arrive_and_wait()  -- the warpgroup has read its rows of Q
+    cute.copy(atom, from, to(_, _, _, x.q.state.index))
+    cute.arch.fence_view_async_shared()
+    cute.arch.sync_warp()
+    cute.when(cute.arch.lane_idx():eq(0), function()
+      x.ready:arrive(x.q.state.index)
+    end)
+    cute.when(cute.eq(P.places(0, 0)[2], 0), function()
+      for i = 0, state.rows - 1 do
+        local at = row + P.places(i, 0)[1]
+        cute.when(cute.lt(at, S), function() lse[at] = logs[i] end)
+      end
+    end)
+  end
+end
+
+--- Computes the tiles of rows.
+---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
+-- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any}
+-- lse: (B,H,S)
+function consumer.run(o, x, each)
+  local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
+  for _, operand in ipairs {x.q, x.k, x.v} do
+    operand.state = operand.pipe:make_consumer_state()
+  end
+  local P, turn = products(o, x), turns(o, group)
+  local leave = store(o, x, P, group)
+  local sight = x.sight
+  local hidden = o.left or o.right or not sight:whole(o.tile[2])
+  each(function(m, h, b)
+    local row = m * o.tile[1]
+    local sees = {sight:blocks(row, o.tile[1], o.tile[2])}
+    local state = flash.softmax(2, x.scale * flash.LOG2E, hidden)
+    P.acc:fill(0)
+    x.q.pipe:consumer_wait(x.q.state)
+    cute.when(cute.gt(sees[2], sees[1]), function()
+      mainloop(x, P, turn, state, sight, row, sees)
+    end)
+    leave(state, row, x.S, x.lse(b, h, _))
+    x.q.state:advance()
+  end)
+  turn.tail()
+end
+
+return consumer
+-- SPDX-License-Identifier: MIT

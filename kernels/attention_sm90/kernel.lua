@@ -1,0 +1,92 @@
+--- The kernel of kernels/attention_sm90: shared memory, barriers, and the roles
+-- of its warps.
+local cute = require "cute"
+local consumer = require "kernels.attention_sm90.consumer"
+local flash = require "kernels.flash"
+local order = require "kernels.attention_sm90.order"
+local producer = require "kernels.attention_sm90.producer"
+
+local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
+local warpgroup = cute.nvgpu.warpgroup
+local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
+
+-- Returns the layout of tiles in shared memory, (rows,D,PIPE): swizzled runs of
+-- 128 bytes, or 64 where a row is not a multiple of 128.
+local function stages(o, rows, D, count)
+  local kind = D % 64 == 0 and "K_SW128" or "K_SW64"
+  return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
+                            {rows, D, count}, {0, 1, 2})
+end
+
+-- Returns the same with transposed modes: (D,rows,PIPE).
+local function turned(o, rows, D, count)
+  local kind = D % 64 == 0 and "MN_SW128" or "MN_SW64"
+  return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
+                            {D, rows, count}, {1, 0, 2})
+end
+
+--- Makes the kernel of complete options.
+---@return table {f =, q =, k =, v =, o =}: layouts (rows,D,PIPE); of v
+-- (D,rows,PIPE)
+return function(o)
+  local M, N = o.tile[1], o.tile[2]
+  local layout = {q = stages(o, M, o.head, o.q_stages),
+                  k = stages(o, N, o.head, o.stages),
+                  v = turned(o, N, o.value, o.stages),
+                  o = stages(o, M, o.value, o.q_stages)}
+  local mma_s, mma_o = consumer.mmas(o)
+
+  local function kernel(tma_q, cQ, tma_k, cK, tma_v, cV, tma_o, cO, LSE, scale,
+                        share)
+    local tid = cute.arch.thread_idx()
+    local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    local first = o.consumers * 128  -- of the producers' threads
+    local loader = tid:eq(first)
+    cute.when(loader, function()
+      for _, atom in ipairs {tma_q, tma_k, tma_v, tma_o} do
+        cpasync.prefetch_descriptor(atom)
+      end
+    end)
+    local function operand(atom, coords, l, count, readers)
+      return {atom = atom, coords = coords,
+        smem = cute.make_smem_tensor(o.dtype, l, 1024),
+        pipe = pipeline.PipelineTmaAsync {
+          num_stages = count, tx_count = atom.tx_bytes, maker = loader,
+          producer_group = Group(Agent.Thread), consumer_group = readers,
+          defer_sync = true}}
+    end
+    local warps = Group(Agent.Warp, 4 * o.consumers)
+    local q = operand(tma_q, cQ, layout.q, o.q_stages, Group(Agent.Thread))
+    local k = operand(tma_k, cK, layout.k, o.stages, warps)
+    local v = operand(tma_v, cV, layout.v, o.stages, warps)
+    local out = {atom = tma_o, coords = cO, smem = q.smem}
+    local ready = pipeline.MbarrierArray {num_stages = o.q_stages,
+                                          arrivals = warps.size,
+                                          maker = loader}
+    local S, H, B = cute.size(cQ, 0), cute.size(cQ, 2), cute.size(cQ, 3)
+    local walk = order.walks(o, S, H, B, share, loader)
+    pipeline.agent_sync()
+    local sight = flash.sight(S, cute.size(cK, 0), o.left, o.right)
+    local function keys(m) return sight:blocks(m * M, M, N) end
+
+    cute.when(warp:ge(4 * o.consumers), function()
+      if o.registers then
+        cute.arch.setmaxregister_decrease(o.producer_registers)
+      end
+      cute.when(loader, function()
+        producer.load(q, k, v, H // cute.size(cK, 2), walk "producer", keys)
+      end)
+      cute.when(warp:eq(4 * o.consumers + 1), function()
+        producer.store(q, out, ready, walk "consumer")
+      end)
+    end, function()
+      if o.registers then cute.arch.setmaxregister_increase(o.registers) end
+      consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
+        mma_o = mma_o, ready = ready, sight = sight, tid = tid, S = S,
+        lse = LSE, scale = scale}, walk "consumer")
+    end)
+  end
+  layout.f = kernel
+  return layout
+end
+-- SPDX-License-Identifier: MIT

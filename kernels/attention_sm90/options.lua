@@ -1,0 +1,91 @@
+--- The options of kernels/attention_sm90 with their defaults: tiles by head
+-- size, registers, shared memory.
+local core = require "cute.core"
+local cute = require "cute"
+local rules = require "kernels.operand_rules"
+
+local options = {}
+
+local WHAT = "attention_sm90"
+local WARPGROUP = 128
+local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
+
+-- The names of all options.
+local NAMES = "name head value dtype causal window tile stages q_stages "
+  .. "ordered"
+
+-- The fastest tiles {rows, keys} by head size of those that registers and
+-- shared memory allow.
+local TILES = {[64] = {192, 128}, [96] = {192, 80}, [128] = {128, 128},
+               [192] = {128, 112}, [256] = {128, 80}}
+
+-- Registers of a thread by the number of consumers: {producer, consumer}. One
+-- consumer has enough without an exchange.
+local REGISTERS = {{}, {40, 232}, {32, 160}}
+
+--- Returns the bytes of shared memory that the stages of Q, K and V need.
+function options.bytes(o)
+  local M, N = o.tile[1], o.tile[2]
+  return (o.q_stages * M * o.head + o.stages * N * (o.head + o.value))
+    * o.dtype.bits // 8
+end
+
+-- Checks the tile, and that its stages fit.
+local function check(o)
+  local M, N = o.tile[1], o.tile[2]
+  rules.integers(WHAT, o, {"stages", "q_stages"}, 1, 8)
+  rules.need(math.type(M) == "integer" and M % 64 == 0 and M >= 64
+    and M <= 192 and math.type(N) == "integer" and N % 16 == 0 and N >= 16
+    and N <= 256, WHAT, "tile = {%s, %s}; 64, 128 or 192 rows, and a multiple "
+    .. "of 16 up to 256 keys are needed", core.show(M), core.show(N))
+  rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
+    .. "of Q and %d of K and V needs %d bytes of shared memory; a block has %d",
+    M, N, o.q_stages, o.stages, options.bytes(o), MOST)
+end
+
+-- Returns the limit of visible keys on a side: an integer or nil.
+local function limit(o, i)
+  local w = o.window and o.window[i] or nil
+  rules.need(not w or math.type(w) == "integer" and w >= 0, WHAT,
+    "a window of %s keys; an integer of 0 or more, or false, is needed",
+    core.show(w))
+  return w
+end
+
+-- Returns an element type that is given by name or as a type.
+local function type_of(x)
+  return type(x) == "string" and core.find_dtype(x) or x
+end
+
+--- Returns all options, from the given ones.
+---@param given table
+---@return table
+function options.complete(given)
+  rules.options(WHAT, given, NAMES)
+  local known = TILES[given.head]
+  rules.need(known, WHAT, "a head of %s; 64, 96, 128, 192 or 256 is needed",
+             core.show(given.head))
+  local o = {head = given.head, value = given.value or given.head,
+             dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
+             left = limit(given, 1), right = limit(given, 2)}
+  if given.causal then o.right = 0 end
+  rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
+    "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
+  rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
+    "values of %s for a head of %d; as many, or 128 for 192, are needed",
+    core.show(o.value), o.head)
+  o.dynamic = o.left ~= nil or o.right ~= nil  -- tiles take different times
+  o.tile = given.tile or known
+  o.q_stages = given.q_stages or 2
+  if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
+  check(o)
+  o.consumers = o.tile[1] // 64
+  o.ordered = given.ordered
+  if o.ordered == nil then o.ordered = o.consumers > 1 end
+  o.producer_registers, o.registers = table.unpack(REGISTERS[o.consumers])
+  o.block = (o.consumers + 1) * WARPGROUP
+  return o
+end
+
+return options
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,69 @@
+--- The tiles of rows of a block of kernels/attention_sm90, and their order.
+--
+-- Where a tile's work depends on its rows, the longest tiles come first, and an
+-- idle block draws the next one from a counter. Heads are divided into
+-- sections, whose keys and values fit into L2 together; within a section, the
+-- tiles of all heads with the same rows are consecutive. Otherwise all tiles
+-- take the same time: blocks take them in turn, head by head.
+local cute = require "cute"
+local tiles = require "cute.tiles"
+
+local pipeline, utils = cute.pipeline, cute.utils
+
+local order = {}
+
+-- The bytes of keys and values of a section.
+local L2 = 32 << 20
+
+--- Returns the number of heads of Q, of all batches, in a section.
+---@param group integer the heads of Q that share one of K
+function order.section(o, T, group)
+  local bytes = math.max(T * (o.head + o.value) * o.dtype.bits // 8, 1)
+  return math.max(L2 // bytes, 1) * group
+end
+
+-- Returns the tile {m, h, b} at place t. Tiles of a head are consecutive, or
+-- with `section` those with the same rows.
+local function place(t, M, H, B, section)
+  local m, head
+  if section then
+    local first = t // (section * M) * section
+    local rest = t % (section * M)
+    local wide = cute.min(section, H * B - first)
+    cute.assume(wide, 1, (1 << 31) - 1, 1)
+    m, head = M - 1 - rest // wide, first + rest % wide
+  else
+    m, head = t % M, t // M
+  end
+  return m, head % H, head // H
+end
+
+--- Makes iterators over the tiles of this block, one for each "producer" or
+-- "consumer". An iterator calls f(m, h, b) for each tile: rows from m *
+-- o.tile[1] on of head h in batch b.
+---@param share table? {section: from order.section, counter: an i32 of 0}
+---@param maker any the thread that initializes barriers
+function order.walks(o, S, H, B, share, maker)
+  local M = tiles.count(S, o.tile[1])
+  local params = utils.PersistentTileSchedulerParams {M * H * B, 1, 1}
+  local at, grid = {0, 0, (cute.arch.block_idx())},
+    {1, 1, (cute.arch.grid_dim())}
+  local shared = o.dynamic and utils.DynamicPersistentTileScheduler(params, {
+    counter = share.counter, maker = maker, defer_sync = true,
+    consumer_group = pipeline.CooperativeGroup(pipeline.Agent.Warp,
+                                               4 * o.consumers + 1)}, at, grid)
+  return function(who)
+    local work = shared and shared[who](shared)
+      or utils.StaticPersistentTileScheduler(params, at, grid)
+    return function(f)
+      cute.loop(function() return work:is_valid() end, function()
+        f(place(work.current_work_linear_idx, M, H, B,
+                shared and share.section))
+        work:advance_to_next_work()
+      end)
+    end
+  end
+end
+
+return order
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,231 @@
+-- Attention by TMA and wgmma on the simulator, against plain Lua: every head
+-- size, both types, masks, shared heads, partial and tiny sizes, all schedules.
+-- Removing a wait, a fence or a barrier must be detected.
+local cute = require "cute"
+local attention = require "kernels.attention_sm90"
+local compiled = require "spec.kernels".compiled
+local oracle = require "spec.attention"
+local support = require "spec.support"
+
+local BOUND = {bf16 = {6e-3, 4e-2}, f16 = {8e-4, 5e-3}}
+
+-- Returns a maker's kernel for a problem, with further options.
+local function made(make, p, o)
+  local all = {head = p.d, causal = o.causal, dtype = p.dtype,
+               window = (p.left or o.window) and {p.left or false,
+                                                  p.right or false} or nil}
+  for name, x in pairs(o.with or {}) do all[name] = x end
+  return make(all)
+end
+
+-- Runs a problem with a maker. Returns the report.
+local function run(make, o, seed)
+  local p = oracle.problem(o)
+  local launch = made(make, p, o).prepare(p.Q, p.K, p.V, p.O, p.LSE, {
+    scale = p.scale, device = "sim:sm_90a", sms = o.sms, strict = true})
+  return support.report(launch:launch {faults = "return", seed = seed}), p
+end
+
+local function check(o)
+  local what = ("s=%d t=%d h=%d g=%d d=%d"):format(o.s, o.t or o.s, o.h or 1,
+    o.g or o.h or 1, o.d)
+  if o.causal then o.right = 0 end
+  local r, p = run(attention, o, o.seed)
+  assert.is_true(r.ok, what .. "\n" .. tostring(r))
+  local out, lse = oracle.forward(p)
+  local mean, most = oracle.distance(p.O, out)
+  local bound = BOUND[p.dtype.name]
+  assert.is_true(mean < bound[1] and most < bound[2],
+    ("%s: %g, %g"):format(what, mean, most))
+  assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6, what)
+  return r
+end
+
+describe("attention_sm90", function()
+  for i, d in ipairs {64, 96, 128, 192, 256} do
+    it("is right with heads of " .. d .. support.long(i, 3), function()
+      check {s = 100, t = 230, d = d, causal = true, dtype = cute.f16}
+      check {s = 256, t = 256, d = d, h = 2, g = 1, sms = 1}
+    end)
+  end
+
+  it("is right at any size", function()
+    for i, c in ipairs {{1, 1}, {1, 300}, {2, 64}, {129, 1}, {65, 63},
+                        {200, 72}, {64, 200}} do
+      check {s = c[1], t = c[2], d = 64, seed = i}
+      check {s = c[1], t = c[2], d = 64, causal = true, seed = i,
+             with = {tile = {64, 32}}}
+    end
+  end)
+
+  it("takes batches, heads that share keys, fewer blocks than tiles", function()
+    for sms = 1, 4, 3 do
+      check {b = 2, s = 140, t = 170, h = 4, g = 2, d = 64, causal = true,
+             sms = sms, with = {tile = {64, 48}}}
+      check {b = 2, s = 170, t = 140, h = 3, g = 1, d = 64, sms = sms,
+             with = {tile = {128, 32}, q_stages = 1}}
+    end
+  end)
+
+  it("takes windows", function()
+    for _, w in ipairs {{0, 0}, {20, 0}, {100, 30}, {300, 0}, {nil, 70},
+                        {50}} do
+      check {s = 200, t = 230, d = 64, left = w[1], right = w[2],
+             window = true, with = {tile = {128, 32}}}
+    end
+  end)
+
+  it("gives zeros and -inf to rows that attend to nothing", function()
+    local _, p = run(attention, {s = 240, t = 70, d = 64, causal = true,
+                                 right = 0, with = {tile = {64, 32}}})
+    for i = 0, 169 do
+      assert.equal(-math.huge, p.LSE(0, 0, i))
+      for j = 0, 63 do assert.equal(0, p.O(0, i, 0, j)) end
+    end
+    assert.is_true(p.LSE(0, 0, 170) > -math.huge)
+  end)
+
+  it("rescales when scores rise from tile to tile", function()
+    local p = oracle.problem {s = 70, t = 300, d = 64}
+    for j = 0, 299 do  -- keys are processed from the last one on
+      for c = 0, 63 do
+        local x = p.k[j * 64 + c] * (300 - j) / 20
+        p.K[{0, j, 0, c}] = x
+        p.k[j * 64 + c] = p.K(0, j, 0, c)
+      end
+    end
+    local k = attention {head = 64, tile = {128, 32}}
+    local r = support.report(k.prepare(p.Q, p.K, p.V, p.O, p.LSE, {
+      scale = p.scale, device = "sim:sm_90a"}):launch())
+    assert.is_true(r.ok)
+    local out, lse = oracle.forward(p)
+    assert.is_true(oracle.distance(p.O, out) < 6e-3)
+    assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6)
+  end)
+
+  it("takes operands with other strides", function()
+    local p = oracle.problem {b = 2, s = 90, t = 100, h = 2, d = 64}
+    local function heads_first(t)  -- in memory (B,H,S,D)
+      local b, s, h, d = table.unpack(t.shape)
+      local new = cute.make_tensor(cute.zeros({b * s * h * d}, t.element_type)
+        .iterator, cute.make_layout({b, s, h, d}, {h * s * d, d, s * d, 1}))
+      for i = 0, cute.size(t) - 1 do new[i] = t[i] end
+      return new
+    end
+    local Q, K, V, O = heads_first(p.Q), heads_first(p.K), heads_first(p.V),
+      heads_first(p.O)
+    local k = attention {head = 64, tile = {64, 32}}
+    assert.is_true(support.report(k.prepare(Q, K, V, O, p.LSE, {
+      scale = p.scale, device = "sim:sm_90a"}):launch()).ok)
+    for i = 0, cute.size(O) - 1 do p.O[i] = O[i] end
+    assert.is_true(oracle.distance(p.O, (oracle.forward(p))) < 6e-3)
+  end)
+
+end)
+
+describe("attention_sm90", function()
+  it("is right in all schedules", function()
+    for _, o in ipairs {{s = 128, t = 48, right = 0, causal = true, sms = 1},
+                        {s = 200, t = 40, h = 2, g = 1, sms = 1},
+                        {s = 192, t = 40, causal = true, right = 0, sms = 2,
+                         with = {tile = {64, 16}}}} do
+      o.d, o.with = 64, o.with or {tile = {128, 16}}
+      local p = oracle.problem(o)
+      local k = made(attention, p, o)
+      local v = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O, p.LSE,
+        p.scale, k.share(p.Q, p.K)), 1, 11)):check {
+          grid = k.grid(p.s, p.h, p.b, o.sms), block = k.block, gpu = false}
+      assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
+  it("has no bank conflict", function()
+    for _, d in ipairs {64, 96, 128, 256} do
+      local r = check {s = 128, t = 64, d = d}
+      for _, l in ipairs(r.lines) do assert.equal(0, l.conflicts) end
+    end
+  end)
+
+  it("keeps values in registers, and products apart", function()
+    for _, c in ipairs {{128, false}, {64, true}, {256, true}} do
+      local p = oracle.problem {s = 512, d = c[1]}
+      local k = attention {head = c[1], causal = c[2]}
+      local program = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O,
+        p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
+      local built = compiled(program, "sm_90a")
+      if built then
+        assert.is_true(built.resources.spill_stores <= 64)
+        assert.is_nil(built.log:find("serialized", 1, true))
+      end
+    end
+  end)
+
+  it("rejects options and operands that it does not have", function()
+    for text, o in pairs {
+      ["a head of 80; 64, 96, 128, 192 or 256 is needed"] = {head = 80},
+      ["a head of nil"] = {},
+      ["a window of %-1 keys"] = {head = 64, window = {-1, 0}},
+      ["elements of f32; bf16 or f16"] = {head = 64, dtype = cute.f32},
+      ["tile = {100, 64}; 64, 128 or 192 rows"] = {head = 64,
+                                                   tile = {100, 64}},
+      ["needs 327680 bytes of shared memory"] = {head = 256,
+                                                 tile = {128, 128}},
+      ["values of 64 for a head of 128"] = {head = 128, value = 64},
+    } do
+      assert.error_matches(function() attention(o) end, text)
+    end
+    local p = oracle.problem {s = 64, h = 3, g = 2, d = 64}
+    local k = attention {head = 64}
+    local function arguments(Q, K, scale)
+      return function() k.arguments(Q, K, p.V, p.O, p.LSE, scale) end
+    end
+    assert.error_matches(arguments(p.Q, p.K, 1.0), "Q has 3 heads and K has 2")
+    assert.error_matches(arguments(p.Q, p.Q, 0.0), "scale = 0")
+    assert.error_matches(arguments(p.Q, p.Q, 0 / 0), "scale = ")
+    local odd = cute.make_tensor(cute.zeros({4, 68}, cute.bf16).iterator,
+      cute.make_layout({1, 4, 1, 64}, {272, 68, 68, 1}))
+    assert.same({false, "Q has rows that do not begin at multiples of "
+                 .. "16 bytes"},
+                {k.takes(odd, p.K, p.V, p.O)})
+  end)
+end)
+
+---------------------------------------------------------------------------
+-- Faults
+---------------------------------------------------------------------------
+
+local C, P = "attention_sm90/consumer", "attention_sm90/producer"
+local WAIT_K, WAIT_V = "x.k.pipe:consumer_wait(k)", "x.v.pipe:consumer_wait(v)"
+local FREE_K = "x.k.pipe:consumer_release(k)"
+local FREE_V = "x.v.pipe:consumer_release(v)"
+local FAULTS = {
+  {C, WAIT_K, 1}, {C, WAIT_K, 2}, {C, WAIT_V, 1}, {C, WAIT_V, 2},
+  {C, FREE_K, 1}, {C, FREE_K, 2}, {C, FREE_V, 1}, {C, FREE_V, 2},
+  {C, "x.q.pipe:consumer_wait(x.q.state)", 1},
+  {C, "warpgroup.fence()", 1}, {C, "warpgroup.fence()", 2},
+  {C, "warpgroup.wait_group(0)", 1}, {C, "warpgroup.wait_group(0)", 2},
+  {C, "warpgroup.wait_group(0)", 3}, {C, "warpgroup.wait_group(1)", 1},
+  {C, "warpgroup.commit_group()", 1},
+  {C, "turn.pass()", 1}, {C, "turn.pass()", 2}, {C, "turn.wait()", 1},
+  {C, "mine:arrive_and_wait()", 2},
+  {C, "meet:arrive_and_wait()", 1},
+  {C, "cute.arch.fence_view_async_shared()", 1},
+  {C, "cute.arch.sync_warp()", 1},
+  {C, "cute.when(cute.lt(at, S),", 1, "cute.when(true,"},
+  {P, "ready:wait(state.index, state.phase)", 1},
+  {P, "cute.arch.cp_async_bulk_wait_group(0, true)", 1},
+  {P, "q.pipe:consumer_release(state)", 1},
+  {P, "x.pipe:producer_acquire(state)", 1},
+}
+
+describe("attention_sm90's faults are reported:", function()
+  for _, f in ipairs(FAULTS) do
+    it(oracle.title(f), function()
+      local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
+      local ok, r = pcall(run, make, {s = 200, t = 200, d = 64, h = 2, sms = 1,
+        with = {tile = {128, 32}}})
+      assert.is_false(ok and r.ok)
+    end)
+  end
+end)
+-- SPDX-License-Identifier: MIT

@@ -3,9 +3,10 @@
 --
 -- A plan is {device, place, results = {{shape =, order = a layout or nil,
 -- dtype =}}, steps = {{kernel, grid, block, ready = {}, arguments =
--- function(call, out, work)}}, floats = f32 of memory that steps share}. A
--- call is {operands, o = options, out = tensors given for results, captured =
--- values of a function (cute.ops.capture)}.
+-- function(call, out, work, turns)}}, floats = f32 of memory that steps share
+-- (work), counts = i32 that are 0 between launches (turns)}. A call is
+-- {operands, o = options, out = tensors given for results, captured = values of
+-- a function (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
@@ -115,6 +116,22 @@ local function results(plan, call)
   return out, made
 end
 
+-- Returns the memory that the steps of a call share, and its counters. Also
+-- returns whether the counters belong to a graph.
+local function memory(plan, call)
+  local work = plan.floats and calls.work(plan.place, plan.floats)
+  if not plan.counts then return work end
+  return work, calls.counts(plan.device, plan.place, call.o.stream, plan.counts)
+end
+
+--- Returns the kernel of a plan's first step, traced for a call.
+function tensor_op.trace(plan, call)
+  local step, work, turns = plan.steps[1], memory(plan, call)
+  local list = step.arguments(call, results(plan, call), work, turns)
+  return step.kernel(table.unpack(list, 1, list.n)):trace {
+    block = step.block, cluster = step.cluster, arch = plan.device.arch}
+end
+
 --- Runs the steps of a plan and returns the results. Passes the launches to
 -- `ready`, which records them for later calls of this configuration. If the
 -- plan has `anew`, its steps make new tensors in each call, and the launches
@@ -124,18 +141,18 @@ end
 ---@param ready fun(run: table)
 function tensor_op.run(plan, call, ready)
   local out, made = results(plan, call)
-  local work = plan.floats and calls.work(plan.place, plan.floats)
+  local work, turns, alone = memory(plan, call)
   local o = {device = plan.device, stream = call.o.stream, seed = call.o.seed,
              captured = call.captured}
-  local run = {steps = {}, made = made, work = work}
+  local run = {steps = {}, made = made, work = work, alone = turns ~= nil}
   for i, step in ipairs(plan.steps) do
     local reads
     run.steps[i], reads = calls.launch(step,
-      step.arguments(call, out, work), o,
+      step.arguments(call, out, work, turns), o,
       plan.check and function() plan.check(call, out) end)
     run.reads = run.reads or reads
   end
-  if #run.steps > 0 and not plan.anew then ready(run) end
+  if #run.steps > 0 and not plan.anew and not alone then ready(run) end
   if work and plan.place ~= "host" then core.param_memory(work):close() end
   return table.unpack(out)
 end

@@ -14,7 +14,8 @@
 -- powers, and the product of these with V. Another thread stores their results.
 -- Where tiles take different times, blocks share a counter: see share().
 --
--- tile {rows, keys}: what a block multiplies at once. stages: tiles of K, and
+-- rows: of a sequence, if known; it selects the tile. tile {rows, keys}: what a
+-- block multiplies at once. stages: tiles of K, and
 -- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
 -- of Q is loaded early. ordered: consumers request products in turn.
 local rules = require "kernels.operand_rules"
@@ -30,10 +31,20 @@ local cpasync = cute.nvgpu.cpasync
 
 local WHAT = "attention_sm90"
 
+-- Returns the reason why TMA cannot access the rows of t (B,S,H,D), or nil.
+local function refusal(t)
+  for i = 1, 3 do
+    if t.shape[i] < 1 then return "no rows" end
+    if t.shape[i] > 1 and t.stride[i] * t.element_type.bits % 128 ~= 0 then
+      return "rows that do not begin at multiples of 16 bytes"
+    end
+  end
+end
+
 --- Returns a kernel and the functions that launch it.
 ---@param given table {head: integer, value: integer?, dtype: any?,
--- causal: boolean?, window: any[]?, tile: integer[]?, stages: integer?,
--- q_stages: integer?, ordered: boolean?, name: string?}
+-- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
+-- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -55,18 +66,12 @@ return function(given)
   end
 
   --- Reports whether TMA accepts these operands: true, or false and the reason.
+  ---@param O? any contiguous when absent
   ---@return boolean, string?
   function self.takes(Q, K, V, O)
-    for name, t in pairs {Q = Q, K = K, V = V, O = O} do
-      if t.shape[2] < 1 or t.shape[1] < 1 or t.shape[3] < 1 then
-        return false, ("%s has no rows"):format(name)
-      end
-      for i = 1, 3 do
-        if t.stride[i] % 8 ~= 0 and t.shape[i] > 1 then
-          return false, ("%s has rows that do not begin at multiples of 16 "
-            .. "bytes"):format(name)
-        end
-      end
+    for i, t in ipairs {Q, K, V, O} do
+      local why = refusal(t)
+      if why then return false, ("QKVO"):sub(i, i) .. " has " .. why end
     end
     return true
   end

@@ -41,7 +41,8 @@ require "cutelua.bench.harness".run(arg, {
             {"counter", {1}, dtype = "i32", fill = "zero", scratch = true}}
   end,
   make = function(p)
-    local k = attention {head = p.d, causal = p.opt.causal, dtype = p.dtype}
+    local k = attention {head = p.d, causal = p.opt.causal, dtype = p.dtype,
+                         rows = p.s}
     return {kernel = k.kernel, grid = k.grid(p.s, p.h, p.b), block = k.block,
             args = arguments(p, k)}
   end,

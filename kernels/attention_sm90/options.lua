@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
+local tiles = require "cute.tiles"
 
 local options = {}
 
@@ -10,14 +11,21 @@ local WHAT = "attention_sm90"
 local WARPGROUP = 128
 local MOST = 227 * 1024 - 1024  -- bytes of shared memory, without barriers
 
+local MOST_ROWS = (1 << 31) - 1
+
 -- The names of all options.
-local NAMES = "name head value dtype causal window tile stages q_stages "
+local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. "ordered"
 
--- The fastest tiles {rows, keys} by head size of those that registers and
--- shared memory allow.
-local TILES = {[64] = {192, 128}, [96] = {192, 80}, [128] = {128, 128},
-               [192] = {128, 112}, [256] = {128, 80}}
+-- Tiles {rows, keys, time of a row} by head size: for each number of rows the
+-- fastest of those that registers and shared memory allow. The time is relative
+-- to the fastest tile, measured for 512 and 4096 rows on an H100.
+local TILES = {
+  [64] = {{192, 128, 1}, {128, 128, 1.2}, {64, 128, 1.6}},
+  [96] = {{192, 80, 1}, {128, 128, 1.1}},
+  [128] = {{128, 128, 1}, {64, 128, 1.4}},
+  [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
+}
 
 -- Registers of a thread by the number of consumers: {producer, consumer}. One
 -- consumer has enough without an exchange.
@@ -41,6 +49,17 @@ local function check(o)
   rules.need(options.bytes(o) <= MOST, WHAT, "tile = {%d, %d} with %d stages "
     .. "of Q and %d of K and V needs %d bytes of shared memory; a block has %d",
     M, N, o.q_stages, o.stages, options.bytes(o), MOST)
+end
+
+-- Returns the tile that takes the least time for sequences of `rows` rows,
+-- filled up to whole tiles; the first one for an unknown number of rows.
+local function fastest(known, rows)
+  local best, least
+  for _, t in ipairs(known) do
+    local time = (rows and tiles.count(rows, t[1]) * t[1] or 1) * t[3]
+    if not least or time < least then best, least = t, time end
+  end
+  return {best[1], best[2]}
 end
 
 -- Returns the limit of visible keys on a side: an integer or nil.
@@ -67,7 +86,8 @@ function options.complete(given)
              core.show(given.head))
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
-             left = limit(given, 1), right = limit(given, 2)}
+             rows = given.rows, left = limit(given, 1), right = limit(given, 2)}
+  rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
     "elements of %s; bf16 or f16 is needed", core.show(given.dtype))
@@ -75,7 +95,7 @@ function options.complete(given)
     "values of %s for a head of %d; as many, or 128 for 192, are needed",
     core.show(o.value), o.head)
   o.dynamic = o.left ~= nil or o.right ~= nil  -- tiles take different times
-  o.tile = given.tile or known
+  o.tile = given.tile or fastest(known, o.rows)
   o.q_stages = given.q_stages or 2
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
   check(o)

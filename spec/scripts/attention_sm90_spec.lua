@@ -160,10 +160,24 @@ describe("attention_sm90", function()
     end
   end)
 
+  it("has tiles that waste few rows", function()
+    for rows, want in pairs {[1] = 64, [64] = 64, [65] = 128, [128] = 128,
+                             [129] = 192, [256] = 128, [512] = 192,
+                             [16384] = 192} do
+      assert.equal(want, attention {head = 64, rows = rows}.options.tile[1])
+    end
+    assert.same({64, 128}, attention {head = 128, rows = 60}.options.tile)
+    assert.same({128, 128}, attention {head = 128, rows = 65}.options.tile)
+    assert.same({128, 80}, attention {head = 256, rows = 1}.options.tile)
+    check {s = 60, t = 200, d = 128, with = {rows = 60}, causal = true}
+    check {s = 120, t = 200, d = 64, with = {rows = 120}}
+  end)
+
   it("rejects options and operands that it does not have", function()
     for text, o in pairs {
       ["a head of 80; 64, 96, 128, 192 or 256 is needed"] = {head = 80},
       ["a head of nil"] = {},
+      ["rows = 0; an integer from 1 to"] = {head = 64, rows = 0},
       ["a window of %-1 keys"] = {head = 64, window = {-1, 0}},
       ["elements of f32; bf16 or f16"] = {head = 64, dtype = cute.f32},
       ["tile = {100, 64}; 64, 128 or 192 rows"] = {head = 64,
@@ -219,8 +233,8 @@ local FAULTS = {
 }
 
 describe("attention_sm90's faults are reported:", function()
-  for _, f in ipairs(FAULTS) do
-    it(oracle.title(f), function()
+  for i, f in ipairs(FAULTS) do
+    it(oracle.title(f) .. support.long(i, 3), function()
       local make = oracle.changed("attention_sm90", table.unpack(f, 1, 4))
       local ok, r = pcall(run, make, {s = 200, t = 200, d = 64, h = 2, sms = 1,
         with = {tile = {128, 32}}})

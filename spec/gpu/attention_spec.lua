@@ -5,6 +5,7 @@ local cute = require "cute"
 local attention = require "kernels.attention"
 local attention_bwd = require "kernels.attention_bwd"
 local attention_decode = require "kernels.attention_decode"
+local attention_sm90 = require "kernels.attention_sm90"
 local oracle = require "spec.attention"
 
 local NAMES = {"Q", "K", "V", "O", "dO", "LSE", "delta", "dQ", "dK", "dV"}
@@ -21,6 +22,15 @@ local function run(o, device)
       p.scale):launch {grid = k.grid(p.s, p.t, p.h, p.g, p.b),
                        block = k.block, device = device}
   end
+  return p
+end
+
+-- Runs Hopper's kernel.
+local function hopper(o, device)
+  local p = oracle.problem(o)
+  attention_sm90 {head = p.d, dtype = p.dtype, window = {p.left or false,
+    p.right or false}}.prepare(p.Q, p.K, p.V, p.O, p.LSE, {scale = p.scale,
+    device = device}):launch()
   return p
 end
 
@@ -51,6 +61,19 @@ describe("attention on a GPU #gpu", function()
       check(run, {s = 256, d = d, h = 2, g = 1})
       check(run, {s = 200, t = 333, d = d, right = 0, dtype = cute.f16})
       check(decoded, {s = 1, t = 1000, d = d, h = 8, g = 2, b = 2, n = 5})
+    end)
+  end
+
+  for _, d in ipairs {64, 96, 128, 192, 256} do
+    it("has them on wgmma with heads of " .. d, function()
+      if assert(cute.device "gpu").arch ~= "sm_90a" then
+        pending "needs sm_90a"
+        return
+      end
+      check(hopper, {s = 256, d = d, h = 2, g = 1})
+      check(hopper, {b = 2, s = 200, t = 333, d = d, h = 2, right = 0,
+                     dtype = cute.f16})
+      check(hopper, {s = 333, t = 300, d = d, left = 70, right = 9})
     end)
   end
 

@@ -55,17 +55,29 @@ describe("ops.attention", function()
     end)
   end
 
-  it("takes views of one tensor, and copies others", function()
-    local p = oracle.problem {s = 20, t = 20, d = 32, h = 2}
-    local want = ops.attention(p.Q, p.K, p.V, SIM)
-    for _, at in ipairs {3, 4} do  -- packed projections; strided elements
-      local o = {device = "sim", out = cute.zeros({1, 20, 2, 32}, cute.bf16)}
-      local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
-                              view_of(p.V, at), o)
-      assert.equal(o.out, O)
-      for e = 0, 20 * 2 * 32 - 1 do assert.equal(want[e], O[e]) end
-    end
-  end)
+  for _, device in ipairs {"sim:sm_80", "sim:sm_90a"} do
+    it("takes views of one tensor, and copies others, on " .. device, function()
+      local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
+      local want = ops.attention(p.Q, p.K, p.V, {device = device})
+      for _, at in ipairs {3, 4} do  -- packed projections; strided elements
+        local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
+        local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
+                                view_of(p.V, at), o)
+        assert.equal(o.out, O)
+        for e = 0, 20 * 2 * 64 - 1 do assert.equal(want[e], O[e]) end
+      end
+    end)
+
+    it("takes odd strides of modes of one element on " .. device, function()
+      local p = oracle.problem {s = 20, t = 20, d = 64}
+      local function odd(t)
+        return cute.make_tensor(t.iterator, cute.make_layout({1, 20, 1, 64},
+                                                             {3, 64, 5, 1}))
+      end
+      near(ops.attention(odd(p.Q), odd(p.K), odd(p.V), {device = device}),
+           oracle.forward(p), BOUND.bf16)
+    end)
+  end
 
   it("takes sequences of different lengths", function()
     local lengths, d = {{3, 5}, {0, 4}, {40, 40}}, 32
@@ -114,13 +126,79 @@ describe("ops.attention", function()
 
 end)
 
+describe("ops.attention on Hopper", function()
+  local HOPPER = {device = "sim:sm_90a"}
+
+  it("uses attention_sm90 where TMA takes the operands", function()
+    local p = oracle.problem {s = 5, t = 3, d = 128, h = 2, g = 1}
+    local e = ops.explain_attention(p.Q, p.K, p.V, HOPPER)
+    assert.equal("attention_sm90", e.kernel)
+    assert.same({64, 128}, e.tile)
+    assert.same({}, e.refused)
+    assert.truthy(e:trace().source:find("wgmma", 1, true))
+    assert.equal([[
+1 x 5 rows, 3 keys, 2 heads of 128 that share 1, bf16, on sm_90a
+  attention_sm90, tile 64x128, 2 stages]], tostring(e))
+    e = ops.explain_attention(p.Q, p.K, p.V, {device = "sim:sm_80"})
+    assert.equal("attention", e.kernel)
+    assert.same({{"attention_sm90", "wgmma needs sm_90a, but the device is "
+                  .. "sm_80"}}, e.refused)
+    assert.truthy(e.text:find("\n  not attention_sm90: wgmma needs", 1, true))
+    assert.is_nil(e:trace().source:find("wgmma", 1, true))
+  end)
+
+  it("uses the general kernel elsewhere", function()
+    local function reason(X, o)
+      o.device = "sim:sm_90a"
+      local e = ops.explain_attention(X, X, X, o)
+      assert.equal("attention", e.kernel)
+      return e.refused[1][2]
+    end
+    local cu = cute.tensor({0, 5}, cute.i32)
+    assert.equal("it has no tile for heads of 32",
+                 reason(cute.zeros({1, 5, 1, 32}, cute.bf16), {}))
+    assert.equal("it does not support sequences of different lengths",
+      reason(cute.zeros({5, 1, 64}, cute.bf16), {cu_q = cu, cu_k = cu}))
+  end)
+
+  it("explains only calls that launch a kernel", function()
+    local p = oracle.problem {s = 5, d = 64}
+    local none = cute.zeros({1, 0, 1, 64}, cute.bf16)
+    raises("ops.explain_attention: O has no elements, or there are no keys: no "
+      .. "kernel of attention is launched", function()
+        return (ops.explain_attention(p.Q, none, none, HOPPER))
+      end)
+  end)
+
+  for i, d in ipairs {64, 128, 256} do
+    it("is right with heads of " .. d .. support.long(i, 1), function()
+      local o = {s = 60, t = 75, d = d, b = 2, h = 4, g = 2, right = 0}
+      for _, causal in ipairs {true, false} do
+        o.right = causal and 0 or nil
+        local p = oracle.problem(o)
+        for _ = 1, 2 do  -- a launch leaves the counter of tiles at 0
+          local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim:sm_90a",
+                                                     causal = causal})
+          local out, lse = oracle.forward(p)
+          near(O, out, BOUND.bf16)
+          assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+        end
+      end
+    end)
+  end
+end)
+
 describe("ops.attention", function()
   it("gives 0 and -inf to rows without keys", function()
     local p = oracle.problem {s = 5, t = 3, d = 32, causal = true}
-    local O, L = ops.attention(p.Q, p.K, p.V, {device = "sim", causal = true})
-    assert.equal(-math.huge, L(0, 0, 1))
-    assert.equal(0, O(0, 1, 0, 7))
-    assert.is_true(L(0, 0, 2) > -math.huge)
+    local wide = oracle.problem {s = 5, t = 3, d = 64}
+    local O, L
+    for device, q in pairs {["sim:sm_80"] = p, ["sim:sm_90a"] = wide} do
+      O, L = ops.attention(q.Q, q.K, q.V, {device = device, causal = true})
+      assert.equal(-math.huge, L(0, 0, 1))
+      assert.equal(0, O(0, 1, 0, 7))
+      assert.is_true(L(0, 0, 2) > -math.huge)
+    end
     local none = cute.zeros({1, 0, 1, 32}, cute.bf16)
     O, L = ops.attention(p.Q, none, none, SIM)
     for s = 0, 4 do
@@ -331,7 +409,41 @@ describe("ops.attention_decode with pages", function()
   end)
 end)
 
+-- Rows that see one key are as large as V, and bf16 rounds them accordingly.
+local WIDE = {BOUND.bf16[1], 6e-2}
+
 describe("ops.attention on the GPU", function()
+  for _, d in ipairs {64, 128, 256} do
+    it("is right with heads of " .. d .. " #gpu", function()
+      for i, c in ipairs {{200, 333}, {333, 200, right = 0},
+                          {260, 270, left = 70, right = 9}} do
+        local p = oracle.problem {s = c[1], t = c[2], d = d, h = 4, g = 2,
+          left = c.left, right = c.right, seed = i}
+        local O, L = ops.attention(p.Q:to "gpu", p.K:to "gpu", p.V:to "gpu",
+          {window = {p.left or false, p.right or false}})
+        local out, lse = oracle.forward(p)
+        near(O:to "host", out, WIDE)
+        assert.is_true(select(2, oracle.distance(L:to "host", lse)) < 2e-6)
+      end
+    end)
+  end
+
+  it("can be captured in a graph #gpu", function()
+    local p = oracle.problem {s = 700, t = 700, d = 64, h = 4, right = 0}
+    local Q, K, V = p.Q:to "gpu", p.K:to "gpu", p.V:to "gpu"
+    local o = {causal = true, out = {cute.zeros({1, 700, 4, 64}, cute.bf16,
+      {device = "gpu"}), cute.zeros({1, 4, 700}, cute.f32, {device = "gpu"})}}
+    local want = ops.attention(Q, K, V, {causal = true}):to "host"
+    ops.attention(Q, K, V, o)
+    local graph = cute.graph(function() ops.attention(Q, K, V, o) end)
+    for _ = 1, 3 do
+      o.out[1]:fill(0)
+      graph:launch()
+      local got = o.out[1]:to "host"
+      for e = 0, cute.size(got) - 1, 7 do assert.equal(want[e], got[e]) end
+    end
+  end)
+
   it("agrees with the simulator, in later calls too #gpu", function()
     local p = oracle.problem {s = 300, t = 300, d = 64, b = 2, h = 4, g = 2}
     local o = {causal = true}

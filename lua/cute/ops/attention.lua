@@ -2,17 +2,20 @@
 -- ops.attention, ops.attention_backward, ops.attention_decode.
 --
 -- Q and O (B,S,H,D), K and V (B,T,G,D): the last of the S rows is aligned with
--- the last of the T keys. See kernels/attention.lua, kernels/attention_bwd.lua
--- and kernels/attention_decode.lua.
+-- the last of the T keys. See kernels/attention_sm90.lua (Hopper),
+-- kernels/attention.lua (other devices, and operands that the former does not
+-- take), kernels/attention_bwd.lua and kernels/attention_decode.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
 local elementwise = require "cute.ops.elementwise"
 local forward = require "kernels.attention"
 local gradients = require "kernels.attention_bwd"
+local hopper = require "kernels.attention_sm90"
 local modes = require "cute.ops.modes"
 local numbers = require "cute.ops.numbers"
 local rowwise = require "cute.ops.rowwise"
+local tensor_op = require "cute.ops.tensor_op"
 
 local attention = {}
 
@@ -25,15 +28,14 @@ local PAGE = 64  -- keys: a page is a multiple, so that tiles lie in one page
 ---------------------------------------------------------------------------
 
 -- Reports whether the kernels accept the layout of an operand: contiguous
--- heads, one stride for each other mode, at multiples of 16 bytes.
+-- heads, one stride for each other mode (also those of one element), at
+-- multiples of 16 bytes.
 local function fits(t)
   local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
   if rank < 3 then return true end
   for i = 1, rank do
     if type(l.shape[i]) == "table" then return false end
-    if i < rank and l.shape[i] > 1 and l.stride[i] % step ~= 0 then
-      return false
-    end
+    if i < rank and l.stride[i] % step ~= 0 then return false end
   end
   return l.stride[rank] == 1 and t.alignment % 16 == 0
 end
@@ -229,7 +231,49 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
-local attend = operation("ops.attention", {names = {"Q", "K", "V"},
+-- Returns Hopper's kernel for a call, or nil and the reason why it is not
+-- suitable. q: the problem.
+local function hopper_kernel(call, device, q, o)
+  if o.modify then
+    return nil, "it does not trace score_mod and mask_mod"
+  elseif not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
+    return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
+  elseif q.ragged then
+    return nil, "it does not support sequences of different lengths"
+  elseif q.D < 64 then
+    return nil, ("it has no tile for heads of %d"):format(q.D)
+  end
+  local k = hopper {head = q.D, causal = o.causal, window = o.window,
+                    dtype = q.dtype, rows = q.S}
+  local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
+  if not ok then return nil, why end
+  return k
+end
+
+-- Returns the step of Hopper's kernel k, and the number of counters that its
+-- blocks share.
+local function hopper_step(k, device, q, scale)
+  return {kernel = k.kernel, block = k.block, ready = {},
+    grid = k.grid(q.S, q.H, q.B, device.info and device.info.sms),
+    arguments = function(now, out, _, turns)
+      local counter = turns and cute.make_tensor(turns.iterator,
+                                                 cute.make_layout {1})
+      return k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
+                         k.share(now.Q, now.K, counter))
+    end}, k.options.dynamic and 1 or nil
+end
+
+-- Returns the step of the kernel for all devices.
+local function general_step(k, q, scale)
+  return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
+    ready = {}, arguments = function(now, out)
+      local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
+                    now.cu_k, n = (now.cu_q or now.captured) and 8 or 6}
+      return now.captured and push_captured(now, list) or list
+    end}
+end
+
+local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
   tensors = {"cu_q", "cu_k"}, traced = traced,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)
@@ -252,13 +296,15 @@ local attend = operation("ops.attention", {names = {"Q", "K", "V"},
       check_functions(call, o.modify)
       p.check = function(now) take(now.captured) end
     end
-    local k = forward(o)
-    p.steps[1] = {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B),
-      block = k.block, ready = {}, arguments = function(now, out)
-        local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
-                      now.cu_k, n = (now.cu_q or now.captured) and 8 or 6}
-        return now.captured and push_captured(now, list) or list
-      end}
+    local k, refused = hopper_kernel(call, p.device, q, o)
+    if k then
+      p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
+    else
+      k = forward(o)
+      p.steps[1] = general_step(k, q, scale)
+    end
+    p.chosen = {name = refused and "attention" or "attention_sm90",
+                options = k.options or k, refused = refused, problem = q}
     return p
   end})
 
@@ -273,6 +319,47 @@ local attend = operation("ops.attention", {names = {"Q", "K", "V"},
 -- row sees a key: row at.q, key at.k, head at.h, sequence at.b.
 function attention.attention(Q, K, V, o)
   return attend(Q, K, V, o)
+end
+
+local Explained = {}
+Explained.__index = Explained
+function Explained.__tostring(e) return e.text end
+
+-- Returns a choice as text: the problem, the kernel, the reason against the
+-- other one.
+local function text_of(c, arch)
+  local q, o = c.problem, c.options
+  local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
+    .. "%s"):format(q.ragged and q.S or ("%d x %d"):format(q.B, q.S), q.T, q.H,
+    q.D, q.G, q.dtype, arch),
+    ("  %s, tile %s%s"):format(c.name, table.concat(o.tile, "x"),
+      o.stages and (", %d stages"):format(o.stages) or "")}
+  if c.refused then
+    out[3] = "  not attention_sm90: " .. c.refused
+  end
+  return table.concat(out, "\n")
+end
+
+--- Returns which kernel ops.attention would use: {kernel, tile, stages, refused
+-- = {{kernel, reason}}, text, trace()}; tostring returns the text. Takes the
+-- arguments of ops.attention, and launches nothing.
+---@param Q any
+---@param K any
+---@param V any
+---@param o? table
+---@return table
+function attention.explain_attention(Q, K, V, o)
+  local plan, call = planned(Q, K, V, o)
+  local c = plan.chosen
+  if not c then
+    core.fail("bad-argument", "ops.explain_attention: O has no elements, or "
+      .. "there are no keys: no kernel of attention is launched")
+  end
+  return setmetatable({kernel = c.name, tile = {table.unpack(c.options.tile)},
+    stages = c.options.stages, refused = c.refused
+      and {{"attention_sm90", c.refused}} or {},
+    text = text_of(c, plan.device.arch),
+    trace = function() return tensor_op.trace(plan, call) end}, Explained)
 end
 
 ---------------------------------------------------------------------------

@@ -40,6 +40,7 @@ return sign.parts({}, "cute.ops", "ops.", {
     rope(X: tensor, Cos: tensor, Sin: tensor, options?: table)]],
   ["cute.ops.attention"] = [[
     attention(Q: tensor, K: tensor, V: tensor, options?: table)
+    explain_attention(Q: tensor, K: tensor, V: tensor, options?: table)
     attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
       LSE: tensor, options?: table)
     attention_decode(Q: tensor, K: tensor, V: tensor, options?: table)]],

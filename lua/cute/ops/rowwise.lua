@@ -189,18 +189,20 @@ function Call:vector(name, t, n)
 end
 
 -- Returns an operand t as it is, or as a new contiguous tensor if its layout
--- does not fit. The second result is true if the tensor is new.
-local function packed(t, fits, o)
+-- does not fit. The second result is true if the tensor is new. idle: the
+-- elements are not copied.
+local function packed(t, fits, o, idle)
   if fits(t) then return t, false end
   local rows = cute.empty(modes.extents(t.layout), t.element_type,
                           {device = t.device})
+  if idle then return rows, true end
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
 -- Checks the operands of a call, and copies those whose layout the kernel does
 -- not accept; call.copied has the originals by name. Returns true if one was
--- copied.
-local function prepare(call, names, spec)
+-- copied. idle: nothing is launched.
+local function prepare(call, names, spec, idle)
   local copied = false
   for i, name in ipairs(names) do
     local t = call.operands[i]
@@ -210,7 +212,7 @@ local function prepare(call, names, spec)
         local anew
         local flat = (spec.flat or ""):find("%f[%w]" .. name .. "%f[%W]")
         call.operands[i], anew = packed(t, flat and dense or spec.fits
-          or rowwise.matrix, call.o)
+          or rowwise.matrix, call.o, idle)
         if anew then call.copied[name], copied = t, true end
       end
     end
@@ -289,6 +291,8 @@ end
 ---@param what string "ops.softmax"
 ---@param spec table
 ---@return function
+---@return fun(...): table, table # returns the plan of a call that is not
+-- launched, and the call
 function rowwise.operation(what, spec)
   local raise, known = tensor_op.failing(what), calls.new()
   local names, optional = {}, {}
@@ -322,7 +326,8 @@ function rowwise.operation(what, spec)
     return table.unpack(all, 1, all.n)
   end
 
-  local function run(list, o, f, plan)
+  -- Returns a call with its operands.
+  local function begin(list, o, f)
     tensor_op.options(what, o, types)
     for i = 1, given do
       if list[i] == nil and not optional[i] then
@@ -334,10 +339,20 @@ function rowwise.operation(what, spec)
       at = #names + 7}, Call)
     for i = 1, given do call.operands[i] = list[i] end
     for i = given + 1, #names do call.operands[i] = o[names[i]] end
+    return call
+  end
+
+  local function planned(call)
+    local plan = spec.plan(call)
+    check_outputs(call, plan, spec.apart or rowwise.apart)
+    return plan
+  end
+
+  local function run(list, o, f, plan)
+    local call = begin(list, o, f)
     local copied = prepare(call, names, spec)
     if not plan or copied then
-      plan = spec.plan(call)
-      check_outputs(call, plan, spec.apart or rowwise.apart)
+      plan = planned(call)
       plan.anew = plan.anew or copied
       if not plan.anew then known:add(plan, arguments(list, o, f)) end
     end
@@ -360,6 +375,11 @@ function rowwise.operation(what, spec)
     local list, o = split(...)
     local f = spec.traced and spec.traced(o)
     return finish(list, o, f, known(arguments(list, o, f)))
+  end, function(...)
+    local list, o = split(...)
+    local call = begin(list, o, spec.traced and spec.traced(o))
+    prepare(call, names, spec, true)
+    return planned(call), call
   end
 end
 

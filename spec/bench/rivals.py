@@ -36,16 +36,17 @@ FLUSH_BYTES = 256 << 20
 
 
 def entry(script, sizes, dtypes=("bf16",), tolerance=None, copy=True,
-          graph=False, **options):
+          graph=False, beside=None, **options):
     """sizes: extents of the lesson; tolerance: of the relative error in the
     norm; graph: launches are replayed from CUDA graphs, for kernels that take
-    less time than a launch from Python; options: further ones of the lesson,
-    the same for all sizes."""
+    less time than a launch from Python; beside: another lesson with the same
+    operands, which is measured too; options: further ones of the lesson, the
+    same for all sizes."""
     def add(f):
         ENTRIES.append(types.SimpleNamespace(
             name=f.__name__, script=script, sizes=sizes, dtypes=dtypes,
-            tolerance=tolerance, copy=copy, graph=graph, options=options,
-            rivals=f))
+            tolerance=tolerance, copy=copy, graph=graph, beside=beside,
+            options=options, rivals=f))
         return f
     return add
 
@@ -70,7 +71,8 @@ def scaled_dot_product(t, causal=False):
         def f():
             with sdpa_kernel(backend):
                 return F.scaled_dot_product_attention(
-                    q, k, v, is_causal=causal).transpose(1, 2)
+                    q, k, v, is_causal=causal,
+                    enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
         return f
     return {"FlashAttention 2": by(SDPBackend.FLASH_ATTENTION),
             "cuDNN": by(SDPBackend.CUDNN_ATTENTION)}
@@ -78,18 +80,25 @@ def scaled_dot_product(t, causal=False):
 
 FORWARD = HEADS + [(4, 4096, 4096, 16, 16, 128)]
 
+# One head of keys for each head of rows, and for each eight.
+HOPPER = ([(4, 4096, 4096, 2048 // d, 2048 // d, d) for d in (64, 128, 256)]
+          + HEADS
+          + [(b, s, s, 2048 // d, 256 // d, d) for d in (64, 128, 256)
+             for b, s in ((16, 1024), (1, 32768))])
+
 
 @entry("scripts/attention.lua", FORWARD)
 def attention(t):
     return scaled_dot_product(t)
 
 
-@entry("scripts/attention_hopper.lua", FORWARD)
+@entry("scripts/attention_hopper.lua", HOPPER, beside="scripts/attention.lua")
 def attention_hopper(t):
     return scaled_dot_product(t)
 
 
-@entry("scripts/attention_hopper.lua", FORWARD, causal="true")
+@entry("scripts/attention_hopper.lua", HOPPER, beside="scripts/attention.lua",
+       causal="true")
 def attention_causal(t):
     return scaled_dot_product(t, causal=True)
 
@@ -421,9 +430,9 @@ def filled(o, device, seed):
                        else dtype).to(dtype)
 
 
-def load(e, size, dtype, o, folder):
+def load(script, e, size, dtype, o, folder):
     """A lesson's problem: its kernels, its operands, what it moves."""
-    words = [o.cutelua, "tools/launches.lua", e.script, folder, o.arch,
+    words = [o.cutelua, "tools/launches.lua", script, folder, o.arch,
              "--dtype", dtype]
     for name, value in e.options.items():
         words += ["--" + name, str(value)]
@@ -559,13 +568,19 @@ def copy_of(nbytes, device):
 def compete(e, size, dtype, o):
     """Rows of the table for one problem."""
     with tempfile.TemporaryDirectory() as folder:
-        run, tensors, made = load(e, size, dtype, o, folder)
+        run, tensors, made = load(e.script, e, size, dtype, o, folder)
     t = types.SimpleNamespace(size=size, dtype=dtype, options=e.options,
                               **tensors)
     rivals = e.rivals(t)
     worst, ok = check(e, dtype, run, tensors, made, rivals)
     flops = made["flops"]
     contestants = {"cutelua": run, **rivals}
+    if e.beside:
+        with tempfile.TemporaryDirectory() as folder:
+            other, tensors, also = load(e.beside, e, size, dtype, o, folder)
+        error_of_other, ok_too = check(e, dtype, other, tensors, also, rivals)
+        worst, ok = max(worst, error_of_other), ok and ok_too
+        contestants[os.path.basename(e.beside)] = other
     if e.copy and not flops:
         contestants["device copy"] = copy_of(made["bytes"], o.device)
     contestants.pop(None, None)

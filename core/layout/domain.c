@@ -96,11 +96,11 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
   if (layout_has_xor(a) || layout_has_xor(b))
     note_fail(cx, &nt, "XORed strides cannot be added", NULL);
   if (!dim_eq(layout_size(cx, a), layout_size(cx, b)))
-    note_fail(cx, &nt, "they differ in size", NULL);
+    note_fail(cx, &nt, "the layouts differ in size", NULL);
   Layout x = layout_coalesce(cx, a), y = layout_coalesce(cx, b);
   Layout g = layout_greatest_common_domain(cx, x.shape, y.shape);
   if (!dim_eq(layout_size(cx, g), layout_size(cx, a)))
-    note_fail(cx, &nt, "their modes do not divide each other", arena_printf(
+    note_fail(cx, &nt, "the modes of the layouts do not divide each other", arena_printf(
       cx, &cx->scratch, "their greatest common domain is %s",
       layout_text(cx, g)));
   size_t n = tup_leaves(g.shape);

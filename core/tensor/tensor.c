@@ -637,9 +637,9 @@ static void use_ref(Use *u, Ref r) {
     return;
   }
   if (stale)
-    ctx_fail(u->cx, ERR_REGION, "a tensor was used after the loop pass that "
-             "made it was traced again\n  keep it in a local of the loop, not "
-             "in a table or a global");
+    ctx_fail(u->cx, ERR_REGION, "a tensor was used that an earlier trace of "
+             "a loop's body made\n  keep it in a local of the loop, not in a "
+             "table or a global");
   ir_use(u->cx, fn, r);
 }
 

@@ -107,8 +107,8 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes has too many: at most %d", n,
-             TILED_MODES);
+    ctx_fail(cx, ERR_LIMIT, "a tile has at most %d modes, not %d",
+             TILED_MODES, n);
   Tiler by[TILED_MODES];
   for (int i = 0; i < n; i++) {
     Dim stride[TILED_MODES] = {{0}, {0}, {0}, {0}};
@@ -146,7 +146,7 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
   int64_t n = mode_count(cx, a.src, 1), have = mode_count(cx, tv, 1);
   if (n > have)
     ctx_fail(cx, ERR_SHAPE, "make_tiled_copy_C_atom: %s moves %" PRId64
-             " values of a thread, %s has %" PRId64, a.row->name, n,
+             " values of a thread, but a thread of %s has %" PRId64, a.row->name, n,
              m->atom.row->name, have);
   Dim size[2] = {layout_size(cx, layout_mode(cx, tv, 0)), dim_int(cx, n)};
   tv = layout_compose(cx, tv, layout_compact(cx, tup_of(cx, size, 2)));

@@ -124,8 +124,7 @@ void text_parens(Emit *e, size_t at);
 // Starts a statement, after a comment with the script's line if it is new.
 void text_begin(Emit *e, const Ins *i);
 void text_indent(Emit *e);
-// ends a statement with ";
-// "
+// ends a statement with a semicolon and a newline
 void text_end(Emit *e);
 void text_newline(Emit *e);
 // Writes s, followed by a blank or a new line.

@@ -602,11 +602,11 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   ir_use(cx, fn, b);
   DType t = ir_type(fn, a);
   if (!dtype_is_float(t))
-    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be a float", math_name(f),
-             dtype_name(t));
+    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be a float",
+             math_name(f), dtype_name(t));
   if (math_is_approx(f) && t != DT_F32)
-    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32", math_name(f),
-             dtype_name(t));
+    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
+             math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
   // Powers 1 and 2 are exact or one product: one rounding, and far cheaper.
   double d;

@@ -170,7 +170,7 @@ Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
   ins.src = ins.src ? ins.src : fn->at;
   ins.birth = ++fn->births;
   if (fn->ins.n >= UINT32_MAX / 2)
-    ctx_fail(cx, ERR_LIMIT, "a kernel of over 2^31 instructions");
+    ctx_fail(cx, ERR_LIMIT, "a kernel has at most 2^31 instructions");
   vec_reserve(cx, fn->fact, fn->ins.n + 1);
   vec_reserve(cx, fn->scope, fn->ins.n + 1);
   vec_push(cx, fn->ins, ins);

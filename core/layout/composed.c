@@ -129,8 +129,8 @@ Tup layout_through(Ctx *cx, Layout l, Tup x) {
     else if (tup_is_leaf(x))
       x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));
     else
-      ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle of coordinates: %s",
-               layout_text(cx, l));
+      ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle needs offsets, but the "
+               "values of %s are coordinates", layout_text(cx, l));
   }
   return x;
 }

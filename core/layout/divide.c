@@ -457,7 +457,8 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
     note_fail(cx, nt, "a function or coordinates cannot change the width of "
               "elements", NULL);
   if (up && dim_div(cx, l.offset) % n != 0)
-    note_fail(cx, nt, "the layout's offset is not divisible by the factor", NULL);
+    note_fail(cx, nt, "the layout's offset is not divisible by the factor",
+              NULL);
   l.offset = up ? dim_quo(cx, l.offset, dim_int(cx, n))
                 : dim_mul(cx, l.offset, dim_int(cx, n));
   l.outer = f;

@@ -100,9 +100,9 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
   Layout x = layout_coalesce(cx, a), y = layout_coalesce(cx, b);
   Layout g = layout_greatest_common_domain(cx, x.shape, y.shape);
   if (!dim_eq(layout_size(cx, g), layout_size(cx, a)))
-    note_fail(cx, &nt, "the modes of the layouts do not divide each other", arena_printf(
-      cx, &cx->scratch, "their greatest common domain is %s",
-      layout_text(cx, g)));
+    note_fail(cx, &nt, "the modes of the layouts do not divide each other",
+              arena_printf(cx, &cx->scratch, "their greatest common domain is "
+                           "%s", layout_text(cx, g)));
   size_t n = tup_leaves(g.shape);
   Dim *d = NEW(cx, Dim, n);
   for (size_t i = 0; i < n; i++) {

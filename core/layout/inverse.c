@@ -307,7 +307,8 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
     note_fail(cx, &nt, "the layout's first element is not at offset 0, or the "
-              "inverses of the layout's parts do not map 0 to that element", NULL);
+              "inverses of the layout's parts do not map 0 to that element",
+              NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
     Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));
@@ -329,8 +330,8 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
     if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
       note_fail(cx, &nt, arena_printf(
         cx, &cx->scratch, "the layout's value is %lld at coordinate %lld, but "
-        "the inverses of the layout's parts do not map that value back", (long long)x.w,
-        (long long)i), NULL);
+        "the inverses of the layout's parts do not map that value back",
+        (long long)x.w, (long long)i), NULL);
   }
   return r;
 }

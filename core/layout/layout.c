@@ -568,8 +568,8 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
   if (f->kind == OUTER_FN || l.at)
-    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s cannot be "
-             "inverted", layout_text(cx, l));
+    ctx_fail(cx, ERR_INADMISSIBLE, "an offset has no coordinate in %s, which "
+             "cannot be inverted", layout_text(cx, l));
   x = before(cx, f->l, x);
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
@@ -584,8 +584,8 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
 // some order.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
   if (layout_has_basis(l) && !l.outer)
-    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
-             "coordinates, not offsets; invert it with left_inverse",
+    ctx_fail(cx, ERR_INADMISSIBLE, "an offset has no coordinate in %s, which "
+             "gives coordinates, not offsets; invert it with left_inverse",
              layout_text(cx, l));
   x = before(cx, l, x);
   if (layout_has_xor(l)) {

@@ -136,7 +136,7 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // A hash set of at most 64 keys, two for each lane. `used` is the mask of taken
 // entries. The top six bits of the key's product with 2^64 / golden ratio
-// select the entry; this spreads neighboring keys. If it is taken, the next
+// select the entry; this spreads neighbouring keys. If it is taken, the next
 // free entry is used.
 typedef struct Keys {
   uint64_t used;

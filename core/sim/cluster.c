@@ -461,8 +461,8 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
 }
 
 // Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
-// and only after all executed the previous setmaxnreg. Returns false if w must
-// wait for the others.
+// and only after all executed the previous setmaxnreg. Reports misuse and then
+// returns false.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->allot.n++;

@@ -126,8 +126,8 @@ Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
 
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what) {
   if (!tup_static(t->l.shape))
-    ctx_fail(cx, ERR_STATIC, "%s needs a static shape: it is unrolled\n  %s",
-             what, tensor_show(cx, t));
+    ctx_fail(cx, ERR_STATIC, "%s needs a static shape, because it is "
+             "unrolled\n  %s", what, tensor_show(cx, t));
   return dim_value(tup_size(cx, t->l.shape));
 }
 

@@ -146,8 +146,8 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
   int64_t n = mode_count(cx, a.src, 1), have = mode_count(cx, tv, 1);
   if (n > have)
     ctx_fail(cx, ERR_SHAPE, "make_tiled_copy_C_atom: %s moves %" PRId64
-             " values of a thread, but a thread of %s has %" PRId64, a.row->name, n,
-             m->atom.row->name, have);
+             " values of a thread, but a thread of %s has %" PRId64,
+             a.row->name, n, m->atom.row->name, have);
   Dim size[2] = {layout_size(cx, layout_mode(cx, tv, 0)), dim_int(cx, n)};
   tv = layout_compose(cx, tv, layout_compact(cx, tup_of(cx, size, 2)));
   Dim tile[2] = {tiled_mma_tile(cx, m, 0), tiled_mma_tile(cx, m, 1)};

@@ -233,8 +233,8 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
   return true;
 }
 
-// Computes a float operation of constants in double. Returns false unless the
-// result, rounded once to t, is correct.
+// Evaluates a float operation on constants. Returns false unless it is one that
+// every target rounds once.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   bool rounds = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;

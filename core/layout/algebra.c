@@ -388,7 +388,8 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     return layout_compose(cx, r, layout_leaf(cx, dim_int(cx, base), (Dim){1}));
   }
   if (b.outer && !a.outer) return layout_max_common_layout(cx, b, a);
-  // Equal swizzles move equal offsets to equal offsets.
+  // Equal swizzles move equal offsets to equal offsets, so corresponding
+  // elements stay together.
   if (b.outer) {
     Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
     int64_t base = least(run_of(cx, a), run_of(cx, b));

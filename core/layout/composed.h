@@ -31,7 +31,7 @@ Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
 // offset 0. layout_after_swizzle keeps the identity swizzle.
 Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l);
 Layout layout_after_swizzle(Ctx *cx, Swizzle sw, Dim offset, Layout l);
-                                           // Returns a o offset o l.
+// Returns a o offset o l.
 Layout layout_composed(Ctx *cx, Layout a, Dim offset, Layout l);
 // Returns f o offset o l; if f is a layout, f.l has it. The offset is an
 // integer, or coordinates if l's values are coordinates.

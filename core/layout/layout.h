@@ -65,7 +65,6 @@ Layout layout_compact(Ctx *cx, Tup shape);            // strides of LayoutLeft
 Layout layout_compact_right(Ctx *cx, Tup shape);      // strides of LayoutRight
 // make_ordered_layout; order NULL: LayoutLeft.
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
-                                           // order NULL: LayoutLeft
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);

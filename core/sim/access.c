@@ -98,10 +98,10 @@ static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
   return p;
 }
 
-// Returns the passes of loads of 8 or 16 bytes. Groups have half as many lanes
-// as 4-byte loads allow per pass, or the double number if pairs of lanes read
-// the same address. For 16 bytes, the halves of the warp are tested for such
-// pairs separately.
+// Returns the passes of loads of 8 or 16 bytes. A group has 16 lanes for 8
+// bytes and 8 lanes for 16 bytes, or twice as many if pairs of lanes read the
+// same address. For 16 bytes, each half of the warp is tested for such pairs
+// separately.
 static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
                            SimTurns *turns) {
   int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;

@@ -348,8 +348,8 @@ static bool releases(const SimIns *i) {
 }
 
 // Executes an atomic in shared memory and returns the time of its result. Lanes
-// that access one word are serialized. If all lanes of a warp access one word,
-// other warps also wait for that word.
+// that access one word are serialized. If CROWD or more lanes of a warp access
+// one word, other warps also wait for that word.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;

@@ -791,8 +791,8 @@ void simexec_between(SimWarp *w) {
 // Runs w until it must wait, yields, or ends. watched: a debugger or an event
 // log is attached.
 static inline void run(SimWarp *w, bool watched) {
-  enum { SLICE = 1 << 16,  // number of instructions after which other warps run
-         // number of failed polls after which other lanes of the warp run
+  enum { SLICE = 1 << 16,  // other warps run after this many instructions
+         // other lanes of the warp run after this many failed polls
          PATIENCE = 64 };
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;

@@ -5,7 +5,8 @@
 #include "sim/blocks.h"
 
 typedef struct SimLeft SimLeft;
-// Returns the outputs to check after the launch. Must be called before it.
+// Returns the outputs that must be checked after the launch. It is called
+// before the launch.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
 // Returns the number of unwritten elements after the launch. Calls `found` for
 // each output that has some, unless `found` is NULL.

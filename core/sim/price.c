@@ -13,7 +13,8 @@ struct SimPrices {
   bool *plain;      // for each value: whether it is used outside addresses
   // for each value of 16 bits: whether it comes from fragments, in pairs
   bool *paired;
-  // for each value: whether another instruction includes its computation
+  // for each value: whether its computation costs nothing, because it is merged
+  // with that of an operand
   bool *free;
 };
 
@@ -31,9 +32,10 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether the compiler merges `part`, an operand without other uses,
-// into i. It merges sums of three terms, products and shifted values in a sum,
-// logic on three words, and the condition of a selection.
+// Reports whether the compiler merges i with `part`, an operand that has no
+// other uses. It merges sums of three terms, products and shifted values in a
+// sum, and logic on three words. An operand that a selection may discard
+// becomes an instruction under its condition.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -113,16 +115,16 @@ static SimPrice division(Op op, DType t, bool fixed) {
   return of(30, 18, 17, 3);
 }
 
-// Finds the cost of an operation on a constant operand; power: the constant is
-// a power of two, so the operation is a shift. Returns false if the constant
-// does not change the cost.
+// Finds the cost of an operation with a constant operand. power: the constant
+// is a power of two, so the compiler uses shifts. plain: the result is used
+// outside addresses. Returns false if the constant does not change the cost.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // the shift is part of the address
+    *out = (SimPrice){0};  // the constant is part of the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {

@@ -104,8 +104,8 @@ typedef struct SimShort {
   int64_t from, extent, each, none, all;
 } SimShort;
 
-// Memory traffic of an instruction. The number of bank conflicts is wavefronts
-// - least.
+// Memory traffic of an instruction. Its bank conflicts are the wavefronts
+// beyond `least`.
 typedef struct SimStat {
   uint64_t count;      // number of warp instructions
   uint64_t wavefronts, least;  // shared memory: passes, and minimum of passes
@@ -128,8 +128,8 @@ typedef struct SimOpts {
   uint64_t seed;
   int threads;         // host threads; 0: one for each core
   int max_reports;     // maximum number of distinct reports; 0: 16
-  // GPU whose time for one cluster, which runs alone, is estimated; NULL: no
-  // estimate
+  // model of a GPU, on which the time of a single cluster is estimated; NULL:
+  // no estimate
   const SimMachine *machine;
   // maximum number of instructions of one warp; 0: 40 million
   uint64_t budget;

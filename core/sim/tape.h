@@ -12,7 +12,7 @@
 
 typedef enum SimMark {
   TAPE_RUN,    // executes instruction `at` of the program
-  TAPE_GIVE,   // a part of gate `at` comes
+  TAPE_GIVE,   // the warp gives a part of gate `at`: an arrival
   TAPE_NEED,   // waits until gate `at` opens
   // A named range begins or ends; `at` is its name, an index into Fn.text.
   TAPE_BEGIN, TAPE_END,

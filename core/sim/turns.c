@@ -29,7 +29,8 @@ typedef struct Turn {
   // an agent's step: mbarrier at which it completed
   int mbar;
   uint32_t phase;
-  uint32_t pc;             // instruction; with hash, the state before a poll
+  // the instruction; together with hash, the state of the warp before a poll
+  uint32_t pc;
   // hash of the warp's state; number of memory changes
   uint64_t hash, stamp;
 } Turn;

@@ -1,5 +1,5 @@
-// Writes the helper functions of atoms: one instruction each, with registers
-// passed by reference or as pointers to consecutive ones.
+// Writes the helper functions of atoms. Each executes one instruction;
+// registers are passed by reference, or as pointers to consecutive registers.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -16,7 +16,7 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // the name ended in `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // the atom's name ended in `>`
   return s;
 }
 
@@ -34,19 +34,21 @@ const char *atomtext_reg_type(char c, DType t) {
 static const char *const names[ATOM_OPERANDS] = {"d", "a", "b", "c", "s",
                                                  "t", "e"};
 
-// Returns the name of operand o: s and t are scales, e is metadata.
+// Returns the parameter name of operand number o: d, a, b, c; s and t for scale
+// factors, e for metadata.
 static const char *name_of(const AtomMma *row, int o) {
   return o >= 4 && !(row->flags & AMF_SCALE) ? "e" : names[o];
 }
 
-// Returns register k of an operand: `a[2]` or `a2`.
+// Returns the text of register k of a parameter: `a[2]`, or `a2` if registers
+// are passed one by one (refs).
 static const char *reg(Emit *e, bool refs, const char *name, int k) {
   return arena_printf(e->cx, &e->cx->scratch, refs ? "%s%d" : "%s[%d]", name,
                       k);
 }
 
-// Writes the parameters for n registers called `name`, as one pointer or one by
-// one.
+// Writes the parameters for n registers called `name`: one pointer, or one
+// parameter for each register (refs).
 static void reg_params(Emit *e, bool refs, bool out, const char *type,
                        const char *name, int n) {
   if (!refs) {
@@ -58,7 +60,8 @@ static void reg_params(Emit *e, bool refs, bool out, const char *type,
                 k);
 }
 
-// Writes {%4, %5}, numbered from *at on; dp4a's operands have no braces.
+// Writes the asm operands of n registers, such as {%4, %5}, numbered from *at
+// on. bare: without braces, as dp4a needs.
 static void reg_braces(Emit *e, int n, int *at, bool bare) {
   text_puts(e, bare ? "" : "{");
   for (int k = 0; k < n; k++)
@@ -89,8 +92,9 @@ static void mma_head(Emit *e, const AtomUse *u, bool separate) {
   text_puts(e, ") {\n");
 }
 
-// Writes D = A * B + D, or D = A * B + C with a separate C. Metadata and its
-// selector follow, then the scales, each with its byte and its lanes of a quad.
+// Writes D = A * B + C, or D = A * B + D unless `separate`. The metadata and
+// the sparsity selector follow, then each scale factor with the byte and the
+// lanes of a quad that hold it.
 static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const uint8_t *n = row->nreg;
@@ -118,8 +122,9 @@ static void print_plain(Emit *e, const AtomUse *u, bool separate) {
   text_puts(e, ");\n");
 }
 
-// Writes one of the four real products of a complex one: p += a.q * b.r, where
-// p is the array x or y. `c` is the initial value of p (NULL: p itself).
+// Writes one of the four real products of a complex product: p += a.q * b.r,
+// where p is the array x or y, and q, r are x (real) or y (imaginary). `c` is
+// the initial value of p (NULL: p itself).
 static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
                        char q, char r, bool minus) {
   const AtomMma *row = atom_mma(u->id);
@@ -144,7 +149,8 @@ static void print_part(Emit *e, const AtomUse *u, const char *c, char p,
   text_puts(e, ");\n");
 }
 
-// D may share registers with A and B, so it is written after all reads.
+// Writes a complex MMA. D may share registers with A and B, so it is assigned
+// after all products.
 static void print_complex(Emit *e, const AtomUse *u, bool separate) {
   const char *c = separate ? "c" : "d";
   int n = atom_mma(u->id)->nreg[0];
@@ -158,7 +164,8 @@ static void print_complex(Emit *e, const AtomUse *u, bool separate) {
                 reg(e, u->refs, "d", k), k, k);
 }
 
-// Writes two multiply-adds on packed floats; a single A or B serves both.
+// Writes two multiply-adds on pairs of packed floats. An operand A or B with
+// one register is used for both.
 static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
   const AtomMma *row = atom_mma(u->id);
   const char *c = separate ? "c" : "d";
@@ -177,7 +184,7 @@ static void print_fma2(Emit *e, const AtomUse *u, bool separate) {
               reg(e, u->refs, "d", 1));
 }
 
-// Writes two 16-bit products as C expressions.
+// Writes a product-sum of two 16-bit integers as C expressions.
 static void print_dp2a(Emit *e, const AtomUse *u, bool separate) {
   const char *a = reg(e, u->refs, "a", 0), *b = reg(e, u->refs, "b", 0);
   text_printf(e, "  %s = (short)%s * (short)%s + ((int)%s >> 16) * ((int)%s "
@@ -196,7 +203,8 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(e, u, separate);
       else print_plain(e, u, separate);
       break;
-    case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;  // not printed here
+    // these have no helper from this function
+    case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");
 }
@@ -231,7 +239,8 @@ static void print_matrix(Emit *e, const AtomUse *u) {
   text_puts(e, "\n      : \"memory\");\n}\n");
 }
 
-// Writes a permutation of a warp's registers among its lanes.
+// Writes the helper of movmatrix, which transposes a matrix that the lanes of a
+// warp hold.
 static void print_movm(Emit *e, const AtomUse *u) {
   const AtomCopy *row = atom_copy(u->id);
   text_printf(e, FN "void %s(unsigned &d, unsigned s) {\n"

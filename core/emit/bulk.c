@@ -1,5 +1,5 @@
-// Writes bulk copies: boxes of tensor maps and runs of bytes, as calls of small
-// functions generated for each form that the kernel uses.
+// Writes bulk copies, of boxes of a tensor map or of contiguous bytes, as calls
+// of small functions. Each form that the kernel uses gets a function.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -7,8 +7,7 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  int modes, offsets;  // modes: number of coordinates of a box; offsets: number
-                       // of offsets of im2col
+  int modes, offsets;  // number of coordinates of a box, and of im2col offsets
   bool mask, policy;
 };
 
@@ -16,12 +15,14 @@ struct BulkCall {
 
 typedef struct Parts {
   Operand o[OPERANDS];
-  const Operand *map, *to, *from, *bar;  // NULL: absent
+  // each is NULL if the instruction lacks it
+  const Operand *map, *to, *from, *bar;
   Ref mask, policy, rank;
-  int first, modes;  // coordinates among the operands
+  // index of the first coordinate among the operands, and number of coordinates
+  int first, modes;
 } Parts;
 
-// Finds the operands, in the order of ops.h.
+// Finds the operands by their roles; ops.h gives their order.
 static void find_parts(const Emit *e, const Ins *i, Parts *p) {
   memset(p, 0, sizeof *p);
   int n = operands_all(e->fn, i, p->o), k = 0;
@@ -43,8 +44,8 @@ static void find_parts(const Emit *e, const Ins *i, Parts *p) {
 
 // ---- forms ----
 
-// Returns the form of a call. With im2col, c coordinates are followed by c - 2
-// offsets.
+// Returns the form of a call. In im2col mode, n + 2 coordinates are followed by
+// n offsets.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
   Parts p;
   find_parts(e, i, &p);
@@ -103,7 +104,8 @@ void bulk_reserve(Emit *e) {
 
 // ---- the functions ----
 
-// One function: its parameters, and its PTX operands %0, %1 ...
+// The function that is being written: its parameters, and its PTX operands %0,
+// %1 ...
 typedef struct Asm {
   Emit *e;
   Buf params, in;
@@ -125,7 +127,8 @@ static int map_of(Asm *a) {
   return operand(a, "const TensorMap *", "map", 'l');
 }
 
-// Returns ", {%2, %3}": coordinates, or offsets of im2col.
+// Returns asm operands such as ", {%2, %3}" for n parameters whose names start
+// with c: coordinates, or im2col offsets.
 static const char *list_of(Asm *a, int n, char c) {
   Buf b = {0};
   Ctx *cx = a->e->cx;
@@ -141,7 +144,8 @@ static const char *list_of(Asm *a, int n, char c) {
   return s;
 }
 
-// Returns the trailing operands: the mask, the policy.
+// Returns the asm operands at the end of the instruction: the CTA mask and the
+// cache policy.
 static const char *tail_of(Asm *a, const struct BulkCall *m) {
   Ctx *cx = a->e->cx;
   const char *s = "";
@@ -154,10 +158,11 @@ static const char *tail_of(Asm *a, const struct BulkCall *m) {
   return s;
 }
 
-// Writes a list in lines of at most 80 columns, starting at column `at`.
+// Writes a comma-separated list that starts at column `at`, with line breaks
+// before column 80. `line` starts each new line.
 static void put_list(Emit *e, const char *s, size_t at, const char *line) {
   for (size_t n; *s; s += n) {
-    n = strcspn(s, ",") + 1;  // length of the item, including its comma
+    n = strcspn(s, ",") + 1;  // length of the next item, with its comma
     if (!s[n - 1]) n--;
     if (at + n > 76) {
       text_puts(e, line);
@@ -251,7 +256,8 @@ static void print_store(Asm *a, const struct BulkCall *m) {
     "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t));
 }
 
-// Shared objects have the same addresses in another CTA.
+// Writes a copy to shared memory of another CTA. A shared object has the same
+// offset in every CTA.
 static void print_send(Asm *a, const struct BulkCall *m) {
   Emit *e = a->e;
   int dst = address(a, "dst"), src = address(a, "src");
@@ -345,7 +351,8 @@ static void put_value(Emit *e, Ref r) {
   expr_val(e, r, PR_ANY);
 }
 
-// The arguments have the order of the parameters in print_one's functions.
+// Writes the call. The arguments are in the order of the parameters that
+// print_one writes.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
   Parts p;

@@ -1,10 +1,10 @@
-// Conversions between element types as expressions: casts, helpers of small
-// floats, and bitcasts.
+// Writes conversions between element types as expressions: casts, calls of
+// helpers for small floats, and bitcasts.
 #include "emit/expr.h"
 
 #include <string.h>
 
-// Return the names of the conversion functions of small floats.
+// Return the names of the functions that convert small floats to and from f32.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
     case DT_F16: return helper_use(e, H_F16_TO_F32);
@@ -20,8 +20,8 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   }
 }
 
-// Reports whether i's value, inlined or not, is stored to 16-bit registers,
-// where it becomes half of a word.
+// Reports whether i is inlined in a store to registers, where its 16-bit value
+// becomes half of a word.
 static bool is_half(const Emit *e, const Ins *i) {
   Ref r = (Ref)(i - e->fn->ins.p), at = e->use[r].root;
   if (e->use[r].how != HOW_INLINE || !at) return false;
@@ -56,7 +56,8 @@ static Prec cast(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Writes a conversion to a sub-byte integer, which keeps the low bits.
+// Writes a conversion to an integer of less than a byte, which keeps the low
+// bits.
 static Prec cut(Emit *e, DType t, Ref r) {
   text_puts(e, "(unsigned char)(");
   expr_val(e, r, PR_UNARY);

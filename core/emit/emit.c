@@ -1,9 +1,9 @@
-// Emits an Fn as CUDA C: declarations and statements. The text resembles a
-// kernel written by hand. uses.c decides which line an instruction is on,
-// expr.c writes expressions, and helper.c the helper functions.
+// Emits an Fn as CUDA C that resembles a kernel written by hand: declarations
+// and statements. uses.c decides which instructions become statements, expr.c
+// writes expressions, and helper.c writes the helper functions.
 //
-// Contract with the caller of the compiler: --fmad=false, because a product and
-// a sum that are separate in the IR are rounded twice by every back end. Signed
+// The text must be compiled with --fmad=false: a product and a sum that are
+// separate in the IR are rounded twice, on the GPU as in the simulator. Signed
 // integers must not overflow, as in C; unsigned ones wrap.
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@
 
 // ---- names ----
 
-// Returns the name of a temporary, which depends on the kind of its value.
+// Returns a name for the temporary that holds value r, chosen by the kind of
+// value.
 static const char *temp_name(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_SREG) return sreg_row((SReg)i->imm)->temp;
@@ -32,12 +33,13 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  if (own[strspn(own, "_")]) {  // `_` is not a name
+  if (own[strspn(own, "_")]) {  // a script's name `_` is not used
     e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
-  if (!want[1])  // a single letter gets a number
+  // A temporary of a single letter gets a number.
+  if (!want[1])
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
   e->use[r].name = names_new(e, want);
@@ -53,7 +55,7 @@ static const char *mem_name(const Emit *e, const Mem *m) {
 
 // ---- atoms ----
 
-// Writes an operand of a scalar FMA. Small floats are converted to f32 unless
+// Writes an operand of a scalar FMA. A small float is converted to f32 unless
 // `raw`.
 static void put_fma_operand(Emit *e, const Ins *i, const Operand *o, DType t,
                             bool raw) {
@@ -144,14 +146,15 @@ static void put_simple(Emit *e, const Ins *i, const char *text) {
   text_end(e);
 }
 
-// Writes a PTX instruction without operands as an asm statement.
+// Writes the PTX instruction `ptx`, which has no operands, as an asm statement.
 static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_begin(e, i);
   text_printf(e, "asm volatile(\"%s;\" ::: \"memory\")", ptx);
   text_end(e);
 }
 
-// Without cluster support, mbarriers are initialised for the block.
+// Writes a fence. Without clusters, the fence after the initialization of
+// mbarriers is one for the block.
 static void put_fence(Emit *e, const Ins *i) {
   bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
   const char *text = fence_row(block ? FE_CTA : (FenceKind)i->imm)->text;
@@ -169,8 +172,9 @@ static void put_cluster(Emit *e, const Ins *i) {
                              i->flags & CLF_UNALIGNED ? "" : ".aligned"));
 }
 
-// Writes a barrier's operand: a plain number, or a placeholder such as `%0` if
-// it is traced. *n counts the placeholders.
+// Writes operand r of a barrier instruction: a number, or a placeholder such as
+// `%0` if r is traced. Without an operand (r is 0) the number is `plain`. *n
+// counts the placeholders.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
   else text_printf(e, "%%%d", (*n)++);
@@ -178,8 +182,8 @@ static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
 
 static void put_barrier(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
-  const Ref x[2] = {i->a[1], i->a[0]};  // PTX has the barrier's number before
-                                        // the threads
+  // PTX has the barrier's number before the number of threads
+  const Ref x[2] = {i->a[1], i->a[0]};
   int n = 0;
   int64_t k;
   text_begin(e, i);
@@ -207,7 +211,8 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-// Continues a string literal on the next line.
+// Ends the line inside a string literal and continues the literal on the next
+// line.
 static void put_line_break(Emit *e) {
   text_puts(e, "\"");
   text_newline(e);
@@ -215,7 +220,8 @@ static void put_line_break(Emit *e) {
   text_puts(e, "  \"");
 }
 
-// The format already suits C: bind/printlib.c matched it to its values.
+// Writes a printf. bind/printlib.c has converted the format to C's conversions
+// for the values.
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t n;
@@ -259,7 +265,8 @@ static void put_for(Emit *e, Ref r) {
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   text_begin(e, i);
   int64_t unroll = i->imm ? i->imm : e->use[r].rolled, limit;
-  // ptxas 13 loses iterations when it unrolls a loop down to a negated limit
+  // ptxas 13 loses iterations when it unrolls a loop that counts down to a
+  // negated limit.
   if (!unroll && !up && !ir_const(e->fn, i->a[1], &limit)) unroll = 1;
   if (unroll) {
     text_printf(e, "#pragma unroll %" PRId64, unroll);
@@ -290,15 +297,15 @@ static void put_for(Emit *e, Ref r) {
   put_open(e, r);
 }
 
-// Reports whether there are no lines between an ELSE and its END.
+// Reports whether no statements are between the ELSE at r and its END.
 static bool nothing_until_end(const Emit *e, Ref r) {
   for (r++; e->fn->ins.p[r].op != OP_END; r++)
     if (uses_is_line(e, r)) return false;
   return true;
 }
 
-// Returns the BREAKIF that is the first line of the loop at r and breaks unless
-// a condition holds, or 0.
+// Returns the BREAKIF that is the first statement of the loop at r, or 0. Its
+// negated condition becomes the loop's condition.
 static Ref loop_test(const Emit *e, Ref r) {
   for (r++; !uses_is_line(e, r);) r++;
   const Ins *i = ir_get(e->fn, r);
@@ -321,7 +328,8 @@ static Ref put_loop(Emit *e, Ref r) {
   return test ? test : r;
 }
 
-// Writes the BREAKIF or EXITIF r as `if (p) break;`, `goto done;` or `return;`.
+// Writes BREAKIF or EXITIF r as `if (p) break;`, `if (p) goto done;` or `if (p)
+// return;`.
 static void put_leave(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   Ref out = e->use[r].leaves;
@@ -346,14 +354,16 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether r is an inlined read of the variable that `set` sets.
+// Reports whether r reads the variable that `set` sets, inside the same
+// expression.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
          e->use[r].how == HOW_INLINE;
 }
 
-// Writes `v += x` if the new value is the old one plus something.
+// Writes an assignment as `v += x` if the new value is the old value plus x.
+// Returns false otherwise.
 static bool put_step(Emit *e, const Ins *set) {
   const Ins *sum = ir_get(e->fn, set->a[1]);
   DType t = (DType)sum->type;
@@ -403,7 +413,8 @@ static void put_value(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Writes `float C_acc_0, C_acc_1, ...;`.
+// Declares the words of a register array as scalars: `float C_acc_0, C_acc_1,
+// ...;`.
 static void put_scalars_decl(Emit *e, Ref r, const char *want) {
   const Ins *i = ir_get(e->fn, r);
   const Regs *g = &e->regs[i->imm];
@@ -419,7 +430,7 @@ static void put_scalars_decl(Emit *e, Ref r, const char *want) {
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  if (m->ref != r) {  // a view of an array declared earlier
+  if (m->ref != r) {  // a view of an array that is declared earlier
     e->use[r].name = e->use[m->ref].name;
     return;
   }
@@ -435,8 +446,8 @@ static void put_regs_decl(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to the object in another CTA. A recast view is a second
-// pointer with another type.
+// Declares a pointer to a shared object in another CTA. A recast view of it is
+// a second pointer with another type.
 static void put_peer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -459,7 +470,8 @@ static void put_peer(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to memory at an address; a recast view has another type.
+// Declares a pointer to global memory at an address. A recast view has another
+// type.
 static void put_pointer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -476,7 +488,7 @@ static void put_pointer(Emit *e, Ref r) {
 
 // ---- the switch over all instructions ----
 
-// Writes instruction r; returns the last instruction written with it.
+// Writes instruction r. Returns the last instruction that was written with it.
 static Ref put(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
@@ -613,7 +625,7 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
-// Reports whether a load reads an argument that the kernel also writes.
+// Reports whether the kernel loads from an argument that it also writes.
 static bool reads_back(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -629,7 +641,8 @@ static bool reads_back(const Fn *fn) {
   return false;
 }
 
-// Reports whether threads may communicate through an argument.
+// Reports whether threads may communicate through an argument: the kernel reads
+// and writes it, and orders memory.
 static bool hands_over(const Fn *fn) {
   bool both = false;
   for (size_t k = 0; k < fn->arg.n; k++)
@@ -644,20 +657,23 @@ static bool hands_over(const Fn *fn) {
   return false;
 }
 
-// Reports whether the kernel waits for the preceding launch.
+// Reports whether the kernel waits for the preceding launch
+// (griddepcontrol.wait).
 static bool waits(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++)
     if (ir_get(fn, r)->op == OP_GRIDWAIT) return true;
   return false;
 }
 
-// __restrict__ lets the compiler keep loaded values across stores through
-// another pointer, and read constants through the non-coherent cache. It is
-// omitted where it breaks a kernel:
-// - NVRTC 13 merges `p ? constant[i] : written[j]` into one such load, before
-//   the stores to written[j], unless the pointer to the constants lacks it.
-// - It promises that no other thread writes there. NVRTC then moves loads above
-//   a barrier, before the stores of other threads that the barrier orders.
+// Writes a parameter. __restrict__ lets the compiler keep loaded values across
+// stores through another pointer, and load constants through the non-coherent
+// cache. A parameter has no __restrict__ where that would break the kernel:
+// - NVRTC 13 merges `p ? constant[i] : written[j]` into one non-coherent load
+//   and moves it before the stores to written[j], if the pointer to the
+//   constants has __restrict__.
+// - __restrict__ promises that no other thread writes there. NVRTC then moves
+//   loads above a barrier, before the stores of other threads that the barrier
+//   orders.
 // - ptxas assumes that nothing writes data of the non-coherent cache while the
 //   kernel runs. It moves such loads above the wait for the preceding launch,
 //   which writes that data.
@@ -672,9 +688,9 @@ static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
                    plain ? "" : "__restrict__ ", name);
 }
 
-// Returns the minimum number of blocks on a multiprocessor, or 0 if
-// unspecified. If warpgroups transfer registers, the compiler must know how
-// many there are at the start.
+// Returns the second argument of __launch_bounds__: the minimum number of
+// blocks on a multiprocessor, or 0 to omit it. With setmaxnreg, the compiler
+// must know the number of registers at the start, which this argument fixes.
 static int blocks_of(const Fn *fn) {
   if (fn->min_blocks) return fn->min_blocks;
   for (Ref r = 1; r < fn->ins.n; r++)
@@ -682,9 +698,10 @@ static int blocks_of(const Fn *fn) {
   return 0;
 }
 
-// Reports whether the kernel needs a cluster launch, even if clusters have one
-// block. These operations are illegal instructions otherwise; other accesses to
-// a CTA's memory are not. Tested on an H200.
+// Reports whether the kernel needs a cluster launch even if its clusters have
+// one block. Without one, st.async and bulk copies between CTAs are illegal
+// instructions; other accesses to a CTA's shared memory work. Tested on an
+// H200.
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     uint8_t op = ir_get(fn, r)->op;
@@ -713,7 +730,7 @@ static void put_head(Emit *e, const char *name, const char **params) {
   text_puts(e, ") {\n");
 }
 
-// Declares a view of a pointer argument with another type.
+// Declares a pointer of another type to the memory of a pointer argument.
 static void put_gmem_view(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Arg *a = &e->fn->arg.p[e->fn->mem.p[i->imm].arg];
@@ -754,7 +771,7 @@ static void put_smem(Emit *e, Ref r) {
   }
 }
 
-// Declares shared memory and views of arguments, for the whole kernel.
+// Declares shared memory and views of arguments at the start of the kernel.
 static void put_memory(Emit *e) {
   bool shared = false, address = false;
   for (Ref r = 1; r < e->fn->ins.n; r++) {
@@ -783,7 +800,8 @@ static void put_memory(Emit *e) {
       wgmma_descriptor(e, r);
 }
 
-// Moves the text from position `from` on to position `to`.
+// Moves the text from position `from` to its end to the earlier position `to`,
+// together with its `lines` entries.
 static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   Buf *b = &e->out->text;
   size_t n = b->n - from, count = 0;
@@ -799,7 +817,8 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
-// Records the functions that live instructions call, last instruction first.
+// Records which helper functions the live instructions call. Visits the last
+// instruction first.
 static void note_functions(Emit *e) {
   for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
     const Ins *i = ir_get(e->fn, r);

@@ -1,22 +1,23 @@
-// Emits an Fn as CUDA C text without headers.
+// Emits an Fn as CUDA C that needs no headers.
 #ifndef CUTE_EMIT_H
 #define CUTE_EMIT_H
 
 #include "ir/ir.h"
 
-// Appends the CUDA C of fn for target sm (80, 90, ...) to out. lines[i] is the
-// Fn.src index of line i+1 of the text (0: none), which maps compiler messages
-// to lines of the script.
+// The result of emitting: the CUDA C of fn for target sm (80, 90, ...).
+// lines[i] is the Fn.src index of line i+1 of the text (0: none); it maps
+// compiler messages to lines of the script.
 //
-// The text needs no header and no include path. It must be compiled with
-// `options`: --fmad=false, and the options that ptxas.c selects. Products and
-// sums that are separate in the IR are then rounded separately, as in the
-// simulator; a kernel's fma is rounded once. Signed integers must not overflow,
-// as in C. Fails with ERR_ARCH for operations that sm lacks.
+// The text must be compiled with `options`: --fmad=false, and what ptxas.c
+// selects. Products and sums that are separate in the IR are then rounded
+// separately, as in the simulator; a kernel's fma is rounded once. Signed
+// integers must not overflow, as in C. Emitting fails with ERR_ARCH for
+// operations that sm lacks.
 typedef struct EmitOut {
   Buf text;
   VEC(uint32_t) lines;
-  const char *name;     // function's name, in cx->scratch; not a reserved word
+  // the function's name in the text, never a reserved word; in cx->scratch
+  const char *name;
   const char *options;  // compiler options, separated by blanks
 } EmitOut;
 void emit_fn(Ctx *cx, const Fn *fn, int sm, EmitOut *out);

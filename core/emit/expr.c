@@ -1,5 +1,5 @@
-// Expressions: an instruction's C text, with the parentheses that C needs or a
-// reader expects.
+// Writes an instruction as a C expression, with the parentheses that C needs or
+// a reader expects.
 #include "emit/expr.h"
 
 #include <inttypes.h>
@@ -117,13 +117,13 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
   text_puts(e, op);
   size_t at = e->out->text.n;
   expr_val(e, r, PR_UNARY);
-  if (e->out->text.p[at] == op[0]) text_parens(e, at);  // -(-x)
+  if (e->out->text.p[at] == op[0]) text_parens(e, at);  // -(-x), not --x
   return PR_UNARY;
 }
 
 // ---- sums ----
 
-// A sum of integers: a list of terms, each added or subtracted, plus the
+// A sum of integers: terms that are added or (minus) subtracted, and the
 // constant k.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
@@ -152,7 +152,7 @@ static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
   l->minus[l->n++] = minus;
 }
 
-// Moves a positive term to the front, if there is one.
+// Moves a term that is added to the front, if there is one.
 static void lin_order(Lin *l) {
   for (int k = 1; k < l->n && l->minus[0]; k++) {
     if (l->minus[k]) continue;
@@ -184,7 +184,7 @@ static Lin lin_of(Emit *e, Ref r) {
   return l;
 }
 
-// Writes the terms without the constant.
+// Writes the terms of a sum without its constant.
 static Prec lin_terms(Emit *e, const Lin *l) {
   if (l->n == 1 && !l->minus[0]) return expr_val(e, l->term[0], PR_ANY);
   if (l->minus[0]) prefixed(e, "-", l->term[0]);
@@ -198,7 +198,7 @@ static Prec lin_terms(Emit *e, const Lin *l) {
 
 static Prec lin_put(Emit *e, const Lin *l, DType t) {
   if (l->n == 0) return const_int(e, t, l->k);
-  if (l->minus[0] && l->k > 0) {  // 2 - x
+  if (l->minus[0] && l->k > 0) {  // 2 - x rather than -x + 2
     const_int(e, t, l->k);
     for (int k = 0; k < l->n; k++) {
       text_puts(e, " - ");
@@ -223,7 +223,7 @@ static Prec sum(Emit *e, const Ins *i) {
 
 // ---- operators ----
 
-// Writes an infix operator; small floats are computed in f32.
+// Writes an infix operator. Small floats are computed in f32.
 static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
                   Prec right) {
   expr_f32(e, i->a[0], left);
@@ -232,8 +232,8 @@ static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
   return p;
 }
 
-// Writes a bit operator. C's precedences are surprising here, so operands are
-// parenthesised unless they are chains of the same operator.
+// Writes a bit operator. Readers rarely know C's precedence here, so operands
+// get parentheses unless they are chains of the same operator.
 static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
   const Ins *a = ir_get(e->fn, i->a[0]);
   bool chain = a->op == i->op && a->type == i->type;
@@ -255,8 +255,9 @@ static int log2_exact(int64_t v) {
   return n;
 }
 
-// Writes floor division: a shift or a mask if the divisor is a power of two
-// (correct for negative numbers), or C's operator if nothing can be negative.
+// Writes a division or remainder that rounds down. If the divisor is a power of
+// two, this is a shift or a mask, which is correct for negative numbers, too.
+// If no operand can be negative, it is C's operator.
 static Prec divide(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   int64_t v;
@@ -289,7 +290,8 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
-// Writes a shift. C leaves shifts beyond the width undefined; PTX defines them.
+// Writes a shift by any amount. C leaves shifts by the width or more undefined;
+// PTX defines them.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
@@ -329,8 +331,8 @@ static Prec int_op(Emit *e, const Ins *i) {
   text_no_way(e, i, op_name((Op)i->op));
 }
 
-// Writes an operation on small integers. NVRTC's min() and max() need operands
-// of one type; char and short are promoted.
+// Writes an operation on integers of 8 or 16 bits. NVRTC's min() and max() need
+// operands of one type, but C promotes char and short to int.
 static Prec small_int_op(Emit *e, const Ins *i) {
   text_printf(e, "(%s)", dtype_cuda((DType)i->type));
   size_t at = e->out->text.n;
@@ -344,8 +346,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether i's result on the GPU may differ from the result that the
-// compiler folds.
+// Reports whether the compiler, if it folds i, may compute another result than
+// the GPU.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   MathFn f = (MathFn)i->imm;
@@ -365,7 +367,7 @@ static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   return PR_POST;
 }
 
-// Returns the helper of a function that the hardware approximates, or H_COUNT.
+// Returns the helper for a function that the hardware approximates, or H_COUNT.
 static Helper approximation(MathFn f) {
   switch ((int)f) {
     case MF_EX2APPROX: return H_EX2_APPROX;
@@ -397,8 +399,8 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
-// Writes min or max: PTX's instruction if the compiler could fold the function,
-// because it may choose either zero.
+// Writes min or max. If the compiler might fold it, writes PTX's instruction,
+// because folding may confuse -0 and +0.
 static Prec extreme(Emit *e, const Ins *i, bool f64) {
   bool max = i->op == OP_MAX, known = known_is(e, i, 2);
   const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
@@ -406,7 +408,7 @@ static Prec extreme(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, known ? helper_use(e, h) : f, 2);
 }
 
-// Writes an operation on f32 (or f64) operands, with a result of that type.
+// Writes an operation whose operands and result are f32 or f64.
 static Prec float_op(Emit *e, const Ins *i) {
   bool f64 = i->type == DT_F64;
   if (i->op == OP_MATH) return math_call(e, i, f64);
@@ -433,8 +435,8 @@ static Prec float_op(Emit *e, const Ins *i) {
   text_no_way(e, i, op_name((Op)i->op));
 }
 
-// Writes an operation on small floats. Sign bits are changed in place; other
-// operations are computed in f32 and rounded once.
+// Writes an operation on small floats. NEG and ABS change the sign bit in
+// place; other operations compute in f32 and round once.
 static Prec small_float_op(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   unsigned sign = 1u << (dtype_bits(t) - 1);
@@ -474,13 +476,14 @@ static Prec compare(Emit *e, const Ins *i, bool negate) {
   int k = i->op - OP_LT;
   Prec p = k < 2 ? PR_REL : PR_EQ;
   Ins j = *i;
-  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;  // write v > 0 instead of
-                                                       // 0 < v
+  // v > 0 rather than 0 < v
+  bool turn = ir_get(e->fn, i->a[0])->op == OP_CONST;
   if (turn) j.a[0] = i->a[1], j.a[1] = i->a[0];
   return infix(e, &j, (turn ? turned : text)[negate][k], p, PR_SHIFT, PR_SHIFT);
 }
 
-// Writes a negation; !(a < b) becomes a >= b unless there may be a NaN.
+// Writes a logical or bitwise NOT. !(a < b) becomes a >= b unless an operand
+// may be a NaN.
 static Prec negation(Emit *e, const Ins *i) {
   if (i->type != DT_BOOL) return arith(e, i);
   const Ins *a = ir_get(e->fn, i->a[0]);
@@ -598,8 +601,8 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Writes ` + 3 * x / 2`: the bytes of an offset in sub-byte elements, which is
-// a whole number of bytes.
+// Writes ` + 3 * x / 2`: the offset `off`, given in elements of less than a
+// byte, converted to a whole number of bytes.
 static void put_bytes(Emit *e, Ref off, int bits) {
   int64_t k;
   if (ir_const(e->fn, off, &k)) {
@@ -612,7 +615,7 @@ static void put_bytes(Emit *e, Ref off, int bits) {
   else text_printf(e, " / %d", 8 / bits);
 }
 
-// Writes a pointer to element l of mem.
+// Writes a pointer to the element of mem at offset l.
 static void put_pointer(Emit *e, Ref mem, const Lin *l, Prec min) {
   size_t start = e->out->text.n;
   text_puts(e, e->use[mem].name);
@@ -688,7 +691,8 @@ void expr_place(Emit *e, Ref mem, Ref off) {
 
 // ---- elements below a byte ----
 
-// Writes `A, x * 6ll`: the position of the element's bits.
+// Writes the arguments `A, x * 6ll`: a pointer to the object, and the element's
+// position in bits.
 static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
   text_printf(e, "%s, ", e->use[mem].name);
   size_t at = e->out->text.n;
@@ -732,9 +736,10 @@ static Prec load(Emit *e, const Ins *i) {
 
 // ---- registers at a traced index ----
 
-// Writes the arguments of a helper that selects one of i's registers: a pointer
-// to words and the index. For parts of words, their number of bits follows.
-// Elements wider than a word get pointers of their own type.
+// Writes the arguments of a helper that selects one of several registers for
+// PICK or PUT i: a pointer to words, and the index `which`. If words hold
+// several elements, the bits of an element follow. Elements wider than a word
+// get a pointer of their own type.
 void expr_choice(Emit *e, const Ins *i, Ref which) {
   const Ins *m = ir_get(e->fn, i->a[0]);
   const Regs *g = &e->regs[m->imm];
@@ -805,7 +810,7 @@ static Prec special(Emit *e, const Ins *i) {
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }
 
-// Returns the function of an atomic, by kind and type.
+// Returns the CUDA function of an atomic operation on type t.
 static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   bool add = i->imm == AT_ADD;
   bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
@@ -821,8 +826,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// Writes an atomic; i64 is passed as u64 if only that exists, with the same
-// bits.
+// Writes an atomic operation. CUDA has some of them only for u64; then i64 is
+// passed as u64, with the same bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);
@@ -848,7 +853,8 @@ static Prec atomic(Emit *e, const Ins *i) {
 
 // ---- mbarriers ----
 
-// Writes the operands: destination, barrier, CTA, values.
+// Writes the call of a st.async, with its operands: destination, mbarrier, CTA,
+// values.
 static void call_store(Emit *e, const Ins *i) {
   Operand o[OPERANDS];
   int n = operands_all(e->fn, i, o);

@@ -1,118 +1,134 @@
-// Expressions: the C text of an instruction, and its precedence.
+// Writes instructions as C expressions and reports their precedence.
 #ifndef CUTE_EMITEXPR_H
 #define CUTE_EMITEXPR_H
 
 #include "emit/inside.h"
 #include "ir/intrin.h"
 
-// Precedences of C; the tightest is last.
+// Precedences of C's operators, from the loosest to the tightest.
 typedef enum Prec {
   PR_ANY, PR_COND, PR_OROR, PR_ANDAND, PR_OR, PR_XOR, PR_AND, PR_EQ, PR_REL,
   PR_SHIFT, PR_ADD, PR_MUL, PR_UNARY, PR_POST
 } Prec;
 
 // ---- expr.c ----
-// Writes r's text, parenthesised if it binds looser than `min`; returns its
-// precedence.
+// Writes value r as an expression, in parentheses if it binds looser than
+// `min`. Returns its precedence.
 Prec expr_val(Emit *e, Ref r, Prec min);
-// Writes the definition of r as an expression; returns its precedence.
+// Writes the operation that defines r as an expression, even if r has a name.
+// Returns its precedence.
 Prec expr_def(Emit *e, Ref r);
-// Reports whether t is kept as raw bits and computed in f32.
+// Reports whether the text stores values of type t as raw bits and computes
+// with them in f32.
 bool expr_small_float(DType t);
-// Writes a value of a small float type (or f32) as f32.
+// Writes value r, an f32 or a small float, as an f32.
 void expr_f32(Emit *e, Ref r, Prec min);
-// Writes the value in a form that the compiler cannot fold.
+// Writes value r in a form that the compiler cannot fold.
 void expr_at_run_time(Emit *e, Ref r);
-// Writes a pointer to element `off` of a GMEM or SMEM object: `A + x + 64`.
+// Writes a pointer to element `off` of an object in global or shared memory: `A
+// + x + 64`.
 void expr_pointer(Emit *e, Ref mem, Ref off, Prec min);
-// Writes the element as an lvalue: `A[x + 64]`.
+// Writes element `off` of mem as an lvalue: `A[x + 64]`.
 void expr_element(Emit *e, Ref mem, Ref off);
-void expr_choice(Emit *e, const Ins *i, Ref which);  // used for PICK and PUT
-// Writes `r[i]` and returns true if i is the counter of a fully unrolled loop.
+// for PICK and PUT: writes the helper's arguments
+void expr_choice(Emit *e, const Ins *i, Ref which);
+// Writes `r[i]` and returns true if `which` is the counter of a fully unrolled
+// loop; otherwise returns false.
 bool expr_chosen(Emit *e, const Ins *i, Ref which);
-// Instructions add a constant to a register for free. The constant bytes of an
-// offset are therefore split off an element's pointer, `A + x`, and off its
-// 32-bit shared address, `sA_addr + x * 2u`; expr_beyond returns them.
+// Adding a constant to an address register costs nothing, because instructions
+// have an offset field. The constant bytes of an offset are therefore split
+// off. expr_beyond returns them; expr_base writes the rest: a pointer `A + x`,
+// or a 32-bit shared address `sA_addr + x * 2u`.
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-void expr_place(Emit *e, Ref mem, Ref off);  // writes the full shared address
-// Writes the register element at `off`, in elements of mem's type, as a value
-// of t.
+// Writes the full shared address of the element.
+void expr_place(Emit *e, Ref mem, Ref off);
+// Writes register element `off`, counted in elements of mem's type, as a value
+// of type t.
 void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
-// Writes the register word that holds bit `bit` of the object: `tCrA[3]`, or
+// Writes the register word that contains bit `bit` of array mem: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Writes a run of registers as arguments of type `type`.
+// Writes a run of registers as arguments of C type `type`.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
-// Write an assignment `tCrA[3] = value`: expr_reg_open its text before the
-// value, expr_reg_close its text after the value. The value must bind as a
-// unary expression. fresh: the word holds nothing yet.
+// Write an assignment `tCrA[3] = value`: expr_reg_open what precedes the value,
+// expr_reg_close what follows it. The value must bind as a unary expression.
+// fresh: nothing has been written to the word yet.
 void expr_reg_open(Emit *e, Ref mem, int64_t off, DType t, bool fresh);
 void expr_reg_close(Emit *e, Ref mem, int64_t off, DType t);
-// Writes value r as a register word of type t.
+// Writes value r in the form in which a register word of type t holds it.
 void expr_as_word(Emit *e, Ref r, DType t);
-void expr_mbar(Emit *e, const Ins *i);  // "mbar_wait(bar_addr, phase)"
-// Writes a store of a sub-byte element, without the semicolon.
+// writes a call: mbar_wait(bar_addr, phase)
+void expr_mbar(Emit *e, const Ins *i);
+// Writes a store of an element of less than a byte, without the semicolon.
 void expr_store_bits(Emit *e, const Ins *i);
 
 // ---- known.c ----
-// Finds the values that the compiler may fold, where that matters.
+// Finds the values that the compiler may fold, for operations where folding
+// changes the result.
 void known_run(Emit *e);
-// Reports whether the compiler may fold the first n operands of i.
+// Reports whether the compiler may fold one of the first n operands of i.
 bool known_is(const Emit *e, const Ins *i, int n);
-bool known_folds(IntrinId id);  // the instruction is an approximation that
-                                // ptxas folds
+// Reports whether the intrinsic is an approximation that ptxas folds.
+bool known_folds(IntrinId id);
 
 // ---- convert.c ----
 Prec convert_convert(Emit *e, const Ins *i);
 Prec convert_bitcast(Emit *e, const Ins *i);
-const char *convert_bits(DType from, DType to);  // "__float_as_uint"
-// Return the conversion functions of a small float to f32, "bf16_to_f32", and
-// back.
+// returns a name such as __float_as_uint
+const char *convert_bits(DType from, DType to);
+// Return the functions that convert a small float t to f32, such as
+// bf16_to_f32, and back.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
-// The note functions record what is used, before anything is written. Others
-// reserve names, and print helpers.
+// ---- ptx.c ----
+// The functions *_note run before anything is written and record which helpers
+// are needed. *_reserve reserves the names of the helpers, and *_print writes
+// them.
 void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
-// Returns the bytes that a load with these flags prefetches to L2, or 0.
+// Returns how many bytes a load with these flags prefetches to L2, or 0.
 int ptx_prefetch(const Emit *e, unsigned flags);
 void ptx_reserve(Emit *e);
 void ptx_print(Emit *e);
-void ptx_asm(Emit *e, Ref r);  // ASM, a statement
-Prec ptx_value(Emit *e, const Ins *i);   // INTRIN, ASK
-Prec ptx_access(Emit *e, const Ins *i);  // LD, ST, ATOMIC with hints
-void ptx_mask(Emit *e, Ref mask);         // a mask of lanes
-// Returns the name of the helper that reads a special register without a CUDA
-// name.
+void ptx_asm(Emit *e, Ref r);  // writes an ASM as a statement
+Prec ptx_value(Emit *e, const Ins *i);   // writes an INTRIN or ASK
+// Writes an LD, ST or ATOMIC that has hints.
+Prec ptx_access(Emit *e, const Ins *i);
+void ptx_mask(Emit *e, Ref mask);         // writes a mask of lanes
+// Returns the name of the helper that reads a special register for which CUDA C
+// has no name.
 const char *ptx_sreg(Emit *e, SReg r);
 
 // ---- bulk.c ----
-static inline bool bulk_is(const Ins *i) {  // a bulk copy
+// whether i is a bulk copy or prefetch
+static inline bool bulk_is(const Ins *i) {
   return i->op >= OP_TMALOAD && i->op <= OP_BULKSEND;
 }
-void bulk_note(Emit *e, const Ins *i);  // like mbar_note
+void bulk_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
 void bulk_reserve(Emit *e);
 void bulk_print(Emit *e);
 void bulk_call(Emit *e, const Ins *i);
-// An operation on a tensor map in memory.
+// Reports whether i changes or publishes a tensor map in memory.
 static inline bool bulk_is_map(const Ins *i) {
   return i->op >= OP_MAPCOPY && i->op <= OP_MAPPUBLISH;
 }
 void bulk_note_map(Emit *e, const Ins *i);
 void bulk_call_map(Emit *e, const Ins *i);
-void bulk_map_at(Emit *e, Ref r);  // TMAPAT, a statement
+void bulk_map_at(Emit *e, Ref r);  // writes a TMAPAT as a statement
 
 // ---- mbar.c ----
-static inline bool mbar_is(const Ins *i) {  // an operation on an mbarrier
+// whether i is an operation on an mbarrier
+static inline bool mbar_is(const Ins *i) {
   return i->op >= OP_MBARINIT && i->op <= OP_STASYNC;
 }
-void mbar_note(Emit *e, const Ins *i);  // before anything is written
+void mbar_note(Emit *e, const Ins *i);  // for *_note, see ptx_note
 void mbar_reserve(Emit *e);
 void mbar_print(Emit *e);
-// Returns the function that i calls. *many: whether the call has a count.
+// Returns the name of the function that i calls. *many: whether the call has an
+// argument for the number of arrivals.
 const char *mbar_function(Emit *e, const Ins *i, bool *many);
 
 #endif

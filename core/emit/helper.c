@@ -1,5 +1,5 @@
-// Helper functions of the emitted text: blocks of prelude.cu, of which the
-// needed ones precede the kernel.
+// Writes the helper functions that precede the kernel: blocks of prelude*.cu,
+// as needed.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "emit/expr.h"
 
 typedef struct Block {
-  const char *name, *text;  // name of the function, and its whole text
+  const char *name, *text;  // function's name, and its CUDA C
 } Block;
 
 static const Block blocks[H_COUNT] = {
@@ -27,9 +27,9 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Evaluates an #if for the target. Returns -1 if the CUDA compiler must
-// evaluate it, which knows the chip- and family-specific features. Below sm_100
-// there are none.
+// Evaluates an #if of a helper for target sm. Returns -1 if the CUDA compiler
+// must evaluate it, because only that compiler knows the chip- and
+// family-specific features. Targets below sm_100 have none.
 static int holds(const char *line, int sm) {
   int arch;
   if (sscanf(line, "#if __CUDA_ARCH__ >= %d", &arch) == 1)
@@ -39,8 +39,8 @@ static int holds(const char *line, int sm) {
   return sm < 100 ? 0 : -1;
 }
 
-// Returns the text s without the #if branches that the target does not take.
-// Conditions must not nest.
+// Returns s without the branches of #if that target sm does not take. #if must
+// not nest.
 static const char *text_for(Emit *e, const char *s) {
   char *text = NEW(e->cx, char, strlen(s) + 1), *to = text;
   bool decided = false, keep = true;
@@ -84,7 +84,8 @@ void helper_reserve(Emit *e) {
 
 void helper_print(Emit *e) {
   const char *text[H_COUNT] = {0};
-  for (int h = H_COUNT; h-- > 0;) {  // a callee precedes its callers
+  // a helper that others call is written before them
+  for (int h = H_COUNT; h-- > 0;) {
     if (!e->helper[h]) continue;
     text[h] = text_for(e, blocks[h].text);
     helper_note(e, text[h], blocks[h].name);

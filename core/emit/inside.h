@@ -1,57 +1,60 @@
-// Shared state and functions of the emitter, except expressions (expr.h): the
-// plan of uses, text and names, statements, helper functions.
+// State and functions that the files of the emitter share, except expressions
+// (expr.h).
 #ifndef CUTE_EMITINSIDE_H
 #define CUTE_EMITINSIDE_H
 
 #include "emit/emit.h"
 #include "ir/operands.h"
 
-// How an instruction appears in the text.
+// How an instruction appears in the CUDA text.
 typedef enum How {
-  HOW_DEAD,    // nowhere, because no live instruction needs it
-  HOW_INLINE,  // inside the expressions that use it
-  HOW_NAME     // as a statement of its own (a value: `const int i0 = ...;`)
+  HOW_DEAD,    // not at all, because no live instruction needs it
+  HOW_INLINE,  // inside the expressions that use its value
+  HOW_NAME     // as a statement of its own; for a value: `const int i0 = ...;`
 } How;
 
 typedef struct Use {
-  uint32_t uses;     // number of occurrences of its text or name
+  uint32_t uses;     // how many times its expression or name occurs in the text
   Ref last;          // last statement that needs it
-  Ref root;          // for an inlined instruction, the statement that contains
-                     // it
-  Ref pair;          // for a store, the store of the other half word that is
-                     // merged with it
-  uint16_t weight;   // for a statement, the number of expressions inlined in it
-  uint8_t how;       // How
-  bool cross;        // whether it is needed in another loop than its own
-  bool rolled;       // whether it is a loop that the compiler must not unroll
-  Ref leaves;        // BREAKIF: the region that C's break does not leave, or 0
-  const char *label;  // for a region: goto label after its end, or NULL
-  const char *name;  // C identifier (HOW_NAME, memory objects, parameters)
+  Ref root;          // the statement that contains it, if it is inlined
+  // of a store: the store to the other half of the word, merged with it
+  Ref pair;
+  uint16_t weight;   // of a statement: number of expressions inlined in it
+  uint8_t how;       // a How
+  bool cross;        // whether a loop needs it that does not contain it
+  bool rolled;       // of a loop: whether the compiler must not unroll it
+  // of a BREAKIF: the region to leave by `goto`; 0: C's `break` suffices
+  Ref leaves;
+  const char *label;  // of a region: the goto label after its end, or NULL
+  // C identifier of a HOW_NAME value, a memory object or a parameter
+  const char *name;
 } Use;
 
-// A register array as declared: `words` words of `wbits` bits each.
+// How the text declares a register array: `words` words of `wbits` bits each.
 typedef struct Regs {
   int wbits;
   int64_t words;
-  const char *ctype;  // type of a word
-  DType type;         // element type of a word, or u32 when packed
-  bool vector;        // whether it is accessed through uint2 or uint4
-  bool taken;         // whether its address is taken, by an atom's helper or a
-                      // wider view
-  bool scalars;       // whether it is declared word by word: r_0, r_1, ...
+  const char *ctype;  // C type of a word
+  DType type;         // element type if a word holds one element, otherwise u32
+  bool vector;        // whether vector copies access it through uint2 or uint4
+  // whether its address is taken: a helper gets a pointer, or a wider view uses
+  // one
+  bool taken;
+  bool scalars;       // whether each word is a scalar variable: r_0, r_1, ...
 } Regs;
 
-// An atom that the kernel uses, and how its helper receives registers.
+// An atom that the kernel uses, and how the atom's helper receives registers.
 typedef struct AtomUse {
   bool mma;
   int id;
-  bool refs;      // registers are passed one by one; otherwise as pointers to
-                  // consecutive words
-  bool same, separate;  // MMA; same: some call has D equal to C; separate: some
-                        // call has D separate from C
+  // whether registers are passed one by one, not as pointers to consecutive
+  // words
+  bool refs;
+  // MMA: whether some call has D equal to C, and some call has another C
+  bool same, separate;
 } AtomUse;
 
-// Small functions that a kernel may call, blocks of prelude*.cu.
+// Helper functions that a kernel may call, which are blocks of prelude*.cu.
 typedef enum Helper {
 #define HELPER(id, name, text) H_##id,
 #include "emit/prelude.inc"
@@ -64,93 +67,114 @@ typedef struct Emit {
   const Fn *fn;
   int sm;
   EmitOut *out;
-  Use *use;           // use of each instruction, parallel to fn->ins
-  Regs *regs;         // registers of each memory object, parallel to fn->mem
-  bool *address, *pointer;  // by fn->ins, for shared memory: whether its shared
-                            // address, or a pointer to it, is needed
-  bool *fresh;        // by fn->ins: first write to a register word
-  bool *known;        // by fn->ins, or NULL: see known.c
-  uint32_t temp[26];  // numbers of temporaries, by letter
-  const char *count;  // name of the counter of loops that fill registers, or
-                      // NULL
-  bool helper[H_COUNT];  // needed helpers
+  Use *use;           // parallel to fn->ins
+  Regs *regs;         // parallel to fn->mem
+  // for each instruction that declares an object: whether its shared address is
+  // needed, or a pointer to it
+  bool *address, *pointer;
+  // for each store, whether it is the first write to its register word
+  bool *fresh;
+  bool *known;        // for each instruction, whether known.c found it; or NULL
+  uint32_t temp[26];  // next number of temporaries named by each letter
+  // name of the counter in loops that fill registers, or NULL
+  const char *count;
+  bool helper[H_COUNT];  // which helpers are needed
   AtomUse *atom;
-  int64_t *intrin;    // Ins.imm of intrinsics that need a helper
-  bool sreg[SR_COUNT];  // special registers that need a helper
+  int64_t *intrin;    // Ins.imm of the intrinsics that need a helper
+  bool sreg[SR_COUNT];  // which special registers need a helper
   struct MbarCall *mbar;
   struct BulkCall *bulk;
   struct Access **access;
-  struct Retire *retire;  // wgmma.h
-  Ref *open;          // first instructions (heads) of the open regions
+  struct Retire *retire;  // waits that complete MMAs (wgmma.h)
+  Ref *open;          // heads of the open regions
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
-  struct NameCell *names;    // hash table
+  struct NameCell *names;    // hash table of the names in use
   size_t nnames, namecap;
   int depth;          // number of open regions
-  uint32_t src;       // Fn.src index of the line being written
-  uint32_t told;      // Fn.src index of the last source line named in a comment
+  uint32_t src;       // Fn.src index of the statement being written
+  uint32_t told;      // Fn.src index of the last line that a comment named
 } Emit;
 
 // ---- pack16.c ----
-// Returns fn with pairs of 16-bit float operations merged where sm supports it,
-// or fn itself if there are none. In cx->scratch.
+// Returns a copy of fn in which pairs of operations on 16-bit floats are merged
+// where sm supports it, or fn if there are none. The copy is in cx->scratch.
 const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Reports whether a run of registers is consecutive words, aligned to a word.
+// Reports whether the registers of run o are consecutive words of an array and
+// each starts at a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
-int64_t uses_int(const Emit *e, Ref r);  // value of a constant
-int uses_bits(DType t);  // register bits of an element
+int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
+// Returns the bits that an element occupies in registers.
+int uses_bits(DType t);
 const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id);
-bool uses_is_line(const Emit *e, Ref r);  // reports whether r has its own line
-const char *ptxas_options(const Emit *e);  // ptxas.c: compiler options
+// Reports whether r is a statement of its own.
+bool uses_is_line(const Emit *e, Ref r);
+// ---- ptxas.c ----
+// Returns the compiler options for the text.
+const char *ptxas_options(const Emit *e);
 
 // ---- text.c ----
 void text_puts(Emit *e, const char *s);
 void text_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void text_quoted(Emit *e, char c);  // a character of a string literal
-void text_parens(Emit *e, size_t at);    // parenthesises the text since `at`
-void text_begin(Emit *e, const Ins *i);  // starts a statement, and writes its
-                                         // comment
+void text_quoted(Emit *e, char c);  // writes a character of a string literal
+// adds parentheses around the text since position `at`
+void text_parens(Emit *e, size_t at);
+// Starts a statement, after a comment with the script's line if it is new.
+void text_begin(Emit *e, const Ins *i);
 void text_indent(Emit *e);
-void text_end(Emit *e);                  // ends a statement by ";\n"
+// ends a statement with a semicolon and a newline
+void text_end(Emit *e);
 void text_newline(Emit *e);
-void text_wrap(Emit *e, const char *s);  // writes s, then a blank or a new line
+// Writes s, followed by a blank or a new line.
+void text_wrap(Emit *e, const char *s);
 _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what);
 
 // ---- names.c ----
-void names_reserve(Emit *e, const char *s);  // excludes s from the names
-void names_reserve_words(Emit *e);           // excludes words of C++ and CUDA
-// Returns a script's name as an identifier not reserved by the compiler.
+// Excludes s from the names that are given out.
+void names_reserve(Emit *e, const char *s);
+// Excludes the reserved words of C++ and CUDA.
+void names_reserve_words(Emit *e);
+// Returns the script's name `want` as a C identifier that the compiler does not
+// reserve.
 const char *names_identifier(Emit *e, const char *want);
-const char *names_new(Emit *e, const char *want);  // returns a unique name
-// names_new_and returns a name that is unique with and without `suffix`.
-// names_new_run returns one that is unique with each of _0 to _(n-1) appended.
+// Returns a name that is not in use.
+const char *names_new(Emit *e, const char *want);
+// names_new_and returns a name that is not in use, neither alone nor with
+// `suffix`. names_new_run returns one for which no name with _0 to _(n-1)
+// appended is in use.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
-const char *names_kernel(Emit *e);           // reserves the name of the
-                                             // function itself
+// Returns the name of the kernel, and reserves it.
+const char *names_kernel(Emit *e);
 
 // ---- stmt.c ----
-Ref stmt_store(Emit *e, Ref r);  // returns the last instruction written
+// Writes a store. Returns the last instruction that was written with it.
+Ref stmt_store(Emit *e, Ref r);
 void stmt_fill(Emit *e, Ref r);
 void stmt_put(Emit *e, Ref r);
 void stmt_copy(Emit *e, Ref r);
 void stmt_async(Emit *e, Ref r);
 
 // ---- helper.c ----
-const char *helper_use(Emit *e, Helper h);  // marks as needed, returns the name
-// Marks the helpers that text calls as needed, except `own`.
+// Marks a helper as needed. Returns its name.
+const char *helper_use(Emit *e, Helper h);
+// Marks all helpers that `text` calls as needed, except the one called `own`.
 void helper_note(Emit *e, const char *text, const char *own);
-void helper_reserve(Emit *e);  // the names of all helpers
-void helper_print(Emit *e);    // appends the needed helpers
+void helper_reserve(Emit *e);  // reserves the names of all helpers
+void helper_print(Emit *e);    // writes the needed helpers
 
 // ---- atomtext.c ----
-const char *atomtext_name(Emit *e, bool mma, int id);  // name of its helper
-// Returns the C type of a register from its constraint letter and contents.
+// Returns the name of the atom's helper.
+const char *atomtext_name(Emit *e, bool mma, int id);
+// Returns the C type of a register, given the constraint letter of its asm
+// operand and its contents.
 const char *atomtext_reg_type(char constraint, DType t);
-void atomtext_reserve(Emit *e);  // names of all used atoms
-void atomtext_print(Emit *e);    // their helpers
+// Reserves the names of the helpers of all atoms in use.
+void atomtext_reserve(Emit *e);
+// Writes these helpers.
+void atomtext_print(Emit *e);
 
 #endif
 // SPDX-License-Identifier: MIT

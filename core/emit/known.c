@@ -1,20 +1,23 @@
-// Finds values that the compiler can fold: those that depend only on constants,
-// also through registers, variables and unrolled loops. The compiler folds
-// approximate functions to the correctly rounded value, which differs from the
-// hardware's, and max(-0, 0) to -0.
+// Finds values that the compiler can fold, because they depend only on
+// constants, also through registers, variables and unrolled loops. The compiler
+// folds approximate functions to the correctly rounded value, which differs
+// from the hardware's, and may fold max(-0, 0) to -0.
 #include "emit/expr.h"
 
 #include <string.h>
 
 typedef struct Known {
   const Fn *fn;
-  bool *value;     // by instruction: whether its value is known; for a
-                   // variable: whether the last value set is known
-  bool **element;  // by fn->mem: whether each register element is known
+  // for each instruction, whether its value is known; for a VAR, whether the
+  // last value set is known
+  bool *value;
+  // for each object of fn->mem, whether each register element is known
+  bool **element;
 } Known;
 
-// Returns the declared elements of a register array that contain `bits` bits
-// from element `off`, or NULL if it is not one.
+// Returns the flags of the register elements that `bits` bits from element
+// `off` of view mem occupy, and their number in *n. Returns NULL if mem is not
+// a register array.
 static bool *elements(const Known *k, Ref mem, int64_t off, int64_t bits,
                       int64_t *n) {
   const Ins *m = ir_get(k->fn, mem);
@@ -89,8 +92,9 @@ static Ref end_of(const Fn *fn, Ref r) {
   }
 }
 
-// Walks in program order. A loop's body is walked twice, because a register's
-// value at its end may be read in the next iteration.
+// Walks the instructions from r to end in program order. It walks a loop's body
+// twice, because an iteration may read what the previous one wrote to a
+// register.
 static void walk(Known *k, Ref r, Ref end) {
   for (; r < end; r++) {
     const Ins *i = ir_get(k->fn, r);

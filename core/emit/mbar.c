@@ -1,7 +1,8 @@
-// Writes mbarrier operations as calls of small functions. Operations with a
-// single form are blocks of prelude.cu. Those that arrive, expect bytes or wait
-// are generated here, for this CTA's barrier or that of another CTA of the
-// cluster, with their memory order. So are the stores that mbarriers count.
+// Writes mbarrier operations and st.async as calls of small functions.
+// Operations with a single form are blocks of prelude*.cu. The functions for
+// arrivals, expected bytes, waits and st.async are generated here. They differ
+// in the memory order and in whether the mbarrier belongs to this CTA or
+// another one.
 #include "emit/expr.h"
 
 #include <string.h>
@@ -11,12 +12,13 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  bool many, far;  // many: an operand is a count other than 1; far: an operand
-                   // is a CTA's rank
-  bool token;      // whether a token instead of a parity names the phase
-  bool old;        // the target needs several instructions
-  bool timed;      // whether a time limit is given
-  DType type;      // STASYNC: type of its `values`
+  // whether an operand is a count other than 1; whether an operand is a CTA's
+  // rank
+  bool many, far;
+  bool token;      // whether a token, not a parity, names the phase
+  bool old;        // whether the target needs several instructions
+  bool timed;      // whether there is a time limit
+  DType type;      // STASYNC: type of the stored values
   int values;
 };
 
@@ -50,8 +52,8 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
   return m;
 }
 
-// Returns the block of the prelude, or H_COUNT if the function is generated
-// here.
+// Returns the block of the prelude that has the function, or H_COUNT if the
+// function is generated.
 static Helper block_of(const struct MbarCall *m) {
   if (m->op == OP_MBARINIT) return H_MBAR_INIT;
   if (m->op == OP_MBARINVAL) return H_MBAR_INVAL;
@@ -60,7 +62,8 @@ static Helper block_of(const struct MbarCall *m) {
   return H_COUNT;
 }
 
-// Returns ".relaxed.cluster", or "" if no order was requested.
+// Returns the qualifiers such as ".relaxed.cluster", or "" if the script
+// requested no order.
 static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *sem = hint_text(m->flags, HINT_SEM);
   const char *scope = hint_text(m->flags, HINT_SCOPE);
@@ -119,7 +122,8 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// The barrier of another CTA has the same address there.
+// Writes an arrival or an expected byte count. The mbarrier of another CTA has
+// the same offset there.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
@@ -148,7 +152,7 @@ static void print_one(Emit *e, const struct MbarCall *m) {
 }
 
 // Writes an arrival that returns a token. Several arrivals return the token of
-// the last one, which belongs to the same phase.
+// the last one; all belong to the same phase.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   text_printf(e, "static __device__ __forceinline__ unsigned long long\n"
@@ -162,7 +166,7 @@ static void print_token(Emit *e, const struct MbarCall *m) {
               loop ? "  while (--count);\n" : "");
 }
 
-// Writes a wait until the phase completes, or a test whether it has.
+// Writes a wait until a phase completes, or a test whether it has completed.
 static void print_wait(Emit *e, const struct MbarCall *m) {
   bool loop = m->op == OP_MBARWAIT;
   const char *phase = m->token ? "token" : "parity";
@@ -186,7 +190,8 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
               loop ? "" : "  return r != 0;\n");
 }
 
-// Both addresses are those of this CTA.
+// Writes a st.async. The addresses of the destination and of the mbarrier are
+// those of this CTA; mapa converts them.
 static void print_store(Emit *e, const struct MbarCall *m) {
   const char *type = dtype_cuda(m->type);
   bool f = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;

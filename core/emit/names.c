@@ -1,4 +1,5 @@
-// Identifiers: reserved words, and unique names that avoid them.
+// Converts the script's names to identifiers, and creates names that are not in
+// use and not reserved.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 typedef struct NameCell {
   const char *s;
-  uint32_t next;  // suffix to try next
+  uint32_t next;  // number to append next
 } NameCell;
 
 static size_t name_slot(const Emit *e, const char *s) {
@@ -36,8 +37,8 @@ void names_reserve(Emit *e, const char *s) {
 
 enum { NAME_MAX_LENGTH = 80 };
 
-// Converts t.x[1] to t_x_1. The compiler reserves names that start with `__`,
-// or with `_` and a capital letter.
+// Converts a name such as t.x[1] to t_x_1. C++ reserves names that start with
+// `__`, or with `_` and a capital letter.
 const char *names_identifier(Emit *e, const char *want) {
   char *s = arena_printf(e->cx, &e->cx->scratch, "_%.*s", NAME_MAX_LENGTH,
                          want);
@@ -138,8 +139,8 @@ void names_reserve_words(Emit *e) {
   }
 }
 
-// NVRTC declares these with C linkage, most of them also with an `f` appended.
-// A local variable may hide them, but a kernel cannot have such a name.
+// Functions that NVRTC declares with C linkage, most of them also with an `f`
+// appended. A local variable may have such a name, but a kernel may not.
 static const char *const declared[] = {
   "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
   "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",

@@ -1,12 +1,12 @@
-// Merges two operations on 16-bit floats into one. If elements 2k and 2k + 1 of
-// fragments undergo the same operation, the text uses add.bf16x2 and similar
-// instructions; conversions of 8-bit floats are merged in pairs. The function
-// is rewritten for the emitter only. The packed instructions return bit for bit
-// what ops.h defines for each element (f32, then one rounding; NaN is 0x7fff),
-// which was verified on an H200 for all pairs.
+// Merges two operations on 16-bit floats into one packed operation such as
+// add.bf16x2, if elements 2k and 2k + 1 of fragments undergo the same
+// operation. Conversions of 8-bit floats are merged in pairs, too. Only the
+// emitter uses the rewritten function. The packed instructions return bit for
+// bit what ops.h defines for each element (f32, then one rounding; NaN is
+// 0x7fff), which was verified on an H200 for all pairs.
 //
 // Pairs start at loads: two loaded halves of a word form a word. The results of
-// one operation on such pairs form a word, too, and so do constants or one
+// one operation on such pairs form a word, too, and so do two constants, or one
 // value used for both halves. Users of one half extract it from the word.
 // uses.c removes instructions that are no longer needed.
 #include <string.h>
@@ -15,9 +15,10 @@
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-enum { OPEN = 32 };  // operations waiting for their other half
+enum { OPEN = 32 };  // maximum number of operations that wait for a partner
 
-// The last load or store of half a word.
+// The last load or store of one half of a word. version: number of writes
+// (stores: of accesses) to its object so far.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;
@@ -28,27 +29,28 @@ typedef struct Pairs {
   const Fn *from;
   Fn *to;
   size_t cap;          // capacity of to->ins and to->fact
-  Ref *at;             // the Ref in `to` for each Ref of from
-  Ref *lower;          // for an upper half: its lower half, or 0
-  Ref *word;           // for an upper half: the word, a Ref in `to`
-  Ref *view;           // view of each object of from->mem as words
-  uint32_t *written, *touched;  // number of accesses so far to each object of
-                                // from->mem
-  Half **loaded;       // last load of each element, by object of from->mem
-  Half *stored;        // last store to a lower half, by object of from->mem
-  uint32_t epoch;      // counts regions, so that operations of one epoch are in
-                       // one region
-  Ref open[OPEN];      // unpaired operations of this epoch, a ring
+  Ref *at;             // for each Ref of `from`: its Ref in `to`
+  Ref *lower;  // for a value that is an upper half: its lower half, or 0
+  Ref *word;  // for a value that is an upper half: the word, a Ref in `to`
+  Ref *view;           // for each object of from->mem: its view as words
+  // for each object of from->mem: number of writes and of accesses so far
+  uint32_t *written, *touched;
+  Half **loaded;  // for each object of from->mem: last load of each element
+  Half *stored;  // for each object of from->mem: last store to a lower half
+  // number of the current region; only operations of the same epoch are merged
+  uint32_t epoch;
+  // a ring of the operations of this epoch that have no partner yet
+  Ref open[OPEN];
   uint32_t nopen;
-  uint32_t found;      // number of useful pairs
+  uint32_t found;      // number of merged operations
   int sm;
 } Pairs;
 
 static bool half(DType t) { return t == DT_BF16 || t == DT_F16; }
 static bool quarter(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
 
-// Returns the type that holds two elements of t, or DT_NONE if they do not
-// pair.
+// Returns the type of a word that holds two elements of type t, or DT_NONE if
+// elements of t are not merged.
 static DType word_type(DType t) {
   return half(t) ? DT_U32 : quarter(t) ? DT_U16 : DT_NONE;
 }
@@ -74,7 +76,7 @@ static Ref add(Pairs *p, Ins i, Fact f) {
   return (Ref)to->ins.n++;
 }
 
-// Appends an operation on behalf of `by`.
+// Appends an operation with the source line of `by`.
 static Ref make(Pairs *p, const Ins *by, Op op, DType t, Ref a, Ref b) {
   Ins i = {.op = (uint8_t)op, .type = (uint8_t)t, .src = by->src,
            .a = {a, b, 0}};
@@ -108,8 +110,8 @@ static void note_pair(Pairs *p, Ref lo, Ref hi, Ref word) {
   p->word[hi] = word;
 }
 
-// Reports whether a lower and an upper operand form a word; sets `pair` if they
-// are a pair.
+// Reports whether the values lo and hi can form a word. Sets *pair if they are
+// not constants and not one value.
 static bool together(const Pairs *p, Ref lo, Ref hi, bool *pair) {
   bool both = ir_get(p->from, lo)->op == OP_CONST &&
               ir_get(p->from, hi)->op == OP_CONST;
@@ -143,7 +145,8 @@ static Ref intrinsic(Pairs *p, const Ins *by, IntrinId id, Ref a, Ref b,
   return add(p, i, fold_full(t));
 }
 
-// From now on, replaces lo and hi, which form the pair w, by the halves of w.
+// Records w as the word of the pair (lo, hi). Later uses of lo and hi extract
+// them from w.
 static void replace(Pairs *p, const Ins *by, Ref lo, Ref hi, Ref w) {
   note_pair(p, lo, hi, w);
   p->at[lo] = half_of(p, by, (DType)by->type, w, false);
@@ -175,7 +178,7 @@ static Ref as_f32(Pairs *p, const Ins *by, Ref r) {
   return constant(p, by, DT_F32, (int64_t)float_bits(x));
 }
 
-// Rounds two f32 to a pair of t.
+// Rounds two f32 to type t and packs them.
 static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   IntrinId id = t == DT_BF16   ? IN_PACKBF2
                 : t == DT_F16  ? IN_PACKF162
@@ -183,8 +186,8 @@ static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   return intrinsic(p, by, id, lo, hi, 0);
 }
 
-// Divides. A bf16 quotient equals div.full's result, rounded, for all operands,
-// as measured on an H200 (an f16 quotient does not).
+// Divides two words of 16-bit floats. A rounded div.full is exact for all bf16
+// quotients, as measured on an H200, but not for f16.
 static Ref divided(Pairs *p, const Ins *i) {
   Ref x = as_f32(p, i, i->a[0]), y = as_f32(p, i, i->a[1]);
   bool full = i->type == DT_BF16 && p->sm == 90;
@@ -218,7 +221,8 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
   return pair;
 }
 
-// Merges an operation on one half with that on the other half, if found.
+// Merges operation r with the same operation on the other half, if that is
+// among the open operations. Otherwise r becomes an open operation.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -237,7 +241,7 @@ static void pair_operation(Pairs *p, Ref r) {
 
 // ---- conversions ----
 
-// Converts from 8 bits through f16, which represents all 8-bit floats.
+// Converts two 8-bit floats through f16, which represents all of them.
 static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   const Ins *i = ir_get(p->from, hi);
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
@@ -258,8 +262,8 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   p->found++;
 }
 
-// Converts to a narrow type. Only users of the pair get it; others keep the
-// single conversions.
+// Converts two values to a type narrower than f32. Only users of both halves
+// get the packed result; others keep the single conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
   DType t = (DType)i->type;
@@ -276,14 +280,16 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Merges two consecutive conversions of one script line.
+// Merges conversion r with the preceding instruction, if that is the same
+// conversion from the same script line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||
       p->lower[r - 1])
     return;
   DType t = (DType)i->type, s = ir_type(p->from, i->a[0]);
-  bool quarters = p->sm >= 89;  // target has 8-bit instructions
+  // whether the target has instructions for 8-bit floats
+  bool quarters = p->sm >= 89;
   if (ir_type(p->from, j->a[0]) != s || !(quarter(t) || half(t) ||
                                          t == DT_F32))
     return;
@@ -298,7 +304,8 @@ static void pair_conversion(Pairs *p, Ref r) {
 
 // ---- registers ----
 
-// Returns the element that a load or store of a pairing type accesses, or -1.
+// Returns the index of the element that a load or store accesses, or -1 if its
+// elements are not merged.
 static int64_t element(const Pairs *p, const Ins *i) {
   const Ins *m = ir_get(p->from, i->a[0]);
   int64_t v;
@@ -332,7 +339,8 @@ static void pair_load(Pairs *p, Ref r) {
   note_pair(p, lo, hi, word_at(p, i, e, 0));
 }
 
-// Merges a store to an upper half with the preceding one to the lower half.
+// Merges store r to an upper half with the last store, if that was to the lower
+// half.
 static void pair_store(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   int64_t e = element(p, i);
@@ -353,7 +361,7 @@ static void pair_store(Pairs *p, Ref r) {
   p->found += quarter(ir_type(p->from, i->a[0]));
 }
 
-// Counts i's accesses to registers.
+// Counts i's accesses and writes to register arrays.
 static void note_accesses(Pairs *p, const Ins *i) {
   Operand o;
   if (!(op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))) return;

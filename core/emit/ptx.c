@@ -1,6 +1,6 @@
-// Writes intrinsics, inline PTX of the script, and memory accesses with hints.
-// Rows of ir/intrin.h that are C expressions are inlined; PTX rows get a helper
-// function.
+// Writes intrinsics, the script's inline PTX, and memory accesses with hints.
+// An intrinsic whose row in ir/intrin.h is a C expression is inlined; one whose
+// row is PTX gets a helper function.
 #include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/target.h"
@@ -13,13 +13,14 @@
 
 enum { LANES = 32 };
 
-// A memory access with hints and its helper function.
+// A memory access with hints, and the helper function that performs it.
 typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
-  const char *tries;  // min and max of f32: the function whose result cas
-                      // stores
+  // for atomic min and max of f32: the function whose result a compare-and-swap
+  // stores, or NULL
+  const char *tries;
 } Access;
 
 static bool is_call(const char *text) { return strchr(text, '$') &&
@@ -40,7 +41,8 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  bool asks = !intrin_arity(id);  // read_clock: CUDA C already has clock
+  // The helper is called read_clock, because CUDA C already has clock.
+  bool asks = !intrin_arity(id);
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
                          asks ? "read_" : "", base, type ? "_" : "",
                          type ? type : "");
@@ -52,8 +54,8 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   return s;
 }
 
-// Returns the text of a row. A shuffle whose immediate encodes a width of 1 <<
-// n lanes uses CUDA's function ($w: that width).
+// Returns the text of an intrinsic's row. A shuffle in segments of 1 << n lanes
+// is CUDA's function; $w stands for the width.
 static const char *text_of(IntrinId id, int64_t imm) {
   static const char *const shuffles[] = {
     "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",
@@ -118,7 +120,7 @@ void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
-// Writes the instruction with its operands, inside the quotes of an asm
+// Writes the PTX instruction and its operands inside the quotes of an asm
 // statement.
 static void put_ptx(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text;
@@ -241,7 +243,7 @@ int ptx_prefetch(const Emit *e, unsigned flags) {
   return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
 }
 
-// Returns the type suffix of ld, st (op NULL) and atom.
+// Returns the type suffix of ld and st (op NULL) or of atom.op.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
   bool arith = op && (op[0] == 'm' || strcmp(op, "add") == 0);
@@ -263,7 +265,7 @@ static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   text_no_way(e, i, op ? op : "this access");
 }
 
-// Returns the spelling of the access and the properties of its helper.
+// Returns the PTX of the access and the properties of its helper.
 static Access make_access(Emit *e, const Ins *i) {
   const Mem *m = ir_memof(e->fn, i->a[0]);
   DType t = i->op == OP_LD ? (DType)i->type : ir_type(e->fn, i->a[2]);
@@ -280,7 +282,7 @@ static Access make_access(Emit *e, const Ins *i) {
               .peer = m->space == SP_DSMEM, .atom = atom, .st = st,
               .cas = atom && i->imm == AT_CAS,
               .tries = !tries ? NULL : i->imm == AT_MIN ? "fminf" : "fmaxf"};
-  bool global = !a.smem && !a.peer;  // caches apply only to global memory
+  bool global = !a.smem && !a.peer;  // cache hints apply only to global memory
   a.ptx = arena_printf(
     e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
@@ -317,8 +319,8 @@ static const char *address_of(const Access *a) {
                    : "__cvta_generic_to_global(p)";
 }
 
-// Writes a loop that repeats until no other thread intervened between load and
-// exchange.
+// Writes a loop for an atomic min or max of f32: repeats a compare-and-swap
+// until no other thread changed the element in between.
 static void print_tries(Emit *e, const Access *a) {
   text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
               "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"
@@ -364,7 +366,7 @@ static void print_access(Emit *e, const Access *a) {
   text_puts(e, "}\n");
 }
 
-// Writes an LD, ST or ATOMIC with hints as a call.
+// Writes an LD, ST or ATOMIC with hints as a call of its helper.
 Prec ptx_access(Emit *e, const Ins *i) {
   Access a = make_access(e, i);
   bool view = a.type != ir_type(e->fn, i->a[0]);

@@ -1,14 +1,14 @@
-// Selects the compiler options for a text.
+// Selects the compiler options for a kernel's text.
 //
 // At -O3 for sm_90, ptxas of CUDA 13.0 has a bug in loops of f64 MMAs. The
 // first MMA of an iteration may read accumulators that the last MMA of the
 // previous iteration has not written yet: it waits for its fragments, but not
 // for the scoreboard of the accumulators. On a card, a product of 8 x 8 x 40
-// lost 8 of 40 products (spec/gpu/compiler_spec.lua). Of the machine code of
-// 400 random loops, 47 had the bug, all of which start and end with the same
-// accumulators; at -O2 none had it. ptxas also drops accumulators that are
-// never read, so a loop of many accumulators may become a loop with one. -O2
-// costs up to a fifth of the speed, so only such kernels use it.
+// lost 8 of 40 products (spec/gpu/compiler_spec.lua). In a test with 400 random
+// loops, 47 had the bug. In each of the 47, the first and the last MMA use the
+// same accumulators; at -O2 none had the bug. ptxas also drops accumulators
+// that are never read, so a loop of many accumulators may become a loop with
+// one. -O2 costs up to a fifth of the speed, so only such kernels use it.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -21,15 +21,15 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns the flag of the array element at which element `at` of view `ref`
-// begins.
+// Returns the flag in `of` of the declared register element at which element
+// `at` of view `ref` begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /
                         dtype_bits(e->fn->mem.p[m->imm].type);
 }
 
-// Marks the register elements that o reads.
+// Marks the register elements that operand o reads.
 static void mark(const Emit *e, const Operand *o, bool *const *read) {
   if (!o->ref || !o->read || ir_get(e->fn, o->ref)->op != OP_RMEM) return;
   const Mem *mem = ir_memof(e->fn, o->ref);
@@ -48,8 +48,8 @@ static void mark(const Emit *e, const Operand *o, bool *const *read) {
   while (from < to) *from++ = true;
 }
 
-// Reports whether ptxas may drop some accumulators: nothing reads them, or
-// their store is under a condition that is never true.
+// Reports whether ptxas may drop accumulators, because nothing reads them or
+// because their store has a condition that is always false.
 static bool may_drop(const Emit *e) {
   const Fn *fn = e->fn;
   bool **read = NEW(e->cx, bool *, fn->mem.n);
@@ -81,7 +81,8 @@ static bool may_drop(const Emit *e) {
   return false;
 }
 
-// Reports whether a loop's first and last f64 MMA use the same accumulators.
+// Reports whether, in some loop, the first and the last f64 MMA use the same
+// accumulators.
 static bool meets_itself(const Emit *e) {
   const Fn *fn = e->fn;
   Ref *first = NEW(e->cx, Ref, fn->ins.n), *last = NEW(e->cx, Ref, fn->ins.n);

@@ -1,4 +1,4 @@
-// Writes statements that move data: stores, fills, vector copies, cp.async.
+// Writes statements that move data: stores, fills, vector copies and cp.async.
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,14 +17,15 @@ static void store_reg(Emit *e, Ref mem, int64_t off, Ref value, bool fresh) {
   text_end(e);
 }
 
-// Reports whether r is an inlined rounding of an f32.
+// Reports whether r is an inlined conversion of an f32 to type t.
 static bool rounds_f32(const Emit *e, Ref r, DType t) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_CVT && i->type == t && e->use[r].how == HOW_INLINE &&
          ir_type(e->fn, i->a[0]) == DT_F32;
 }
 
-// Reports whether lo and hi are the halves of one register word, read in place.
+// Reports whether lo and hi are inlined loads of the two halves of one register
+// word.
 static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
   const Ins *x = ir_get(e->fn, lo), *y = ir_get(e->fn, hi);
   if (x->op != OP_LD || y->op != OP_LD || x->a[0] != y->a[0] ||
@@ -38,8 +39,8 @@ static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
   return at % 2 == 0 && uses_int(e, y->a[1]) == at + 1;
 }
 
-// Writes both halves of a word at once, with one conversion if both are
-// rounded.
+// Writes both halves of a register word by one assignment. If both values are
+// rounded from f32, one conversion suffices.
 static void store_pair(Emit *e, Ref r, Ref r2) {
   const Ins *i = ir_get(e->fn, r);
   Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
@@ -68,7 +69,7 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   text_end(e);
 }
 
-// Reports whether a store to one of many registers adds a product to it.
+// Reports whether store i adds a product to one of many scalar registers.
 static bool grows(const Emit *e, const Ins *i) {
   const Ins *m = ir_get(e->fn, i->a[0]), *v = ir_get(e->fn, i->a[2]);
   if (m->op != OP_RMEM || m->type != DT_F32 || !e->regs[m->imm].scalars ||
@@ -91,7 +92,7 @@ static void put_growth(Emit *e, const Ins *i) {
   text_end(e);
 }
 
-// Writes a store; returns the last instruction written with it.
+// Writes store r. Returns the last instruction that was written with it.
 Ref stmt_store(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   text_begin(e, i);
@@ -120,7 +121,7 @@ Ref stmt_store(Emit *e, Ref r) {
   }
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
-  } else {  // the types differ, but not their widths
+  } else {  // the types differ in kind, but not in width
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -130,7 +131,7 @@ Ref stmt_store(Emit *e, Ref r) {
   return r;
 }
 
-// Writes a word filled with copies of the value.
+// Writes an expression for a register word filled with copies of the value.
 static void splat(Emit *e, const Regs *g, Ref value, int bits) {
   const Ins *v = ir_get(e->fn, value);
   unsigned mask = bits < 32 ? (1u << bits) - 1 : ~0u, ones = ~0u / mask;
@@ -211,12 +212,12 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  const Regs *g;   // the register array, if regs
+  const Regs *g;   // if regs: how the register array is declared
   int64_t bit;     // bit offset in the register array
-  bool fresh;      // nothing has been written to its word yet
-  bool cut;        // the move is split into pieces (only in memory)
+  bool fresh;      // whether nothing has been written to its word yet
+  bool cut;        // memory only: whether the move is split into pieces
   int l2;          // bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece, counted in moves from `off`
+  int64_t piece;   // index of this piece of the move, which starts at `off`
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -228,14 +229,13 @@ static Side side_of(const Emit *e, const Operand *o) {
   return s;
 }
 
-// Returns the type of the register words, or of the memory elements, of one
-// side.
+// Returns the type of a register word, or of an element in memory, of one side.
 static DType side_type(const Emit *e, const Side *s) {
   return s->regs ? s->g->type : ir_type(e->fn, s->mem);
 }
 
-// Returns the vector type of `bits` with elements t, e.g. `float4`, or a vector
-// of 32-bit words if CUDA has none of t.
+// Returns the CUDA vector type of `bits` bits with elements of type t, e.g.
+// `float4`. If CUDA has none, returns uint2 or uint4.
 static const char *vector_of(Emit *e, DType t, int64_t bits) {
   static const struct { DType t; const char *name; } of[] = {
     {DT_F32, "float"}, {DT_I32, "int"}, {DT_F64, "double"},
@@ -263,8 +263,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch. type: of the load; NULL: that of the
-// element.
+// Writes a load with an L2 prefetch. type: the loaded type, or NULL for that of
+// the element.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);
@@ -273,7 +273,7 @@ static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_puts(e, ")");
 }
 
-// Writes one side of a move as an lvalue of `type` (or as the element itself).
+// Writes one side of a move as an lvalue of C type `type`.
 static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   const char *own =
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
@@ -302,7 +302,8 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Writes the value of a part of a register word, as an integer of `type`.
+// Writes the part of a register word that the move reads, as an integer of C
+// type `type`.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);
@@ -311,7 +312,7 @@ static void put_part(Emit *e, const Side *s, const char *type) {
   if (shift) text_printf(e, " >> %" PRId64 ")", shift);
 }
 
-// Writes the start of an assignment to part of dst's word, up to the value.
+// Writes an assignment to part of dst's register word, up to the value.
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
   expr_word(e, d->mem, d->bit);
@@ -328,7 +329,7 @@ static void close_part(Emit *e, const Side *d) {
   if (d->bit % 32) text_printf(e, " << %" PRId64, d->bit % 32);
 }
 
-// Reports whether registers can be accessed as one vector of `bits`.
+// Reports whether a side can be accessed as one vector of `bits` bits.
 static bool aligned(const Side *s, int64_t bits) {
   if (!s->regs) return true;
   if (s->g->scalars && bits != s->g->wbits) return false;
@@ -339,7 +340,8 @@ static bool partial(const Side *s, int64_t bits) {
   return s->regs && bits < s->g->wbits;
 }
 
-// Writes one assignment, preferring the narrowest type that fits both sides.
+// Writes one assignment. Registers or elements of exactly `bits` bits keep
+// their type; otherwise the type is an integer or a vector.
 static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_type(e, d, s, bits);
   const char *own[2];
@@ -359,7 +361,7 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   for (int k = 0; k < 2; k++)
     w[k] = both[k]->regs ? both[k]->g->wbits
                          : dtype_bits(ir_type(e->fn, both[k]->mem));
-  // registers of exactly this width keep their type: no address is taken
+  // a register of this width keeps its type, so its address is not taken
   if (d->regs && w[0] == bits) type = own[0];
   else if (s->regs && w[1] == bits) type = own[1];
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
@@ -375,9 +377,9 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves the elements piece by piece. Each piece is as wide as the registers of
-// both sides allow. The last piece comes first if the first pieces would
-// overwrite sources of later ones.
+// Moves a vector in pieces. Each piece is as wide as the registers of both
+// sides allow. If source and destination overlap, the last piece is moved first
+// where that preserves the source.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
@@ -398,7 +400,7 @@ static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   }
 }
 
-// Moves memory to registers word by word, through a vector variable.
+// Moves memory to registers word by word through a variable of a vector type.
 static void move_in(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const char *type = vector_of(e, d->g->type, bits), *v = names_new(e, "v");
   text_printf(e, "const %s %s = ", type, v);
@@ -425,7 +427,7 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves registers that cannot be accessed as one vector.
+// Moves registers that no vector type can access.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&
@@ -478,7 +480,7 @@ void stmt_copy(Emit *e, Ref r) {
   text_newline(e);
 }
 
-// Returns the cp.async helper for these bits and flags.
+// Returns the helper for a cp.async of `bits` bits with these flags.
 static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
                                 bool pred) {
   if (bits != 32 && bits != 64 && bits != 128)
@@ -488,7 +490,7 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
   if (global && bits < 128)
     ctx_fail(e->cx, ERR_ARG, "cp.async.cg (CACHEGLOBAL) moves 128 bits, not %"
              PRId64, bits);
-  static const Helper ca[2][3] = {  // second index: bits / 64
+  static const Helper ca[2][3] = {  // indexed by pred, and by bits / 64
     {H_CP_ASYNC_CA4, H_CP_ASYNC_CA8, H_CP_ASYNC_CA16},
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))

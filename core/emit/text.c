@@ -1,13 +1,13 @@
-// The text being written: appending, lines, and the error for unsupported
-// operations.
+// The text being written: appends text, breaks lines, and reports operations
+// that cannot be written.
 #include "emit/inside.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-  WRAP = 66,             // lists continue on a new line after this column
-  FILE_MAX_LENGTH = 100  // maximum length of a file name in a comment
+  WRAP = 66,             // column after which a list continues on a new line
+  FILE_MAX_LENGTH = 100  // longest file name in a comment
 };
 
 void text_puts(Emit *e, const char *s) { buf_puts(e->cx, &e->out->text, s); }
@@ -77,7 +77,8 @@ void text_wrap(Emit *e, const char *s) {
   text_puts(e, "  ");
 }
 
-// Returns "gemm.lua" for "@scripts/gemm.lua"; chunks of text have no name.
+// Returns "gemm.lua" for the chunk "@scripts/gemm.lua", and "" for a chunk that
+// is not a file.
 static const char *short_file(const char *chunk) {
   if (*chunk == '=') return chunk + 1;
   if (*chunk != '@') return "chunk";
@@ -85,7 +86,8 @@ static const char *short_file(const char *chunk) {
   return s ? s + 1 : chunk + 1;
 }
 
-// Writes a chunk's name so that it cannot leave its comment.
+// Writes a chunk's name in a comment, without characters that could end the
+// comment.
 static void put_file(Emit *e, const char *s) {
   char name[FILE_MAX_LENGTH];
   size_t n = 0;
@@ -94,7 +96,8 @@ static void put_file(Emit *e, const char *s) {
   buf_add(e->cx, &e->out->text, name, n);
 }
 
-// Starts a statement of instruction i, with its script line if that changed.
+// Starts the statement of instruction i. If the script's line changed, a
+// comment names it.
 void text_begin(Emit *e, const Ins *i) {
   e->src = i->src;
   if (i->src && i->src != e->told) {

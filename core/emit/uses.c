@@ -1,41 +1,47 @@
-// Plans the text: which values are live, which are inlined in the expressions
-// that use them, which get a line and a name, and which forms of helpers the
-// atoms need. One backward walk: all users of a value are decided before it.
+// Plans the text: decides which values are live, which are inlined in the
+// expressions that use them, which get a statement and a name, and how helpers
+// of atoms receive registers. It walks the instructions backwards, so that all
+// users of a value are decided before the value.
 #include <string.h>
 
 #include "atoms/atom.h"
 #include "emit/expr.h"
 
 enum {
-  MAX_WEIGHT = 14,  // limit on expressions in one statement
-  MANY = 1024,      // limit on accesses to register elements
-  FEW = 32,         // limit on elements of subword arrays that are not packed
-                    // ...
-  ROOM = 560,       // ... if other arrays have this many words
-  ROLL = 100,       // limit on instructions in a loop body
-  UNROLLED = 1 << 15,  // limit on the total size of the loops that one line of
-                       // the script wrote
-  TRIPS = 16, MOST_TRIPS = 32  // iterations assumed for a loop if unknown, and
-                               // at most
+  MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
+  // with more accesses to register elements, arrays become scalars
+  MANY = 1024,
+  // arrays of at most this many 8- or 16-bit elements may stay unpacked,
+  FEW = 32,
+  ROOM = 560,       // but not if other arrays have this many words
+  ROLL = 100,       // loops with more instructions are not unrolled
+  // loops from one script line are not unrolled if their sizes add up to more
+  // instructions than this
+  UNROLLED = 1 << 15,
+  // iterations assumed for a loop if their number is unknown; maximum that
+  // counts
+  TRIPS = 16, MOST_TRIPS = 32
 };
 
 typedef struct Flow {
   Emit *e;
   const Fn *fn;
-  Ref *loop;        // head of each instruction's innermost loop
-  Ref *end;         // END of each region head
-  Ref *vset;        // next VSET of each VAR after the current position
-  Ref **regs;       // next write of each element of a register array
-  bool **wrote;     // words of a register array written so far
-  bool *read;       // whether each VAR is ever read
-  Ref memory;       // next instruction that accesses or orders memory
+  Ref *loop;        // for each instruction: head of the innermost loop
+  Ref *end;         // for each region head: its END
+  Ref *vset;        // for each VAR: the next VSET in program order
+  // for each element of each register array: the next write in program order
+  Ref **regs;
+  // for each word of each register array: whether it was written so far
+  bool **wrote;
+  bool *read;       // for each VAR: whether a live instruction reads it
+  Ref memory;  // next instruction in program order that orders or writes memory
 } Flow;
 
 int64_t uses_int(const Emit *e, Ref r) {
   return ir_get(e->fn, r)->imm;
 }
 
-// Reports whether instruction r has its own line.
+// Reports whether instruction r is a statement of its own.
 bool uses_is_line(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   return e->use[r].how == HOW_NAME && i->op != OP_ARG && i->op != OP_DESC &&
@@ -43,7 +49,8 @@ bool uses_is_line(const Emit *e, Ref r) {
           !ir_is_mem(e->fn, r));
 }
 
-// Returns the register bits of an element; 6-bit types use a byte each.
+// Returns the bits that an element occupies in registers; 6-bit types use a
+// byte each.
 int uses_bits(DType t) {
   int bits = dtype_bits(t);
   return bits == 6 ? 8 : bits;
@@ -63,8 +70,8 @@ bool uses_run_of_words(const Emit *e, const Operand *o) {
 
 // ---- writes to registers and variables ----
 
-// Computes the base elements that contain `bits` bits of a register array from
-// element `off`.
+// Sets [*lo,*hi) to the declared elements of a register array that `bits` bits
+// from element `off` of view mem occupy.
 static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
                       int64_t *lo, int64_t *hi) {
   const Ins *m = ir_get(f->fn, mem);
@@ -76,7 +83,8 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// Calls `tell` for every register write of instruction r.
+// A function that is called for each write of registers by instruction `by`:
+// `bits` bits from element `off` of mem.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
 static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
@@ -84,7 +92,8 @@ static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
   if (m->op != OP_RMEM) return;
   if (o->kind == OPERAND_MEM) {
     int64_t own = dtype_bits((DType)m->type), n = o->bits / own;
-    bool whole = n * own == o->bits;  // elements
+    // The bits are whole elements.
+    bool whole = n * own == o->bits;
     tell(f, r, o->ref, uses_int(f->e, o->off),
          whole ? n * uses_bits((DType)m->type) : o->bits);
     return;
@@ -102,7 +111,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// In the backward walk, makes r the next write of these elements.
+// In the backward walk: records `by` as the next write of these elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -117,9 +126,10 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// In the forward walk, detects the first write to a word, so that a store to
-// part of it need not preserve the rest. This excludes loops that contain the
-// store but not the array: an earlier iteration may have written the word.
+// In the forward walk: detects the first write to a word. A first store to part
+// of a word need not preserve the rest. A store in a loop that does not contain
+// the array is not a first write: an earlier iteration may have written the
+// word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
@@ -131,8 +141,8 @@ static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   for (; at < end; at = (at / wbits + 1) * wbits) wrote[at / wbits] = true;
 }
 
-// Reports whether a load must not move past the instruction: it has an ordering
-// effect or flags (memory order, cache operators), or writes memory.
+// Reports whether no load may move past instruction i: i orders memory, has
+// flags (memory order, cache operators), or writes memory.
 static bool orders_memory(const Flow *f, const Ins *i) {
   unsigned effect = op_effect((Op)i->op);
   Operand o;
@@ -154,19 +164,20 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
   if (u->uses == times) u->root = root;
 }
 
-// Reports whether i is written as several statements, which read operands again
-// after parts of the destination are written.
+// Reports whether i becomes several statements, so that it reads operands again
+// after it has written part of the destination.
 static bool has_steps(const Ins *i) {
   return i->op == OP_FILL || i->op == OP_COPY;
 }
 
-// Reports whether instruction `by` writes only after the last statement that
-// needs u has read all its operands.
+// Reports whether instruction `by` writes after the last statement that needs
+// value u has read its operands.
 static bool writes_behind(const Flow *f, Ref by, const Use *u) {
   return by > u->last || (by == u->last && !has_steps(ir_get(f->fn, by)));
 }
 
-// Reports whether a read of registers or a variable can move to its last use.
+// Reports whether a load from registers or a read of a variable can move to the
+// expression that uses it.
 static bool can_wait(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   const Use *u = &f->e->use[r];
@@ -187,7 +198,8 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
-// Reports whether `set` assigns r to the variable after which r is named.
+// Reports whether `set` assigns r to a variable with r's name, so that r needs
+// no statement.
 static bool becomes(const Flow *f, Ref r, Ref set) {
   const Ins *s = ir_get(f->fn, set);
   return s->op == OP_VSET && s->a[1] == r &&
@@ -217,7 +229,7 @@ static How decide(Flow *f, Ref r) {
   return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
 }
 
-// Counts the uses that r makes of its operands. A loop reads its limit and step
+// Counts the uses that r makes of its operands. A loop needs its limit and step
 // until its end.
 static void spread(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
@@ -225,7 +237,8 @@ static void spread(Flow *f, Ref r) {
   bool in = u->how == HOW_INLINE;
   Ref root = in && u->root ? u->root : r;
   if (in && i->op != OP_CONST) f->e->use[root].weight++;
-  if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)  // a recast view
+  // a recast view uses the object
+  if (ir_is_mem(f->fn, r) && ir_memof(f->fn, r)->ref != r)
     use(f, ir_memof(f->fn, r)->ref, r, 1, false, r);
   uint32_t n = in ? u->uses : 1;
   Ref at = in ? u->last : r;
@@ -237,8 +250,7 @@ static void spread(Flow *f, Ref r) {
   }
 }
 
-// Reports whether instruction q, inlined in an expression, reads registers that
-// the store r writes.
+// Reports whether q is an inlined load from registers that store r writes.
 static bool reads_stored(const Flow *f, Ref q, Ref r) {
   const Ins *i = ir_get(f->fn, q), *st = ir_get(f->fn, r);
   if (i->op != OP_LD || f->e->use[q].how != HOW_INLINE) return false;
@@ -252,8 +264,9 @@ static bool reads_stored(const Flow *f, Ref q, Ref r) {
   return lo < to && from < hi;
 }
 
-// Returns the store to the upper half of a word whose lower half r stores, if
-// it is the next line and does not read the lower half.
+// Returns the store to the upper half of the word whose lower half r stores.
+// Returns 0 unless that store is the next statement and does not read the lower
+// half.
 static Ref other_half(const Flow *f, Ref r) {
   const Emit *e = f->e;
   const Ins *i = ir_get(f->fn, r), *m = ir_get(f->fn, i->a[0]);
@@ -274,8 +287,8 @@ static bool is_loop(const Ins *i) {
   return i->op == OP_FOR || i->op == OP_LOOP;
 }
 
-// Sets the region that r leaves; C's break leaves only the innermost region
-// that is not a branch.
+// Records which region r leaves if C's break does not suffice. break leaves
+// only the innermost region that is not a branch.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)
@@ -306,14 +319,14 @@ static void find_regions(Flow *f) {
   }
 }
 
-// Reports whether an instruction can be removed if its result is not used.
+// Reports whether instruction i can be removed if its result is not used.
 static bool for_its_result(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET || i->op == OP_VAR ||
          i->op == OP_VSET || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Finds the variables whose value is needed. Others are only set in a loop's
-// body and carried to an iteration or loop that does not read them.
+// Finds the variables whose value is needed. The others are only set in a
+// loop's body, and carried to iterations or loops that do not read them.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
   bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;
@@ -339,7 +352,8 @@ static void find_read(Flow *f) {
 
 // ---- register arrays ----
 
-// Computes the narrowest and widest element among all views of each array.
+// Computes, for each register array, the width of the narrowest and of the
+// widest element among its views.
 static void name_widths(const Emit *e, int *least, int *most) {
   for (size_t k = 0; k < e->fn->mem.n; k++)
     least[k] = most[k] = uses_bits(e->fn->mem.p[k].type);
@@ -352,10 +366,10 @@ static void name_widths(const Emit *e, int *least, int *most) {
   }
 }
 
-// Finds arrays of at most FEW 8- or 16-bit elements that are only copied in and
-// out, one element at a time. Packing them would cost instructions and text.
-// Larger arrays, or such arrays beside many others, would need too many
-// registers.
+// Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
+// which are only copied in and out one at a time. Packing would cost
+// instructions and text. Larger arrays are packed, and so are all arrays beside
+// many others, because they would need too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -385,9 +399,9 @@ static bool *passing(const Emit *e) {
   return only;
 }
 
-// Chooses the words of register arrays. Words have the element's type; elements
-// below 32 bits are packed, and an array with views of several widths uses
-// words that fit all.
+// Chooses the words of register arrays. A word has the element's type; elements
+// below 32 bits are packed. An array with views of several widths has words
+// that suit all.
 static void declare_regs(Emit *e) {
   bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);
@@ -410,7 +424,8 @@ static void declare_regs(Emit *e) {
   }
 }
 
-// Notes a copy that is wider than a register word.
+// Records that a vector copy accesses an array, if it is wider than a register
+// word.
 static void note_vector(Emit *e, const Operand *o) {
   const Ins *m = ir_get(e->fn, o->ref);
   if (m->op != OP_RMEM || o->bits <= e->regs[m->imm].wbits) return;
@@ -437,7 +452,8 @@ const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id) {
   return u;
 }
 
-// Reports whether the atom is called through a helper.
+// Reports whether i is an atom's instruction that is written as a call of a
+// helper.
 static bool is_helper(const Ins *i) {
   return i->op == OP_MATRIX || i->op == OP_WGMMA ||
          (i->op == OP_MMA && atom_mma((int)i->imm)->kind != MK_FMA);
@@ -455,8 +471,8 @@ static void note_atom(Emit *e, const Ins *i) {
     *(operands_same(&o[0], &o[3]) ? &u->same : &u->separate) = true;
 }
 
-// Marks arrays whose address is taken: by helpers that take pointers, and by
-// traced indices.
+// Marks register arrays whose address is taken: by helpers that take pointers,
+// and by traced indices.
 static void note_taken(Emit *e, const Ins *i) {
   if (i->op == OP_PICK || i->op == OP_PUT)
     e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
@@ -469,8 +485,7 @@ static void note_taken(Emit *e, const Ins *i) {
       e->regs[ir_get(e->fn, o.ref)->imm].taken = true;
 }
 
-// Returns the number of times that instruction r accesses a register element in
-// the text.
+// Returns how many times the text of instruction r accesses a register element.
 static size_t touches(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   if (i->op == OP_MMA && atom_mma((int)i->imm)->kind == MK_FMA) return 4;
@@ -478,11 +493,12 @@ static size_t touches(const Emit *e, Ref r) {
   return one && ir_get(e->fn, i->a[0])->op == OP_RMEM;
 }
 
-// Compile time grows with the square of the accesses to arrays, but little more
-// than linearly with those to scalars (NVRTC 13: 2048 fmaf on three arrays take
-// 5.6 s, on scalars 1.4 s; 128 of them 0.17 and 0.14 s). Kernels that access
-// register elements in many places therefore use scalars. With few places an
-// array reads better, and the script has one, too.
+// Chooses between arrays and scalars for registers. Compile time grows with the
+// square of the accesses to arrays, but little more than linearly with those to
+// scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
+// 128 of them 0.17 and 0.14 s). Kernels that access register elements in many
+// places therefore use scalars. In other kernels arrays are easier to read and
+// match the script.
 static void choose_scalars(Emit *e) {
   size_t n = 0;
   for (Ref r = 1; r < e->fn->ins.n; r++) {
@@ -495,7 +511,8 @@ static void choose_scalars(Emit *e) {
     e->regs[k].scalars = n > MANY && !e->regs[k].taken;
 }
 
-// Notes the form of memory operands: a pointer, or in PTX a shared address.
+// Records in which form i uses objects in memory: through a pointer or, in PTX,
+// through a shared address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
              bulk_is(i);
@@ -522,7 +539,7 @@ static void *zeroes(Emit *e, size_t n, size_t size) {
 
 // ---- loops ----
 
-// Reports whether the loop at r has a long body.
+// Reports whether the loop at r has a body of more than ROLL instructions.
 static bool is_long(const Flow *f, Ref r) {
   int n = 0;
   for (Ref k = r; k <= f->end[r] && n <= ROLL; k++)
@@ -542,15 +559,16 @@ static int64_t trips(const Flow *f, Ref r) {
   return n < 1 ? 1 : n > MOST_TRIPS ? MOST_TRIPS : (int64_t)n;
 }
 
-// Chooses the loops that are not unrolled:
+// Chooses the loops that the compiler must not unroll:
 // - Loops with long bodies.
-// - Loops from a line of the script that is traced many times (in a Lua loop),
-//   if unrolling all of them would be too much for the compiler. (NVRTC 13: 128
+// - Loops from a script line that is traced many times (in a Lua loop), if
+//   unrolling all of them would take the compiler too long. (NVRTC 13: 128
 //   loops of 32 iterations with 35 instructions each take 3.2 s, or 0.7 s when
 //   not unrolled; the limit here allows half a second.)
-// - Loops that wait on an mbarrier. The compiler assumes that their asm is
-//   short, but copies of it are no faster. (A GEMM's loop of four 64x256 wgmmas
-//   becomes 28 of them and takes 3.5 times as long.)
+// - Loops that wait on an mbarrier. The compiler believes that their asm
+//   statements are short and unrolls them, but the copies are no faster. (A
+//   GEMM's loop of four 64x256 wgmmas becomes 28 of them and takes 3.5 times as
+//   long.)
 static void choose_rolled(Flow *f) {
   const Fn *fn = f->fn;
   Emit *e = f->e;

@@ -66,8 +66,8 @@ void wgmma_mma(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Returns "wgmma_retire_f32x64", the helper for n registers with this
-// constraint.
+// Returns the name of the empty asm statement's helper for the accumulators of
+// an MMA, e.g. "wgmma_retire_f32x64".
 static const char *retire_name(Emit *e, const AtomMma *row) {
   const char *type = row->regs[0] == 'f' ? "f32"
                      : row->d_type == DT_I32 ? "s32" : "u32";
@@ -95,11 +95,13 @@ void wgmma_wait(Emit *e, Ref r) {
   }
 }
 
-// Writes `const unsigned long long tCrA = smem_desc(sA_addr, ...);`.
+// Writes a descriptor: `const unsigned long long tCrA = smem_desc(sA_addr,
+// ...);`.
 void wgmma_descriptor(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
-  for (Ref k = 1; k < r; k++) {  // the same descriptor in another region
+  // an equal descriptor was written for another region
+  for (Ref k = 1; k < r; k++) {
     const Ins *j = ir_get(e->fn, k);
     if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||
         j->imm != i->imm)
@@ -131,7 +133,8 @@ static void put_piece(Emit *e, size_t *from, const char *s, bool last,
   if (full) *from = e->out->text.n;
 }
 
-// Writes {%4, %5} inside a string, numbered from *at on.
+// Writes the asm operands of n registers, such as {%4, %5}, inside a string.
+// Their numbers start at *at.
 static void put_braces(Emit *e, int n, int *at) {
   size_t from = e->out->text.n;
   text_puts(e, "{");
@@ -158,8 +161,8 @@ static void put_params(Emit *e, bool refs, const char *type, const char *name,
     text_printf(e, "%s%s %s%s%d", k ? ", " : "", type, out ? "&" : "", name, k);
 }
 
-// Returns the text of the operands after the descriptors: whether D is
-// accumulated, unchanged signs, majors.
+// Returns the asm operands after the descriptors: whether D is added, unchanged
+// signs (1), which modes are major.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";
@@ -203,7 +206,7 @@ void wgmma_helper(Emit *e, const AtomUse *u) {
   text_puts(e, ");\n}\n");
 }
 
-// Writes a helper for each type and number of accumulators.
+// Writes the retire helpers, one for each type and number of accumulators.
 void wgmma_print(Emit *e) {
   for (size_t k = 0; k < e->nretire; k++) {
     const Ins *i = ir_get(e->fn, e->retire[k].mma);

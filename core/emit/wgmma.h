@@ -1,22 +1,25 @@
-// Emits a warpgroup's MMA (wgmma.c).
+// Writes a warpgroup's MMA (wgmma.c).
 #ifndef CUTE_EMITWGMMA_H
 #define CUTE_EMITWGMMA_H
 
 #include "emit/inside.h"
 
-// Accumulators of an MMA that may complete at a wait.
+// An MMA that may complete at a wait. The wait retires its accumulators.
 typedef struct Retire {
   Ref wait, mma;
 } Retire;
 
-void wgmma_note(Emit *e);      // finds the MMAs that each wait completes;
-                               // called first
-void wgmma_reserve(Emit *e);   // chooses names
-void wgmma_descriptor(Emit *e, Ref r);  // writes each DESC, before the kernel's
-                                        // body
-void wgmma_mma(Emit *e, Ref r);         // writes statements
+// Finds the MMAs that each wait may complete. Called before the other
+// functions.
+void wgmma_note(Emit *e);
+void wgmma_reserve(Emit *e);   // chooses the names of helpers
+// Writes a DESC; all are written at the start of the kernel's body.
+void wgmma_descriptor(Emit *e, Ref r);
+// Writes the MMA as a statement.
+void wgmma_mma(Emit *e, Ref r);
 void wgmma_wait(Emit *e, Ref r);
-void wgmma_helper(Emit *e, const AtomUse *u);  // writes helpers
+// Writes the helper of the MMA.
+void wgmma_helper(Emit *e, const AtomUse *u);
 void wgmma_print(Emit *e);
 
 #endif

@@ -1,5 +1,6 @@
-// Tracks registers in flight (async_regs.h) by data-flow analysis over the
-// regions: loops repeat until the merged state of all paths is stable.
+// Finds misuse of registers that a wgmma still uses (async_regs.h), by
+// data-flow analysis over the regions. It walks a loop again until the merged
+// state of all paths no longer changes.
 #include "ir/async_regs.h"
 
 #include <string.h>
@@ -7,21 +8,22 @@
 #include "atoms/atom.h"
 #include "ir/operands.h"
 
-// State of one register element. Age: 0 idle, 1 issued, 1 + n after n more
-// commit_groups.
+// State of one register element. Its ages count commit_groups: 0: no pending
+// wgmma uses the element; 1: one that was issued does; 1 + n: n commit_groups
+// followed.
 typedef struct Cell {
-  Ref by;          // MMA that uses it as accumulator or as A
-  Ref used;        // last use since the last fence
-  uint8_t writes, reads;  // ages
-  bool stale;      // whether it was used since the last fence, or never fenced
-  bool constant;   // of PTX: whether it holds a constant
+  Ref by;          // wgmma that uses the element as accumulator or as A
+  Ref used;  // last instruction that used the element since the last fence
+  uint8_t writes, reads;  // ages of the pending write and of the pending read
+  bool stale;      // whether no wgmma.fence followed the last use
+  bool constant;   // in PTX: whether the element holds a constant
 } Cell;
 
 enum { OLDEST = 255 };
 
 typedef struct Region {
   Ref head;
-  Cell *leave;     // merged states at all breaks out of the loop
+  Cell *leave;     // merged states at all breaks that leave this region
   bool left;
 } Region;
 
@@ -30,9 +32,9 @@ typedef struct Walk {
   const Fn *fn;
   uint32_t *first;  // first cell of each memory object
   size_t n;
-  Cell *cell;       // current state
-  bool gone;        // whether no path leads here
-  Ref *end;         // END of each region head
+  Cell *cell;       // state at the current instruction
+  bool gone;        // whether no path reaches the current instruction
+  Ref *end;         // END of each region, indexed by its head
   Region *open;     // enclosing regions, innermost last
   size_t nopen;
   Flight bad;
@@ -48,14 +50,16 @@ static Cell *copy_of(Walk *w, const Cell *from) {
   return c;
 }
 
-// Joins two ages: the younger pending operation counts.
+// Merges two ages: keeps that of the younger pending operation, which completes
+// later.
 static bool join_age(uint8_t *to, uint8_t from) {
   if (!from || (*to && *to <= from)) return false;
   *to = from;
   return true;
 }
 
-// Merges the states `from` into `to`. Returns true if `to` changed.
+// Merges the states `from` of another path into `to`. Returns true if `to`
+// changed.
 static bool join(Walk *w, Cell *to, const Cell *from) {
   bool news = false;
   for (size_t k = 0; k < w->n; k++) {
@@ -91,7 +95,7 @@ static void found(Walk *w, FlightKind kind, Ref at, Ref other, Ref mem,
   w->bad = (Flight){kind, at, other, k, cell - w->first[k]};
 }
 
-// Returns the cells of `bits` from element e of mem.
+// Returns in [*lo,*hi) the cells that `bits` bits from element e of mem occupy.
 static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
                   int64_t *hi) {
   const Mem *m = ir_memof(w->fn, mem);
@@ -104,8 +108,8 @@ static void cells(Walk *w, Ref mem, int64_t e, int64_t bits, int64_t *lo,
   *hi += w->first[ir_get(w->fn, mem)->imm];
 }
 
-// Reports whether an instruction writes a constant to registers of PTX: a
-// number, or the copy of a register that holds one.
+// Reports whether instruction r writes a constant to registers of a kernel in
+// PTX: a number, or a copy of a register that holds a constant.
 static bool writes_constant(Walk *w, Ref r, Ref mem) {
   const Ins *i = ir_get(w->fn, r);
   int64_t n, lo, hi;
@@ -132,7 +136,8 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
     Cell *c = &w->cell[lo];
     bool idle = !c->writes && !c->reads;
     if (written) c->constant = constant;
-    // Compilers move constants behind a fence, and ptxas orders them.
+    // A wgmma needs no fence after writes of constants: compilers move them
+    // behind the fence anyway, and ptxas orders them.
     if (idle && c->constant) continue;
     if (c->writes) found(w, FLIGHT_READ, r, c->by, mem, lo);
     else if (written && c->reads) found(w, FLIGHT_WRITE, r, c->by, mem, lo);
@@ -141,7 +146,7 @@ static void use(Walk *w, Ref r, Ref mem, int64_t e, int64_t bits,
   }
 }
 
-// Records the use by an instruction other than an MMA.
+// Records that instruction r, which is not an MMA, uses operand o.
 static void use_operand(Walk *w, Ref r, const Operand *o) {
   if (!o->ref || (o->kind != OPERAND_RUN && o->kind != OPERAND_MEM)) return;
   if (ir_get(w->fn, o->ref)->op != OP_RMEM) return;
@@ -153,7 +158,8 @@ static void use_operand(Walk *w, Ref r, const Operand *o) {
     use(w, r, o->ref, o->reg[k], o->bits, o->written);
 }
 
-// MMAs of one shape may follow each other on the same accumulators.
+// Reports whether two MMAs have different shapes. MMAs of one shape may use the
+// same accumulators without a wait between them.
 static bool other_shape(const Walk *w, Ref r, Ref by) {
   const AtomMma *a = atom_mma((int)ir_get(w->fn, r)->imm);
   const AtomMma *b = atom_mma((int)ir_get(w->fn, by)->imm);
@@ -228,7 +234,7 @@ static void plain(Walk *w, Ref r) {
 // ---- regions ----
 
 static void leave(Walk *w, const Ins *i) {
-  int64_t always = -1;  // not known
+  int64_t always = -1;  // value of the condition if constant; -1: not known
   ir_const(w->fn, i->a[0], &always);
   if (always != 0) leave_to(w, &w->open[w->nopen - (size_t)i->imm]);
   if (always == 1) w->gone = true;
@@ -236,7 +242,8 @@ static void leave(Walk *w, const Ins *i) {
 
 static Ref region(Walk *w, Ref head);
 
-// Walks from r to the END or ELSE of its region and returns that.
+// Walks from r to the END or ELSE of its region and returns the position of
+// that instruction.
 static Ref body(Walk *w, Ref r) {
   for (; r < w->fn->ins.n; r++) {
     const Ins *i = ir_get(w->fn, r);
@@ -279,10 +286,10 @@ static void loop(Walk *w, Ref head) {
   }
   if (i->op == OP_FOR) memcpy(w->cell, top, w->n * sizeof *top);
   if (i->op == OP_FOR) w->gone = gone;
-  if (endless(i)) w->gone = true;  // only breaks lead out of it
+  if (endless(i)) w->gone = true;  // only a break leaves the loop
 }
 
-// Walks the region and returns its END.
+// Walks the region with this head and returns its END.
 static Ref region(Walk *w, Ref head) {
   w->open[w->nopen++] = (Region){.head = head};
   if (ir_get(w->fn, head)->op == OP_IF) branch(w, head);

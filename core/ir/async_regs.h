@@ -9,27 +9,28 @@
 
 typedef enum FlightKind {
   FLIGHT_NONE,
-  FLIGHT_READ,     // accumulators read before the wait
-  FLIGHT_WRITE,    // operands written before the wait
-  FLIGHT_SHAPE,    // accumulated into by an MMA of another shape
-  FLIGHT_FENCE     // no fence between a use and the MMA
+  FLIGHT_READ,     // an accumulator is read before the wait
+  FLIGHT_WRITE,    // an operand is written before the wait
+  FLIGHT_SHAPE,    // an MMA of another shape accumulates into it
+  FLIGHT_FENCE     // no fence separates an earlier use from the MMA
 } FlightKind;
 
-// A violation: instruction `at` and the pending MMA `other`. For FENCE, `at` is
-// the MMA and `other` the earlier use of its registers (0: never used).
+// A violation: instruction `at` conflicts with the pending MMA `other`. For
+// FLIGHT_FENCE, `at` is the MMA and `other` the earlier use of its registers
+// (0: they were never used).
 typedef struct Flight {
   FlightKind kind;
   Ref at, other;
-  int32_t mem;     // index into Fn.mem
+  int32_t mem;     // memory object of the registers, an index into Fn.mem
   int64_t elem;
 } Flight;
 
-// Called, possibly more than once, for every wait_group and each MMA whose
-// accumulators it may complete.
+// Callback for each wait_group and each MMA that it may complete. A pair may be
+// reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref mma);
 
-// Follows fn along all its paths and returns the first violation, if any.
-// `done` may be NULL. Scratch is in cx->scratch.
+// Walks all paths of fn and returns the first violation, if any. `done` may be
+// NULL. Uses cx->scratch.
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

@@ -1,5 +1,5 @@
-// Writes an Fn as readable text: the script's names, constants in place, named
-// operands, indented regions.
+// Writes an Fn as readable text. It uses the script's names, writes constants
+// in place, names operands, and indents regions.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,10 +11,11 @@ struct Dump {
   Ctx *cx;
   const Fn *fn;
   Buf *out;
-  Ref *first;     // by name (Fn.text): the first value with it
-  uint32_t *mem;  // by name: the first memory object with it, plus 1
-  uint32_t src;   // source line printed last
-  bool bare;      // omit the script's names and lines
+  Ref *first;     // first value that has each name; indexed by Fn.text
+  // first memory object that has each name, plus 1; indexed by Fn.text
+  uint32_t *mem;
+  uint32_t src;   // source line that was printed last
+  bool bare;      // whether to omit the script's names and lines
   int depth;
 };
 
@@ -65,7 +66,8 @@ static void put_value(Dump *d, Ref r) {
 
 // ---- operands ----
 
-// Writes 0 1 2 3 as "0..3", 0 2 4 6 as "0..6 by 2", others as "0,1,8,9".
+// Writes the registers of a run: 0 1 2 3 as "0..3", 0 2 4 6 as "0..6 by 2",
+// other runs as "0,1,8,9".
 static void put_run(Dump *d, const Operand *o) {
   uint32_t by = o->n > 1 ? o->reg[1] - o->reg[0] : 1;
   bool even = o->n > 2;
@@ -146,7 +148,8 @@ static void put_imm(Dump *d, const Ins *i) {
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
     case IMM_BARRIER:
-      if (i->a[1]) break;  // traced
+      // the barrier's number is traced, so an operand shows it
+      if (i->a[1]) break;
       PUT(d, " #%" PRId64, i->imm);
       break;
     case IMM_GROUPS: PUT(d, " #%" PRId64, i->imm); break;
@@ -193,7 +196,8 @@ static void put_flags(Dump *d, const Ins *i) {
 static void put_line(Dump *d, const Ins *i) {
   const Src *s = &d->fn->src.p[i->src];
   if (!i->src || i->src == d->src || d->bare) return;
-  const char *file = ir_str(d->fn, s->file);  // chunk name as in Lua
+  // name of the chunk, as in Lua's debug info
+  const char *file = ir_str(d->fn, s->file);
   file = *file == '@' || *file == '=' ? file + 1 : "chunk";
   PUT(d, "%*s-- %.*s:%u\n", 2 * d->depth, "", (int)strcspn(file, "\n"), file,
       s->line);

@@ -1,5 +1,5 @@
-// Evaluates the scalar ops of ops.h for every type as the target does. Constant
-// folding and the simulator use the same function.
+// Evaluates the scalar operations of ops.h for every type as the GPU does.
+// Constant folding and the simulator use these functions.
 #include "ir/eval.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
     case OP_SUB: return a - b;
     case OP_MUL: return a * b;
     case OP_FMA: return a * b + c;
-    case OP_DIV:  // division by 0: the hardware's result
+    case OP_DIV:  // division by 0 returns the hardware's result
       if (y == 0) return UINT64_MAX;
       return sign ? (uint64_t)base_floor_div(x, y) : a / b;
     case OP_MOD:
@@ -67,15 +67,15 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // not a scalar op
+      break;  // not scalar operations
   }
   return 0;
 }
 
 // ---- floats ----
 
-// Minimum and maximum: a number wins over a NaN (C's fmin may return a
-// signaling one), and -0 is less than +0.
+// Minimum and maximum as in PTX: a number wins over a NaN (C's fmin may return
+// a signaling NaN), and -0 is less than +0.
 static double min_of(double a, double b) {
   if (a == b) return signbit(a) ? a : b;
   if (isnan(a) || isnan(b)) return isnan(a) ? b : a;
@@ -88,9 +88,9 @@ static double max_of(double a, double b) {
   return a > b ? a : b;
 }
 
-// Computes operations that round once in T, f32 or f64. Operands may be
-// narrower than f32. Rounding the result a second time is then innocuous (24 >=
-// 2 * 11 + 2).
+// Defines the functions that compute in T, f32 or f64, with one rounding. For
+// operands narrower than f32, the result is rounded to their type later. That
+// second rounding does no harm, because f32 has 24 bits, at least 2 * 11 + 2.
 #define ROUNDED(NAME, T, FMOD) \
   static T NAME(Op op, T a, T b) { \
     T m; \
@@ -114,8 +114,8 @@ static bool is_nan64(uint64_t u) {
 }
 static uint64_t quiet64(uint64_t u) { return u | (uint64_t)1 << QUIET; }
 
-// Returns the first NaN of x, y, z, made quiet. If none is NaN, returns the NaN
-// of an invalid operation.
+// Returns the first NaN among x, y and z, made quiet. If none is a NaN, returns
+// the NaN that an invalid operation produces.
 static uint64_t first_nan(uint64_t x, uint64_t y, uint64_t z) {
   if (is_nan64(x)) return quiet64(x);
   if (is_nan64(y)) return quiet64(y);
@@ -128,10 +128,10 @@ static uint64_t nan_of(Op op, uint64_t a, uint64_t b) {
 
 uint64_t eval_quiet(uint64_t u) { return is_nan64(u) ? quiet64(u) : u; }
 
-// Returns a * b + c of narrow types, rounded to odd in double so that the later
-// rounding to the type is the only one.
+// Returns a * b + c for types narrower than f32, computed in double and rounded
+// to odd. The later rounding to the narrow type is then correct.
 static double fma_odd(double a, double b, double c) {
-  double p = a * b;  // exact: at most 22 bits
+  double p = a * b;  // exact: the product has at most 22 bits
   double s = p + c;
   if (!isfinite(s)) return s;
   double bb = s - p;
@@ -167,9 +167,9 @@ static uint64_t rounded(Op op, DType t, uint64_t a, uint64_t b) {
                                     dtype_to_float(t, b)));
 }
 
-// NEG and ABS of f32 and f64 are additions in hardware: an f32 NaN becomes
-// 7fffffff; an f64 NaN keeps its sign and payload. Narrower types change only
-// their sign bit.
+// Computes NEG and ABS. For f32 and f64 the hardware uses an addition: an f32
+// NaN becomes 7fffffff; an f64 NaN keeps its sign and payload. For narrower
+// types it changes only the sign bit.
 static uint64_t signed_op(Op op, DType t, uint64_t a) {
   uint64_t sign = (uint64_t)1 << (dtype_bits(t) - 1);
   if (t == DT_F64 && is_nan64(a)) return quiet64(a);
@@ -193,7 +193,7 @@ static uint64_t float_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 #define OP(id, ...) case OP_##id:
 #define SCALAR(...)
 #include "ir/ops.h"
-      break;  // integer ops, or not a scalar op
+      break;  // integer operations, or not scalar operations
   }
   return 0;
 }

@@ -1,21 +1,25 @@
-// Evaluates scalar operations on raw bits.
+// Evaluates scalar operations on raw bits of their operands.
 #ifndef CUTE_EVAL_H
 #define CUTE_EVAL_H
 
 #include "ir/ir.h"
 
-// Evaluates a SCALAR of ops.h with operands of type t; integers may be
-// sign-extended. Division by zero returns the hardware's result.
+// Evaluates a SCALAR operation of ops.h whose operands are raw bits of type t;
+// integers may be sign-extended. Division by zero returns the hardware's
+// result.
 uint64_t eval_scalar(Op op, DType t, uint64_t a, uint64_t b, uint64_t c);
-// Returns an integer of type t as int64_t, sign- or zero-extended.
+// Returns the integer of type t in the low bits of u, sign- or zero-extended.
 int64_t eval_widen(DType t, uint64_t u);
-// Evaluates an f32 function of MATHS (rows.h) that the hardware approximates.
+// Evaluates a function of MATHS (rows.h) that the hardware approximates for
+// f32.
 uint32_t eval_approx(MathFn f, uint32_t x, uint32_t y);
-uint64_t eval_narrow(DType t, uint64_t u);  // truncates to t's bits
-uint64_t eval_quiet(uint64_t u);  // makes an f64 NaN quiet
-// Returns old + v as reductions in global memory compute it. A NaN of f64 is
-// returned unchanged, v's before old's. `ftz` flushes subnormal operands and
-// results of f32.
+// Truncates u to the bits of type t.
+uint64_t eval_narrow(DType t, uint64_t u);
+// Makes a NaN of f64 quiet; leaves other values.
+uint64_t eval_quiet(uint64_t u);
+// Returns old + v as a reduction in global memory computes it. If v is an f64
+// NaN, returns v unchanged; otherwise, if old is one, old. `ftz` flushes
+// subnormal operands and results of f32 to zero.
 uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz);
 
 #endif

@@ -1,11 +1,12 @@
-// Applies a kernel's float options while it is traced, so that both back ends
-// compute the same. fmad contracts a product and a sum into one FMA; fastmath
-// uses the hardware's approximations.
+// Applies a kernel's float options while it is traced, so that CUDA text and
+// the simulator compute the same. fmad contracts a product and a sum into one
+// FMA; fastmath uses the hardware's approximations.
 #include <stdio.h>
 
 #include "ir/fold.h"
 
-// Logs a replacement if CUTELUA_DEBUG=trace is set.
+// Logs that instruction `to` replaces operation `from`, if CUTELUA_DEBUG=trace
+// is set.
 static Ref tell(const Fn *fn, const char *from, Ref to) {
   const Ins *i = ir_get(fn, to);
   if (to && fn->tell)
@@ -19,8 +20,9 @@ static bool contracts(DType t) {
   return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
 }
 
-// Contracts a sum with a product operand (the left one first) to x * y + c; a
-// difference negates the product or c. Returns 0 if there is no product.
+// Contracts a + b or a - b with a product among the operands (a first) to an
+// FMA x * y + c. For a difference it negates c or a factor. Returns 0 if
+// neither operand is a product.
 static Ref contract(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   bool left = ir_get(fn, a)->op == OP_MUL;
   Ref p = left ? a : b, c = left ? b : a;
@@ -54,10 +56,10 @@ static Ref approximate(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
     case MF_EXP2: return ir_math(cx, fn, MF_EX2APPROX, a, 0);
     case MF_TANH: return ir_math(cx, fn, MF_TANHAPPROX, a, 0);
     case MF_LOG2: return ir_math(cx, fn, MF_LG2APPROX, a, 0);
-    case MF_EXP:  // 2^(x log2 e)
+    case MF_EXP:  // 2^(x * log2 e)
       a = scaled(cx, fn, a, 1.4426950408889634);
       return ir_math(cx, fn, MF_EX2APPROX, a, 0);
-    case MF_LOG:  // log2 x ln 2
+    case MF_LOG:  // log2 x * ln 2
       return scaled(cx, fn, ir_math(cx, fn, MF_LG2APPROX, a, 0),
                     0.69314718055994531);
     case MF_LOG10:
@@ -67,7 +69,7 @@ static Ref approximate(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
       b = ir_math(cx, fn, MF_COSAPPROX, a, 0);
       return ir_math(cx, fn, MF_DIVAPPROX,
                      ir_math(cx, fn, MF_SINAPPROX, a, 0), b);
-    case MF_POW:  // 2^(y log2 x)
+    case MF_POW:  // 2^(y * log2 x)
       a = ir_op2(cx, fn, OP_MUL, ir_math(cx, fn, MF_LG2APPROX, a, 0), b);
       return ir_math(cx, fn, MF_EX2APPROX, a, 0);
     default: return 0;

@@ -10,18 +10,21 @@
 #include "ir/kinds.h"
 #include "ir/rows.h"
 
-typedef uint32_t Ref;  // index of an instruction; 0: none
+typedef uint32_t Ref;  // index of an instruction in Fn.ins; 0: none
 
 typedef struct Ins {
   uint8_t op;       // Op
-  uint8_t type;     // DType of the result, or of the memory object
-  uint16_t flags;   // operation-specific flags (CPF_*, HINT_*: kinds.h)
+  uint8_t type;     // DType of the result, or of a memory object's elements
+  // flags whose meaning depends on the operation (CPF_*, HINT_*: kinds.h)
+  uint16_t flags;
   uint32_t src;     // index into Fn.src: the script's file and line
-  Ref a[3];         // first operands; operands.h describes the rest
-  uint32_t ext, nx; // Fn.ext.p[ext .. ext+nx)
-  uint32_t reg;     // Fn.reg.p[reg ..)
-  uint32_t name;    // script's name for the value, an index into Fn.text, or 0
-  uint32_t birth;   // unique number of every instruction ever appended
+  Ref a[3];         // first three operands; operands.h describes the rest
+  uint32_t ext, nx; // further operands: Fn.ext.p[ext .. ext+nx)
+  uint32_t reg;     // register numbers: from Fn.reg.p[reg]
+  // the script's name of the value, an index into Fn.text; 0: none
+  uint32_t name;
+  // number that no other instruction ever gets, even after a rollback
+  uint32_t birth;
   int64_t imm;
 } Ins;
 
@@ -30,7 +33,7 @@ typedef struct Fact {
   int64_t lo, hi, div;  // div >= 1, but 0 for the constant 0
 } Fact;
 
-// SP(ID, "name", "word", OP): memory spaces. "word" appears in reports; OP
+// SP(ID, "name", "word", OP): memory spaces. Reports use "word"; operation OP
 // declares an object of the space.
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP) SP(GMEM, "gmem", "global", GMEM) \
@@ -45,118 +48,125 @@ typedef enum Space {
 #undef SP
 } Space;
 
-// A memory object of `count` elements (-1: unknown, bounded by the argument's
-// buffer).
+// A memory object of `count` elements (-1: unknown; the argument's buffer
+// bounds it).
 typedef struct Mem {
   Ref ref;
   Space space;
   DType type;
   int64_t count;
-  int64_t align;     // bytes the base is aligned to
-  int64_t offset;    // SP_SMEM, SP_DSMEM: byte offset in shared memory
-  int32_t arg;       // SP_GMEM, SP_TMAP: index into Fn.arg, or NO_ARG
-  uint32_t name;     // index into Fn.text, 0: none
-  uint32_t layout;   // index into Fn.text: printed layout, for reports; the box
-                     // of an SP_TMAP
-  uint32_t view;     // index into Fn.text of the first other layout that views
-                     // the object from its first element; 0: none
-  int8_t swizzle[3]; // swizzle of the layout; 0 0 0: none
-  bool views;        // another view of the memory has a different swizzle
-  bool undefined_ok; // simulator: reading unwritten elements is allowed
-  bool ptx;          // bytes, or registers, that PTX uses
+  int64_t align;     // alignment of the first element in bytes
+  int64_t offset;    // SP_SMEM, SP_DSMEM: offset in shared memory, in bytes
+  int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
+  uint32_t name;     // index into Fn.text; 0: none
+  // index into Fn.text of the layout as text, for reports; for an SP_TMAP, of
+  // its box
+  uint32_t layout;
+  // index into Fn.text of the first other layout that views the object from its
+  // first element; 0: none
+  uint32_t view;
+  int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
+  bool views;        // whether views of the object differ in swizzle
+  bool undefined_ok; // whether the simulator allows reads of unwritten elements
+  bool ptx;          // whether a kernel in PTX uses it, as bytes or registers
 } Mem;
 
-enum { NO_ARG = -1 };  // memory given by an address
+enum { NO_ARG = -1 };  // Mem.arg of memory that is given by an address
 
-// PICK and PUT choose among up to this many registers by selects. A larger
-// fragment is placed in local memory.
+// Operations PICK and PUT choose among up to this many registers with select
+// instructions. For more registers, the fragment is placed in local memory.
 enum { PICK_SELECTS = 8 };
 
 typedef struct Arg {
   uint32_t name;     // index into Fn.text
-  DType type;        // type of the scalar or the pointee
+  DType type;        // type of the scalar, or of the pointer's elements
   bool pointer;
-  bool map;          // pointer described by a tensor map
+  bool map;          // whether a tensor map describes the pointer
   bool written, read;
-  int32_t overlap;   // pointers with the same number share memory in the
-                     // launches that this function was traced for; 0: none
-  int64_t align;     // pointers: alignment in bytes
+  // pointers with the same number may share memory in the launches that this
+  // function was traced for; 0: none
+  int32_t overlap;
+  int64_t align;     // of a pointer: alignment in bytes
 } Arg;
 
 typedef struct Src {
-  uint32_t file;     // index into Fn.text (chunk source as in lua_Debug)
+  uint32_t file;     // index into Fn.text (`source` of lua_Debug)
   uint32_t line;
 } Src;
 
-// A fact that was narrowed while `depth` regions were open. `was` is restored
-// when the innermost of them ends.
+// A fact that was narrowed while `depth` regions were open. When the innermost
+// of them ends, the fact becomes `was` again.
 typedef struct Assumed {
   Ref r;
   uint32_t depth;
   Fact was;
 } Assumed;
 
-// A check that the simulator makes at instruction `at` if `when` is true: lo <=
-// v <= hi, v < `limit` if given, and div divides v. The terms of one coordinate
-// of an element of mem are consecutive entries. An entry with a note is no
-// check: a named range begins (lo 1) or ends there. An entry with a rule
-// belongs to consecutive entries with the words of three layouts
-// (layout/traced.c). A word is lo, or v if it is traced (lo then describes it).
+// An assertion that the simulator checks at instruction `at` if `when` is true:
+// lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
+// - Assertions for the modes of one coordinate of mem are consecutive entries.
+// - An entry with a note is no assertion: a named range of the script begins
+//   (lo 1) or ends there.
+// - Entries with a rule are the words of three layouts (layout/traced.c), in
+//   order. A word is lo, or v if it is traced; lo then describes it.
 typedef struct Claim {
-  Ref at, v, limit;  // v: checked value; 0: the integer lo
-  Ref mem;           // object that is accessed; 0: checked by cute.assume
-  Ref when;          // condition; 0: always
-  bool write, more;  // write: mem is written; more: the next entry is a further
-                     // term of the coordinate
-  uint32_t note;     // index into Fn.text
+  Ref at, v, limit;  // v: checked value; 0: lo is the checked value
+  Ref mem;  // object that is accessed; 0: cute.assume made the assertion
+  Ref when;          // condition under which it is checked; 0: always
+  // write: the access writes mem; more: the next entry is for the next mode of
+  // the coordinate
+  bool write, more;
+  uint32_t note;     // index into Fn.text; 0: none
   uint32_t src;
   uint32_t rule;     // a TracedRule, or 0
   int64_t lo, hi, div;
 } Claim;
 
-// A hash table of indices, found by the contents of their entries (a text, or a
-// source line). A slot of 0 is free.
+// A hash table of indices of entries (texts or source lines), keyed by their
+// contents. A slot of 0 is free.
 typedef struct Index {
   uint32_t *slot;
-  size_t n, cap;          // capacity, a power of 2
+  size_t n, cap;          // n: used slots; cap: all slots, a power of 2
 } Index;
 
 typedef struct Fn {
-  uint32_t serial;        // unique number of every traced function
-  uint32_t name;          // index into text
-  int32_t block[3];       // block size in threads, 0 if not known yet
-  int32_t cluster[3];     // cluster size in blocks, 0 if not known yet
-  int32_t min_blocks;     // second argument of __launch_bounds__, or 0
+  uint32_t serial;        // number that no other traced function has
+  uint32_t name;          // index into Fn.text
+  int32_t block[3];       // block size in threads; 0: not known yet
+  int32_t cluster[3];     // cluster size in blocks; 0: not known yet
+  int32_t min_blocks;     // second argument of __launch_bounds__; 0: none
   bool fmad, fastmath;    // float options (fast.c)
-  bool tell;              // print to standard error how passes change code
-  VEC(Ins) ins;           // ins.p[0] is a NOP
-  VEC(Fact) fact;         // fact of each instruction, parallel to ins
+  bool tell;  // whether to print to standard error how passes change code
+  VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
+  VEC(Fact) fact;  // fact about each instruction's value, parallel to ins
   VEC(Ref) ext;
-  VEC(uint32_t) reg;      // numbers of the elements in runs of registers
-  VEC(Src) src;           // src.p[0]: unknown
-  VEC(uint32_t) text;     // offsets into chars; text.p[0]: ""
+  VEC(uint32_t) reg;      // register numbers of the instructions' runs
+  VEC(Src) src;           // source lines; src.p[0]: unknown
+  VEC(uint32_t) text;     // offsets of texts in chars; text.p[0]: ""
   Buf chars;
   VEC(Mem) mem;
   VEC(Arg) arg;
-  int64_t smem_bytes;     // dynamic shared memory used
-  bool aside;             // instructions appended now serve only checks
-  bool wide;              // whether an argument has over 2^31 elements: index
-                          // arithmetic that may not fit in i32 then uses i64
-                          // state while tracing
-  // state while tracing
+  int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
+  bool aside;  // whether instructions appended now serve only assertions
+  // whether an argument has over 2^31 elements, so that index arithmetic that
+  // may not fit in i32 uses i64
+  bool wide;
+  // State that only tracing uses.
+  // at: index into src for new instructions
   uint32_t at;            // src index of new instructions
-  VEC(Ref) region;        // open region heads, outermost first
-  VEC(uint32_t) scope;    // serial of each instruction's region
-  uint32_t scopes;        // serial of the newest region
+  VEC(Ref) region;        // heads of the open regions, outermost first
+  // serial number of each instruction's region, parallel to ins
+  VEC(uint32_t) scope;
+  uint32_t scopes;        // serial number of the newest region
   uint32_t births;        // number of instructions ever appended
-  VEC(uint32_t) hits;     // number of operations traced from each line,
-                          // parallel to src
-  VEC(uint32_t) open;     // serials of the open regions; open.p[0] == 0
-  VEC(Claim) claim;       // checks for the simulator
-  VEC(Assumed) assumed;   // facts narrowed in open regions, newest last
-  uint32_t *cons;         // hash table of pure instructions
+  // number of operations traced from each source line, parallel to src
+  VEC(uint32_t) hits;
+  VEC(uint32_t) open;     // serial numbers of the open regions; open.p[0] == 0
+  VEC(Claim) claim;       // assertions for the simulator
+  VEC(Assumed) assumed;   // facts narrowed in open regions, the newest last
+  uint32_t *cons;         // hash table of the pure instructions
   size_t ncons, conscap;
-  Index text_at, src_at;  // hash tables of text and src
+  Index text_at, src_at;  // hash tables that find entries of text and src
 } Fn;
 
 #endif

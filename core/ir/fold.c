@@ -1,5 +1,5 @@
-// Folds constants, identities and facts (ranges and divisibility of integers),
-// so that index arithmetic comes out as a programmer would write it.
+// Simplifies operations by constants, identities and facts (ranges and divisors
+// of integers), so that index arithmetic looks as a programmer would write it.
 #include "ir/eval.h"
 #include "ir/fold.h"
 
@@ -29,9 +29,9 @@ bool fact_within(Fact a, Fact b) {
   return a.lo >= b.lo && a.hi <= b.hi && div;
 }
 
-// Clips a fact to the type's range. Signed overflow is undefined, as in C:
-// facts assume that it does not happen. Unsigned results wrap; then only the
-// power of two in div is known.
+// Returns a fact clipped to the range of type t. Signed overflow is undefined,
+// as in C, so facts assume that none happens. Unsigned results wrap; then only
+// the power of two in div is known.
 static Fact clip(DType t, __int128 lo, __int128 hi, int64_t div) {
   bool out = lo < dtype_least(t) || hi > dtype_most(t);
   if (out && dtype_class(t) != 'I') {
@@ -56,8 +56,8 @@ static Fact fact_mul(DType t, Fact a, Fact b) {
   return clip(t, lo, hi, d > INT64_MAX ? 1 : (int64_t)d);
 }
 
-// Returns the fact of a / b. Division by 0 is undefined, so a divisor that may
-// be 0 (an extent may) is assumed to be at least 1.
+// Returns the fact of a / b. Division by 0 is undefined; therefore a divisor
+// that may be 0, such as an extent, is assumed to be at least 1.
 static Fact fact_div(DType t, Fact a, Fact b) {
   if (b.lo == 0 && b.hi > 0) b.lo = 1;
   if (b.lo != b.hi || b.lo <= 0) {
@@ -77,15 +77,15 @@ static Fact fact_mod(DType t, Fact a, Fact b) {
   return f;
 }
 
-// Returns a mask of all bits that a value in [0, hi] can have.
+// Returns a mask of all bits that a value in [0, hi] may have.
 static int64_t mask_of(int64_t hi) {
   uint64_t m = (uint64_t)hi;
   for (int s = 1; s < 64; s *= 2) m |= m >> s;
   return (int64_t)m;
 }
 
-// Returns the largest power of two that divides div. For 0, which all powers
-// divide, it is the largest positive one.
+// Returns the largest power of two that divides div; for 0, which every power
+// divides, returns 2^62.
 static int64_t low_bits(int64_t div) {
   return div == 0 ? (int64_t)1 << 62 : div & -div;
 }
@@ -103,7 +103,8 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // no operand changes bits above the other's highest bit
+  // OR and XOR do not set bits above both operands' highest bits, so one
+  // operand's bits above the other's highest bit are kept.
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -118,7 +119,8 @@ static Fact fact_shift(DType t, Op op, Fact a, Fact b) {
                 a.div % c == 0 ? a.div / c : 1};
 }
 
-// Returns the fact of `a op b`; for ops not named here, the range of the type.
+// Returns the fact of `a op b`: for operations without a case here, the range
+// of the type.
 static Fact fact_op2(DType t, Op op, Fact a, Fact b) {
   int64_t div = base_gcd(a.div, b.div);
   if (op == OP_ADD)
@@ -163,7 +165,7 @@ bool ir_unrolled(const Fn *fn, Ref r) {
   if (i->op != OP_FOR || !i->imm || !ir_const(fn, i->a[0], &lo) ||
       !ir_const(fn, i->a[1], &hi) || !ir_const(fn, i->a[2], &step))
     return false;
-  // A loop with bounds inside these limits does not wrap.
+  // A loop whose bounds satisfy these conditions does not wrap.
   return step > 0 && hi <= INT32_MAX && lo >= 0 && hi - lo <= i->imm * step;
 }
 
@@ -180,7 +182,7 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
-// A NaN becomes the one that the emitter writes.
+// Every NaN becomes the NaN that the emitter writes.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
@@ -188,7 +190,8 @@ Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   return ir_cons(cx, fn, i, fold_full(t));
 }
 
-// Returns the known value of a special register for this cluster shape, or -1.
+// Returns the value of special register r if cluster shape c determines it, or
+// -1.
 static int64_t cluster_known(const int32_t c[3], SReg r) {
   if (!c[0]) return -1;
   if (r >= SR_CLUSTER_NCTAID_X && r <= SR_CLUSTER_NCTAID_Z)
@@ -222,7 +225,7 @@ Ref ir_sreg(Ctx *cx, Fn *fn, SReg r) {
 
 // ---- folding of two operands ----
 
-// Reports whether the result of two integers is defined on every target.
+// Reports whether `x op y` is defined and equal on every target.
 static bool defined(Op op, DType t, int64_t x, int64_t y) {
   if (op == OP_DIV || op == OP_MOD)
     return y != 0 && !(x == INT64_MIN && y == -1);
@@ -230,7 +233,8 @@ static bool defined(Op op, DType t, int64_t x, int64_t y) {
   return true;
 }
 
-// Folds float operations whose result is the exact one rounded once.
+// Evaluates a float operation on constants. Returns false unless it is one that
+// every target rounds once.
 static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   bool rounds = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV;
   if (!rounds || (t != DT_F32 && t != DT_F64)) return false;
@@ -239,7 +243,7 @@ static bool fold_float2(Op op, DType t, double x, double y, double *v) {
   return true;
 }
 
-// Decides comparisons from ranges.
+// Decides a comparison if the operands' ranges do, and sets *v to its result.
 static bool fold_compare(Op op, Fact a, Fact b, bool *v) {
   if (op == OP_LT && a.hi < b.lo) return *v = true, true;
   if (op == OP_LT && a.lo >= b.hi) return *v = false, true;
@@ -258,7 +262,7 @@ static bool commutes(Op op) {
 
 static bool is_compare(Op op) { return op_rows[op].rule == RULE_CMP; }
 
-// Reports whether the sum or product r cannot wrap.
+// Reports whether the sum or product r is known not to wrap.
 static bool exact(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   if (dtype_class((DType)i->type) == 'I') return true;
@@ -278,16 +282,16 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Reports whether a + b and a have the same quotient by c, because b is less
-// than the distance of a's possible values modulo c.
+// Reports whether a + b and a have the same quotient by c: a is a multiple of a
+// step that divides c, and b is in [0, step).
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
   return f.lo >= 0 && f.hi < step;
 }
 
-// A sum, split into the terms that c divides, the other terms, whose sum is in
-// lo..hi, and its constant.
+// A sum, split into the terms that c divides (`whole`), the other terms, whose
+// sum is in lo..hi (`rest`), and the constant k.
 typedef struct Terms {
   Ref whole[8], rest[8];
   int nwhole, nrest;
@@ -317,8 +321,8 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
   return n ? ir_op2(cx, fn, OP_ADD, r, more) : r;
 }
 
-// Folds x / c and x % c where x is a sum of multiples of c and of terms less
-// than c; returns 0 otherwise.
+// Simplifies x / c or x % c where x is a sum of multiples of c and of terms
+// whose sum is in [0, c). Returns 0 if x is not.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -333,8 +337,8 @@ static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
                 ir_int(cx, fn, type, (int64_t)((t.k - k) / c)));
 }
 
-// Folds x / c and x % c for a constant c > 0, through sums and products.
-// Returns 0 if no simpler form is known.
+// Simplifies x / c or x % c for a constant c > 0 where x is a sum, product,
+// quotient or remainder. Returns 0 if no simpler form is known.
 static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   DType t = ir_type(fn, x);
   Fact f = ir_fact(fn, x);
@@ -361,7 +365,8 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
         Ref r = ir_op2(cx, fn, op, a, ir_int(cx, fn, t, c));
         return op == OP_DIV ? r : ir_op2(cx, fn, OP_ADD, r, b);
       }
-      if (!divides(c, ir_fact(fn, a).div)) continue;  // c divides a: a/c + b/c
+      // (a+b)/c = a/c + b/c if c divides a
+      if (!divides(c, ir_fact(fn, a).div)) continue;
       if (op == OP_MOD) return ir_op2(cx, fn, OP_MOD, b, ir_int(cx, fn, t, c));
       Ref ct = ir_int(cx, fn, t, c);
       return ir_op2(cx, fn, OP_ADD, ir_op2(cx, fn, OP_DIV, a, ct),
@@ -378,7 +383,8 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   return 0;
 }
 
-// Folds a * y, through products and sums with a constant.
+// Returns a * y for a constant y, simplified if `a` is a product or a sum with
+// a constant.
 static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -393,7 +399,7 @@ static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   return ir_op2(cx, fn, OP_ADD, x, ky);
 }
 
-// Folds identities with a constant on the right; returns 0 if there is none.
+// Simplifies `a op y` for a constant y; returns 0 if no identity applies.
 static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   DType t = ir_type(fn, a);
   Ins i = *ir_get(fn, a);
@@ -419,16 +425,16 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   return 0;
 }
 
-// Reports whether (x ^ c) + b equals (x + b) ^ c, because b has no bit at or
-// below c's highest. The offsets in a swizzled tile then share one sum and
-// differ by XORs with constants.
+// Reports whether (x ^ c) + b equals (x + b) ^ c for the instruction x ^ c,
+// because b has no bits at or below the highest bit of c. Offsets in a swizzled
+// tile can then share one sum and differ by XORs with constants.
 static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
   int64_t c;
   return x.op == OP_XOR && ir_const(fn, x.a[1], &c) && c >= 0 &&
          low_bits(ir_fact(fn, b).div) > c;
 }
 
-// Normalises sums to (everything else ^ constant) + constant.
+// Returns the sum a + b in the normal form (other terms ^ constant) + constant.
 static Ref fold_sum(Ctx *cx, Fn *fn, Ref a, Ref b) {
   Ins x = *ir_get(fn, a), y = *ir_get(fn, b);
   int64_t k;
@@ -476,13 +482,14 @@ static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
              op_name(op), dtype_name(t), dtype_name(u));
 }
 
-// Returns the type that arithmetic on t uses: types below a byte have none.
+// Returns the type in which arithmetic on t is computed: types below a byte
+// have no arithmetic of their own.
 static DType worker(DType t) {
   return t == DT_UE8M0 ? DT_F32
          : dtype_is_int(t) && dtype_bits(t) < 8 ? DT_I32 : t;
 }
 
-// Checks a shift count and converts it to 32 bits.
+// Checks a constant shift count, and converts the count to 32 bits.
 static Ref shift_by(Ctx *cx, Fn *fn, Ref a, Ref b) {
   int bits = dtype_bits(ir_type(fn, a));
   int64_t by;
@@ -507,8 +514,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   }
   bool ints = !dtype_is_float(t);
   int64_t v;
-  // Constants move to the right, where the rules expect them. Floats have no
-  // such rules and stay as the script wrote them.
+  // Move a constant to the right operand, where the identities expect it.
+  // Floats have no such identities, so the script's order is kept.
   if (ints && commutes(op) && ir_const(fn, a, &v) && !ir_const(fn, b, &v)) {
     Ref s = a;
     a = b;
@@ -519,8 +526,8 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
-    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;  // holds for NaN,
-                                                             // too
+    // also true for a NaN
+    if (a == b && (op == OP_MIN || op == OP_MAX)) return a;
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))
       return ir_float(cx, fn, t, z);
@@ -595,14 +602,14 @@ Ref ir_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b) {
   ir_use(cx, fn, b);
   DType t = ir_type(fn, a);
   if (!dtype_is_float(t))
-    ctx_fail(cx, ERR_TYPE, "%s of %s: a float is needed", math_name(f),
-             dtype_name(t));
+    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be a float",
+             math_name(f), dtype_name(t));
   if (math_is_approx(f) && t != DT_F32)
-    ctx_fail(cx, ERR_TYPE, "%s of %s: it takes f32", math_name(f),
-             dtype_name(t));
+    ctx_fail(cx, ERR_TYPE, "%s of %s: the operand must be f32",
+             math_name(f), dtype_name(t));
   if (math_arity(f) == 2) want_same(cx, fn, OP_MATH, a, b);
-  double d;  // powers 1 and 2 are exact or one product: one rounding, and far
-             // cheaper
+  // Powers 1 and 2 are exact or one product: one rounding, and far cheaper.
+  double d;
   if (f == MF_POW && float_const(fn, b, &d) && (d == 1 || d == 2))
     return d == 1 ? a : ir_op2(cx, fn, OP_MUL, a, a);
   Ref r = irfast_math(cx, fn, f, a, b);
@@ -620,7 +627,8 @@ static Ref cvt_const(Ctx *cx, Fn *fn, DType t, Ref a) {
     double y = ir_type(fn, a) == DT_U64 ? (double)(uint64_t)x : (double)x;
     if (t == DT_F64 || (x >= -(1 << 24) && x <= 1 << 24))
       return ir_float(cx, fn, t, y);
-    return 0;  // would round twice: leave it to the target
+    // Constant folding would round twice, so leave it to the target.
+    return 0;
   }
   if (float_const(fn, a, &d) && dtype_is_float(t) && isfinite(d))
     return ir_float(cx, fn, t, d);
@@ -637,7 +645,8 @@ Ref ir_cvt(Ctx *cx, Fn *fn, DType t, Ref a) {
   if (!dtype_is_float(s) && !dtype_is_float(t)) {
     Fact g = ir_fact(fn, a);
     if (g.lo >= f.lo && g.hi <= f.hi) f = g;
-    else if (g.div & -g.div) f.div = g.div & -g.div;  // survives wrapping
+    // A power of two divides the result even if it wraps.
+    else if (g.div & -g.div) f.div = g.div & -g.div;
     if (t == DT_BOOL) f = fold_full(t);
   }
   Ins i = {.op = OP_CVT, .type = (uint8_t)t, .a = {a, 0, 0}};
@@ -649,8 +658,8 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              (t == DT_U8 && dtype_bits(s) < 8);  // the narrow value is in the
-                                                  // byte's low bits
+              // A narrow float occupies the low bits of its byte.
+              (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
              dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));
@@ -663,8 +672,8 @@ Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
   DType t = ta == DT_I64 || tb == DT_I64 || ta == DT_U64 || tb == DT_U64
               ? DT_I64 : DT_I32;
   if (t == DT_I32 && (op == OP_ADD || op == OP_SUB || op == OP_MUL)) {
-    // Offsets into tensors of less than 2^31 elements always fit in i32. Facts
-    // decide only if a tensor is larger.
+    // Offsets into tensors of less than 2^31 elements always fit in i32. For
+    // larger tensors, facts decide.
     Fact x = ir_fact(fn, a), y = ir_fact(fn, b);
     __int128 top = op == OP_MUL ? (__int128)x.hi * y.hi
                                 : (__int128)x.hi + y.hi;

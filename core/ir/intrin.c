@@ -1,4 +1,4 @@
-// The table of intrinsics: their types, evaluation and facts.
+// The table of intrinsics, their evaluation, and facts about their results.
 #include "ir/intrin.h"
 
 #include <fenv.h>
@@ -64,8 +64,8 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // only the first operand must have the type; positions, masks and lanes are
-    // converted
+    // Only the first operand must have the row's type; positions, masks and
+    // lanes are converted.
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -74,8 +74,9 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
 
 // ---- arithmetic of one lane ----
 
-// Extracts a bit field. The 32-bit instruction reads the low 8 bits of position
-// and length; the 64-bit one reads whole registers (measured on an H100).
+// Extracts a bit field of `len` bits from position `pos`. The 32-bit
+// instruction reads the low 8 bits of pos and len; the 64-bit one reads whole
+// registers (measured on an H100).
 static uint64_t field(uint64_t a, uint64_t pos, uint64_t len, int bits,
                       bool sign) {
   uint64_t mask = bits == 32 ? 255 : UINT32_MAX;
@@ -100,7 +101,8 @@ static uint64_t reverse(uint64_t a, int bits) {
   return r;
 }
 
-// Returns the position of the highest set bit, or -1 as a 32-bit word.
+// Returns the position of a's highest set bit, or -1 as a 32-bit word if a is
+// 0.
 static uint64_t highest(uint64_t a) {
   return a ? (uint64_t)(63 - __builtin_clzll(a)) : 0xffffffffu;
 }
@@ -140,8 +142,8 @@ static uint64_t mulhi64(uint64_t a, uint64_t b, bool sign) {
 }
 
 
-// Returns the minimum or maximum. With `abs`, compares magnitudes; the result's
-// sign is then that of a times b.
+// Returns the minimum or maximum of two f32. With `nan`, a NaN operand gives a
+// NaN. With `abs`, compares magnitudes; the result's sign is that of a times b.
 static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   uint64_t sign = abs ? (a ^ b) & 0x80000000u : 0;
   if (abs) a &= 0x7fffffffu, b &= 0x7fffffffu;
@@ -149,22 +151,22 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   bool nb = (b & 0x7fffffffu) > 0x7f800000u;
   if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
   if (na || nb) return (na ? b : a) | sign;
-  // map to integers in the order of the values, -0 before +0
+  // integers in the order of the floats, with -0 before +0
   int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
   int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
   return ((x < y) == max ? b : a) | sign;
 }
 
-// Rounds to nearest, ties away from zero. Infinities and NaNs lose their lower
-// bits: cvt.rna.tf32 converts the NaN 7f800001 to infinity.
+// Rounds an f32 to tf32, ties away from zero. Infinities and NaNs lose their
+// low bits, as in cvt.rna.tf32, which converts the NaN 7f800001 to infinity.
 static uint64_t tf32_away(uint64_t a) {
   bool special = (a & 0x7f800000u) == 0x7f800000u;
   return (special ? a : a + 0x1000u) & 0xffffe000u;
 }
 
-// Computes rows ADDRZ to RCPRM: six operations rounded toward zero, up and
-// down. It sets the host's rounding mode; volatile keeps the operations between
-// the mode changes.
+// Computes intrinsics ADDRZ to RCPRM: six operations, each rounded toward zero,
+// up and down. It sets the host's rounding mode; `volatile` keeps the
+// operations between the changes of mode.
 static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   static const int modes[] = {FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
   enum { KINDS = IN_ADDRP - IN_ADDRZ };
@@ -185,7 +187,8 @@ static uint64_t directed(IntrinId id, uint64_t a, uint64_t b, uint64_t c) {
   return f != f ? 0x7fffffffu : float_bits(f);
 }
 
-// Applies an operation to both halves of the operands, elements of type t.
+// Applies an operation to both halves of 32-bit operands. A half is an element
+// of type t.
 static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
   int n = dtype_bits(t);
   uint64_t m = ((uint64_t)1 << n) - 1;
@@ -193,13 +196,13 @@ static uint64_t halves(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
          eval_scalar(op, t, a >> n & m, b >> n & m, c >> n & m) << n;
 }
 
-// Rounds two f32 to t and packs them.
+// Rounds two f32 to type t and packs them into one word.
 static uint64_t rounded2(DType t, uint64_t lo, uint64_t hi) {
   return dtype_from_float(t, bits_float((uint32_t)lo)) |
          dtype_from_float(t, bits_float((uint32_t)hi)) << dtype_bits(t);
 }
 
-// Converts a pair of elements from type s to type t.
+// Converts two packed elements of type s to type t.
 static uint64_t converted2(DType t, DType s, uint64_t x) {
   int n = dtype_bits(s);
   uint64_t lo = x & (((uint64_t)1 << n) - 1), hi = x >> n;
@@ -207,7 +210,7 @@ static uint64_t converted2(DType t, DType s, uint64_t x) {
                   float_bits(dtype_to_float(s, hi)));
 }
 
-// Applies f to each half of a word.
+// Applies f to each 16-bit half of a word.
 static uint64_t both(uint32_t (*f)(uint32_t x), uint64_t a) {
   return f((uint32_t)a & 0xffff) | (uint64_t)f((uint32_t)a >> 16) << 16;
 }
@@ -313,7 +316,7 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // depends on more than its operands
+      break;  // depends on more than its operands, so it is not evaluated
   }
   return 0;
 }
@@ -339,14 +342,15 @@ static Fact fact_of(const Fn *fn, IntrinId id, const Ref *a) {
       return (Fact){0, INT32_MAX, 1};
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFUP: case IN_SHUFUPI:
     case IN_SHUFDOWN: case IN_SHUFDOWNI: case IN_SHUFBFLY: case IN_SHUFBFLYI:
-      return ir_fact(fn, a[0]);  // a fact about one lane holds for all
+      // All lanes have the same fact about the operand.
+      return ir_fact(fn, a[0]);
     default: break;
   }
   return fold_full(intrin_result(id));
 }
 
-// Reads the raw bits of a constant, zero-extended; returns false if r is not
-// one.
+// Reads the raw bits of constant r, zero-extended. Returns false if r is not a
+// constant.
 static bool known(const Fn *fn, Ref r, uint64_t *v) {
   const Ins *i = ir_get(fn, r);
   int n = dtype_bits((DType)i->type);

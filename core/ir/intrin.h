@@ -2,23 +2,23 @@
 // (types, facts, constants), the emitter (text), the verifier and the
 // simulator.
 //
-// IN(ID, "name", "signature", class, sm, "text"): rows of one name differ in
-// their types; the first row that fits the operands is used.
+// IN(ID, "name", "signature", class, sm, "text"): rows with the same name
+// differ in their types; the first row that fits the operands is used.
 //
-// signature: result, colon, operands, one letter each: p boolean, s i16, w u16,
-// i i32, u u32, I i64, U u64, f f32. A result `=` has the type that operand 0
-// had before its conversion. class: dependences, and the lanes that must take
-// part:
+// signature: the result, a colon, the operands; one letter each: p boolean, s
+// i16, w u16, i i32, u u32, I i64, U u64, f f32. A result `=` has the type that
+// operand 0 had before its conversion.
+// class: what the result depends on, and which lanes must take part:
 //   P  pure: depends on its operands alone
 //   K  pure: a constant of the GPU or the launch
 //   L  pure, but differs between lanes even if its operands do not
 //   A  reads the state of the thread, warp or GPU, each lane alone
 //   M  lanes act together: the last operand is the mask of these lanes
-// sm: the first architecture that supports it. text: a C expression with $0 $1
-// $2 for the operands; or one PTX instruction
+// sm: the first architecture that supports it.
+// text: a C expression with $0 $1 $2 for the operands; or one PTX instruction
 //   (or a block in braces) with %0 for the result and %1 .. for the operands;
-//   or only its mnemonic if the operands follow in order. $i is the immediate,
-//   the upper bits of Ins.imm.
+//   or only the instruction's mnemonic if the operands follow in order.
+//   $i is the immediate, the upper bits of Ins.imm.
 #ifndef CUTE_INTRIN_H
 #define CUTE_INTRIN_H
 
@@ -230,14 +230,16 @@ int intrin_arity(IntrinId id);
 static inline bool intrin_pure(IntrinId id) {
   return intrin_row(id)->class <= INTRIN_L;
 }
-DType intrin_operand(IntrinId id, int k);  // type of operand k
-DType intrin_result(IntrinId id);          // `=`: type of operand 0
-// Reports whether row `id` accepts operands of these types, unchanged (exact)
-// or in registers of the same width. DT_NONE is a plain number, which fits any
-// type.
+// Returns the type of operand k.
+DType intrin_operand(IntrinId id, int k);
+// Returns the result's type; for `=`, the type of operand 0.
+DType intrin_result(IntrinId id);
+// Reports whether row `id` accepts n operands of types t. exact: without
+// conversion; otherwise registers of the same width suffice. DT_NONE stands for
+// a plain number, which fits any type.
 bool intrin_fits(IntrinId id, const DType *t, int n, bool exact);
 
-// Packs a row and its immediate (from bit 16) into an Ins.imm.
+// Packs an intrinsic and its immediate (from bit 16) into an Ins.imm.
 static inline int64_t intrin_pack(IntrinId id, int64_t imm) {
   return (int64_t)id | (int64_t)((uint64_t)imm << 16);
 }
@@ -246,16 +248,16 @@ static inline IntrinId intrin_id(int64_t packed) {
 }
 static inline int64_t intrin_imm(int64_t packed) { return packed >> 16; }
 
-// Appends the intrinsic, or folds it if it is pure and its operands are
-// constant. Operands have the row's types.
+// Appends the intrinsic, or evaluates it if it is pure and its operands are
+// constant. The operands must have the row's types.
 Ref intrin_emit(Ctx *cx, Fn *fn, IntrinId id, int64_t imm, const Ref a[3]);
 
-// Evaluates a row of class P on raw bits (zero-extended) for one lane.
+// Evaluates an intrinsic of class P for one lane, on raw bits (zero-extended).
 uint64_t intrin_eval(IntrinId id, int64_t imm, const uint64_t x[3]);
 
-// Shuffles: four kinds for each of three types. The immediate is PTX's operand
-// c: bits 0-4 hold the last lane of the segment to read (for UP the first), and
-// bits 8-12 the segment mask, 32 minus the segment's width.
+// Shuffles: four kinds for each of three types. The immediate is operand c of
+// PTX's shfl: bits 0-4 hold the last lane of a segment that may be read (for UP
+// the first), and bits 8-12 the segment mask, 32 minus the segment's width.
 enum { SHUFFLE_BITS = 0x1f1f };
 typedef enum ShuffleKind { SH_IDX, SH_UP, SH_DOWN, SH_BFLY } ShuffleKind;
 static inline bool intrin_is_shuffle(IntrinId id) {

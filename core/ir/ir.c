@@ -1,5 +1,5 @@
-// The IR: appending, interning, hash-consing, regions, rollback. Folding and
-// facts are in fold.c.
+// The IR: appends and hash-conses instructions, interns text, opens and closes
+// regions, and rolls back. Simplification and facts are in fold.c.
 #include "ir/ir.h"
 
 #include <inttypes.h>
@@ -106,8 +106,8 @@ static void index_put(Index *x, uint64_t hash, uint32_t k) {
   x->n++;
 }
 
-// Adds number k, the newest. If the table grows, adds all numbers before it
-// again.
+// Adds entry k, the newest, to an index. If the table grows, adds all earlier
+// entries again.
 static void index_add(Ctx *cx, const Fn *fn, Index *x, uint32_t k,
                       uint64_t (*hash)(const Fn *fn, uint32_t k)) {
   if (x->n * 2 < x->cap) {
@@ -170,7 +170,7 @@ Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact) {
   ins.src = ins.src ? ins.src : fn->at;
   ins.birth = ++fn->births;
   if (fn->ins.n >= UINT32_MAX / 2)
-    ctx_fail(cx, ERR_LIMIT, "a kernel of over 2^31 instructions");
+    ctx_fail(cx, ERR_LIMIT, "a kernel has at most 2^31 instructions");
   vec_reserve(cx, fn->fact, fn->ins.n + 1);
   vec_reserve(cx, fn->scope, fn->ins.n + 1);
   vec_push(cx, fn->ins, ins);
@@ -191,9 +191,8 @@ void ir_use(Ctx *cx, const Fn *fn, Ref r) {
   if (r == 0 || ir_visible(fn, r)) return;
   if (r >= fn->ins.n)
     ctx_fail(cx, ERR_REGION,
-             "a value was used after the loop pass that computed it was traced "
-             "again\n  keep it in a local of the loop, not in a table or a "
-             "global");
+             "a value was used that an earlier trace of a loop's body computed"
+             "\n  keep it in a local of the loop, not in a table or a global");
   const Ins *i = ir_get(fn, r);
   const Src *s = &fn->src.p[i->src];
   const char *name = i->name ? ir_str(fn, i->name) : op_name((Op)i->op);
@@ -227,7 +226,8 @@ static void cons_put(Fn *fn, Ref r) {
   fn->ncons++;
 }
 
-// Drops instructions that are no longer visible; grows the table if needed.
+// Removes instructions that are no longer visible from the hash table of pure
+// instructions, and enlarges the table if needed.
 static void cons_rehash(Ctx *cx, Fn *fn) {
   size_t live = 0;
   for (size_t r = 1; r < fn->ins.n; r++)
@@ -337,7 +337,7 @@ Ref ir_open(Ctx *cx, Fn *fn, Ins ins) {
   Ref r = ir_emit(cx, fn, ins);
   vec_push(cx, fn->region, r);
   vec_push(cx, fn->open, ++fn->scopes);
-  if (ins.op == OP_FOR) {  // the counter belongs to the body
+  if (ins.op == OP_FOR) {  // the loop counter is visible in the body
     fn->scope.p[r] = fn->scopes;
     fn->fact.p[r] = fold_counter(fn, ins.a[0], ins.a[1], ins.a[2]);
   }
@@ -363,7 +363,7 @@ void ir_claim(Ctx *cx, Fn *fn, Claim c) {
   vec_push(cx, fn->claim, c);
 }
 
-// Restores all narrowed facts except the first n, for refs below end.
+// Undoes all narrowed facts except the first n, for instructions below `end`.
 static void take_back(Fn *fn, size_t n, Ref end) {
   while (fn->assumed.n > n) {
     const Assumed *a = &fn->assumed.p[--fn->assumed.n];
@@ -371,7 +371,7 @@ static void take_back(Fn *fn, size_t n, Ref end) {
   }
 }
 
-// Ends the innermost region and drops the facts that hold only in it.
+// Ends the innermost region, and undoes the facts that hold only in it.
 static void end_region(Fn *fn) {
   size_t n = fn->assumed.n;
   while (n && fn->assumed.p[n - 1].depth >= fn->open.n) n--;
@@ -406,8 +406,8 @@ IrMark ir_mark(const Fn *fn) {
     .smem = fn->smem_bytes};
 }
 
-// Births and scopes are unique: if the last ones match, so does everything
-// before.
+// Reports whether fn still contains what it had at mark m. Births and scopes
+// are unique numbers: if the last ones are equal, everything before is equal.
 static bool comes_from(const Fn *fn, const IrMark *m) {
   return fn->serial == m->serial && fn->ins.n >= m->ins &&
          ir_get(fn, m->ins - 1)->birth == m->birth &&

@@ -1,4 +1,4 @@
-// The rows of kinds.h.
+// The tables of the enumerations in kinds.h.
 #include "ir/kinds.h"
 
 #include <string.h>

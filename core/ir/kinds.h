@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// SR(ID, "name", "CUDA", "name of a temporary", least, most). CUDA is NULL
-// where a helper function reads the register, and for WARP it applies to
-// one-dimensional blocks. The rows from CLUSTERID_X on describe clusters, which
-// need sm_90.
+// SR(ID, "name", "CUDA", "name of a temporary", least, most): special registers
+// and their ranges. CUDA is NULL where a helper function reads the register;
+// for WARP it is valid only in one-dimensional blocks. The rows from
+// CLUSTERID_X on describe clusters and need sm_90.
 #define SREGS(SR) \
   SR(TID_X, "tid.x", "threadIdx.x", "tid", 0, 1023) \
   SR(TID_Y, "tid.y", "threadIdx.y", "tid_y", 0, 1023) \
@@ -50,8 +50,8 @@ typedef struct SRegRow {
 } SRegRow;
 const SRegRow *sreg_row(SReg r);
 
-// AT(ID, "name in PTX", "CUDA", op): op combines the old value with the
-// operand; NOP where the new value does not depend on both.
+// AT(ID, "name in PTX", "CUDA", op): atomic operations. op combines the old
+// value with the operand; it is NOP if the new value does not depend on both.
 #define ATOMICS(AT) \
   AT(ADD, "add", "atomicAdd", ADD) AT(MIN, "min", "atomicMin", MIN) \
   AT(MAX, "max", "atomicMax", MAX) AT(AND, "and", "atomicAnd", AND) \
@@ -66,13 +66,13 @@ typedef enum AtomicKind {
 } AtomicKind;
 typedef struct AtomicRow {
   const char *name, *cuda;
-  uint8_t op;  // Op
+  uint8_t op;  // the Op
 } AtomicRow;
 const AtomicRow *atomic_row(AtomicKind k);
 
-// FE(ID, "name", first sm, "CUDA or PTX"): memory fences, from fewer to more
-// observing threads. Those after SYS order other proxies or single kinds of
-// accesses.
+// FE(ID, "name", first sm, "CUDA or PTX"): memory fences. CTA to SYS order
+// memory for more and more threads. The kinds after SYS order other proxies or
+// single kinds of accesses.
 #define FENCES(FE) \
   FE(CTA, "cta", 0, "__threadfence_block()") \
   FE(CLUSTER, "cluster", 90, "fence.acq_rel.cluster") \
@@ -99,17 +99,19 @@ typedef struct FenceRow {
   const char *text;
 } FenceRow;
 const FenceRow *fence_row(FenceKind k);
-// Reports whether a fence orders memory among threads, not proxies.
+// Reports whether a fence orders memory among threads, as opposed to proxies.
 static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
-// Return the row of a name, or the COUNT of the kind if there is none.
+// Return the enumerator of the row with this name, or the kind's COUNT if there
+// is none.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// Hints of a memory access, in Ins.flags of LD, ST, ATOMIC, MBAR* and
-// (PREFETCH) of COPY, CPASYNC: fields of 3 bits, all 0 in a plain access.
-// HV(ID, "name", "PTX") from 1 on; HF(ID, shift, "name", values).
+// Hints of a memory access. Ins.flags of LD, ST, ATOMIC, MBAR* and (PREFETCH
+// only) COPY, CPASYNC has a field of 3 bits for each; a plain access has 0 in
+// all fields. HV(ID, "name", "PTX"): a value of a hint, numbered from 1. HF(ID,
+// shift, "name", values): a hint and its field.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -153,16 +155,18 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  struct { const char *name, *ptx; } value[8];  // NULL: none; 0: "", ""
+  // a NULL name: no such value; value 0: "", ""
+  struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
   return flags >> hint_field(f)->shift & 7u;
 }
-// Other bits of Ins.flags, which MBAR* keeps in the COP field.
+// Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
-// - MBF_NOINC: MBARCPASYNC is one of the arrivals that the barrier counts.
+// - MBF_NOINC: the arrival of MBARCPASYNC is one that the mbarrier's count
+//   includes.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.
@@ -174,15 +178,15 @@ enum { CLF_RELAXED = 1, CLF_UNALIGNED = 2 };
 enum { BRF_UNALIGNED = 1 };
 enum { RGF_INC = 1 };
 // Flags of bulk copies.
-// - BKF_IM2COL: the map of TMALOAD .. TMAPREFETCH is an im2col map.
+// - BKF_IM2COL: TMALOAD, TMASTORE or TMAPREFETCH uses an im2col map.
 // - BKF_REDUCES: TMASTORE or BULKSTORE combines old and new values by the
 //   AtomicKind in the bits BKF_ATOMIC.
 // - BKF_READ: BULKWAIT waits only until the sources have been read.
-enum { TMF_STRIDE = 1 };  // MAPSET
-enum { INF_ASIDE = 1 << 15 };  // instructions without an effect: they serve
-                               // only checks
+enum { TMF_STRIDE = 1 };  // MAPSET sets a stride, not an extent
+// the instruction serves only assertions and has no effect
+enum { INF_ASIDE = 1 << 15 };
 enum { BKF_ATOMIC = 7, BKF_REDUCES = 8, BKF_IM2COL = 16, BKF_READ = 32 };
-// Returns the hint in the flags as PTX spells it: "", ".cg", ...
+// Returns the value of hint f in the flags as PTX writes it: "", ".cg", ...
 static inline const char *hint_text(unsigned flags, HintId f) {
   return hint_field(f)->value[hint_get(flags, f)].ptx;
 }

@@ -1,11 +1,12 @@
-// Tracks tokens of mbarriers (opaque.h). A value is a token if it is the result
-// of an arrival, a select of tokens, or a variable that may hold one. A load
-// may return one.
+// Follows the tokens of mbarriers through a function (opaque.h). A value may be
+// a token if it is the result of an arrival, a select of tokens, or a variable
+// that may hold one. A loaded value may be a token, too.
 #include "ir/opaque.h"
 
 #include "ir/operands.h"
 
-// Propagates tokens through instruction r; returns true if anything changed.
+// Propagates token status through instruction r. Returns true if anything
+// changed.
 static bool follow(const Fn *fn, bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   Ref to = r;
@@ -23,20 +24,20 @@ static bool is_wait(const Ins *i) {
   return i->op == OP_MBARWAIT || i->op == OP_MBARTRY;
 }
 
-// Reports whether the value r may be a token.
+// Reports whether value r may be a token.
 static bool may_be(const Fn *fn, const bool *is, Ref r) {
   const Ins *i = ir_get(fn, r);
   return is[r] || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Reports whether op may have a token as its value operand.
+// Reports whether an operation may have a token among its value operands.
 static bool keeps(Op op) {
   return op == OP_SEL || op == OP_VAR || op == OP_VSET || op == OP_MBARWAIT ||
          op == OP_MBARTRY || op == OP_ST || op == OP_FILL || op == OP_PUT ||
          op == OP_PRINTF;
 }
 
-// Classifies the use of a token as a value of i.
+// Classifies the use of a token as a value operand of i.
 static OpaqueKind use_of(const Fn *fn, const Ins *i) {
   if (!keeps((Op)i->op)) return OPAQUE_USED;
   bool global = i->op == OP_ST && ir_memof(fn, i->a[0])->space == SP_GMEM;

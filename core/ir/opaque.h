@@ -7,12 +7,13 @@
 
 typedef enum OpaqueKind {
   OPAQUE_NONE,
-  OPAQUE_USED,    // a token is used as a number
-  OPAQUE_STORED,  // ... or stored in global memory
-  OPAQUE_PHASE    // a wait for a 64-bit value that no arrival returned
+  OPAQUE_USED,    // a kernel computes with a token
+  OPAQUE_STORED,  // a token is stored in global memory
+  // a wait names its phase by a 64-bit value that no arrival returned
+  OPAQUE_PHASE
 } OpaqueKind;
 
-// Finds the first invalid use of a token, at instruction *at. Scratch is in
+// Finds the first invalid use of a token and sets *at to its instruction. Uses
 // cx->scratch.
 OpaqueKind opaque_check(Ctx *cx, const Fn *fn, Ref *at);
 

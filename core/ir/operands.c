@@ -1,4 +1,5 @@
-// Iterates over an instruction's operands, as the rows of ops.h list them.
+// Iterates over an instruction's operands, which the row of its operation in
+// ops.h describes.
 #include "ir/operands.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ static const char *row_operands(const Ins *i) {
   return "";
 }
 
-// Sets the number and the width of the registers in run k of an atom.
+// Sets the number and the width of the registers in run k of i's atom.
 static void run_of(const Ins *i, int k, Operand *o) {
   o->bits = 32;
   if (op_rows[i->op].imm != IMM_MMA) {
@@ -60,7 +61,8 @@ static int64_t moved(const Fn *fn, const Ins *i, Ref mem) {
   switch ((ImmKind)op_rows[i->op].imm) {
     case IMM_ELEMENTS: return bits * i->imm;
     case IMM_BITS: return i->imm;
-    case IMM_COPY: return 128;  // a row of a matrix
+    // One row of an 8x8 matrix of 16-bit elements.
+    case IMM_COPY: return 128;
     case IMM_NONE: case IMM_RAW: case IMM_ARG: case IMM_MEM: case IMM_TEXT:
     case IMM_SREG: case IMM_MATH: case IMM_INTRIN: case IMM_MMA:
     case IMM_UNROLL: case IMM_BARRIER: case IMM_GROUPS: case IMM_FENCE:
@@ -80,7 +82,8 @@ Operands operands_of(const Fn *fn, const Ins *i) {
 
 static Ref take(Operands *w) { return operands_ref(w->fn, w->i, w->ref++); }
 
-// Reads a suffix `.g`, `.s` or `.r`.
+// Reads a suffix `.g`, `.s` or `.r`, which restricts the operand's memory
+// space.
 static void take_space(Operands *w, Operand *o) {
   if (*w->sig != '.') return;
   o->space = w->sig[1] == 'g' ? SP_GMEM : w->sig[1] == 's' ? SP_SMEM : SP_RMEM;
@@ -102,7 +105,8 @@ static void take_run(Operands *w, Operand *o) {
   w->reg += (uint32_t)o->n;
 }
 
-// The meaning of each letter, without its space.
+// The meaning of each letter of a row's operands, without the suffix for the
+// space.
 static const Operand letters['x' + 1] = {
   ['v'] = {.kind = OPERAND_VALUE},
   ['p'] = {.kind = OPERAND_PRED},
@@ -123,8 +127,8 @@ static const Operand letters['x' + 1] = {
   ['W'] = {.kind = OPERAND_RUN, .written = true},
 };
 
-// Reports whether the next operand belongs to a list. Skips lists without
-// further elements.
+// Reports whether the next operand belongs to a list (`*`). Skips lists whose
+// elements have all been read.
 static bool listed(Operands *w) {
   for (; *w->sig && w->sig[1] == '*'; w->sig += 2)
     if (w->list < (*w->sig == 'X' ? w->i->flags : w->i->nx)) return true;
@@ -192,8 +196,8 @@ void ir_mark_arguments(Fn *fn) {
 Ref operands_emit(Ctx *cx, Fn *fn, Ins ins, const Ref *ref, uint32_t nref,
                   const uint32_t *reg, uint32_t nreg) {
   bool list = strchr(op_rows[ins.op].operands, '*') != NULL;
-  uint32_t n = list ? 0 : nref < 3 ? nref : 3;  // number of Refs that go to
-                                                // Ins.a[]
+  // number of Refs in Ins.a[]
+  uint32_t n = list ? 0 : nref < 3 ? nref : 3;
   for (uint32_t k = 0; k < n; k++) ins.a[k] = ref[k];
   for (uint32_t k = n; k < nref; k++) ir_use(cx, fn, ref[k]);
   ins.ext = (uint32_t)fn->ext.n;

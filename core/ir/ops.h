@@ -78,155 +78,171 @@
   OP(id, name, operands, NONE, rule, PURE, LANE)
 #endif
 
-// leaves
-DO(NOP, "nop", "", NONE, NONE, NONE, LANE)  // index 0 and rolled-back
-                                            // instructions
+// entry 0 of Fn.ins, and what a rollback leaves of an instruction
+DO(NOP, "nop", "", NONE, NONE, NONE, LANE)
 LEAF(CONST, "const", "", RAW, ANY, KNOWN, LANE)
-LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument
-LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // i32
-// memory objects; type: element type
+LEAF(ARG, "arg", "", ARG, ANY, KNOWN, LANE)   // a scalar argument of the kernel
+LEAF(SREG, "sreg", "", SREG, ANY, KNOWN, LANE)  // a special register, as i32
+// memory objects; Ins.type is the type of their elements
 LEAF(GMEM, "gmem", "", MEM, ANY, OBJECT, LANE)  // a pointer argument
-// the address of its first byte -> i64
+// The i64 address of the object's first byte.
 LEAF(ADDRESS, "address", "o.g", NONE, ANY, KNOWN, LANE)
 LEAF(SMEM, "smem", "", MEM, ANY, OBJECT, LANE)  // shared memory of the CTA
-// shared memory of another CTA of the cluster: an object, the CTA's rank
+// An object in shared memory of another CTA of the cluster: the object, the
+// CTA's rank.
 OP(DSMEM, "dsmem", "o.s v/k", MEM, ANY, OBJECT, LANE)
 OP(RMEM, "rmem", "", MEM, ANY, OBJECT, LANE)  // registers of the thread
-// matrix descriptor for wgmma at the start of a shared object; imm: its bits
-// beyond the address. Adding 1 advances it by 16 bytes.
+// The matrix descriptor of wgmma for the start of a shared object; imm: the
+// bits of the descriptor except the address. Adding 1 to it advances by 16
+// bytes.
 LEAF(DESC, "desc", "v", RAW, ANY, KNOWN, LANE)
 LEAF(TMAP, "tmap", "", MEM, ANY, OBJECT, LANE)  // a tensor map, an argument
-// a tensor map in memory, 16 elements of 64 bits; its box is that of the map
-// argument m
+// A tensor map in memory, 16 elements of 64 bits. It has the box of argument m,
+// a tensor map.
 OP(TMAPAT, "tmap.at", "d m", MEM, ANY, OBJECT, LANE)
 OP(PTR, "ptr", "v", MEM, ANY, OBJECT, LANE)  // global memory at an i64 address
-// arithmetic; eval.c defines it for every type
+// Arithmetic; eval.c defines it for every type.
 SCALAR(ADD, "add", "vv", SAME)
 SCALAR(SUB, "sub", "vv", SAME)
 SCALAR(MUL, "mul", "vv", SAME)
-SCALAR(DIV, "div", "vv", SAME)  // integers: floor, as in Lua
-SCALAR(MOD, "mod", "vv", SAME)  // integers: floor; floats: Lua's %
+SCALAR(DIV, "div", "vv", SAME)  // rounds down for integers, as in Lua
+// rounds down for integers; for floats as Lua's %
+SCALAR(MOD, "mod", "vv", SAME)
 SCALAR(MIN, "min", "vv", SAME)
 SCALAR(MAX, "max", "vv", SAME)
 SCALAR(NEG, "neg", "v", SAME)
 SCALAR(ABS, "abs", "v", SAME)
-SCALAR(FMA, "fma", "vvv", FLT)  // one rounding
+SCALAR(FMA, "fma", "vvv", FLT)  // rounds once
 SCALAR(AND, "and", "vv", INT)
 SCALAR(OR, "or", "vv", INT)
 SCALAR(XOR, "xor", "vv", INT)
-SCALAR(NOT, "not", "v", INT)    // pred: !, integers: ~
+SCALAR(NOT, "not", "v", INT)    // pred: !a; integers: ~a
 SCALAR(SHL, "shl", "vv", SHF)
-SCALAR(SHR, "shr", "vv", SHF)   // arithmetic on signed types
+SCALAR(SHR, "shr", "vv", SHF)   // arithmetic shift for signed types
 SCALAR(LT, "lt", "vv", CMP)
 SCALAR(LE, "le", "vv", CMP)
 SCALAR(EQ, "eq", "vv", CMP)
 SCALAR(NE, "ne", "vv", CMP)
 OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE)
-OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)  // any type to any: base/dtype.h
-OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)  // same width
+// converts any type to any type: base/dtype.h
+OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)
+// to a type of the same width
+OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)
 OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
-// rows of intrin.h, which specify their types
+// Intrinsics: rows of intrin.h, which specify their types.
 OP(INTRIN, "intrin", "=", INTRIN, ANY, PURE, LANE)
 OP(ASK, "ask", "=", INTRIN, ANY, ASK, ROW)
-// elements of memory objects
-OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)    // -> element; flags: HINT_*
+// access to elements of memory objects; returns the element; flags: HINT_*
+OP(LD, "ld", "r", NONE, ANY, MEMORY, LANE)
 DO(ST, "st", "wv", NONE, NONE, MEMORY, LANE)  // flags: HINT_*
 DO(FILL, "fill", "w.r v", ELEMENTS, SET, REGS, LANE)
-// reads or writes one of several register elements by an index known only at
-// run time; an index out of range is an error. PUT: the value, the index
+// PICK reads and PUT writes one of several registers, by an index known only at
+// run time; an index out of range is an error. Values of PUT: the new value,
+// the index.
 OP(PICK, "pick", "r.r v", ELEMENTS, ANY, REGS, LANE)
 DO(PUT, "put", "a.r vv", ELEMENTS, NONE, REGS, LANE)
-// vector moves of 8 to 256 bits, contiguous on both sides
+// Vector copies of 8 to 256 bits, contiguous on both sides.
 DO(COPY, "copy", "wrp?", BITS, NONE, MEMORY, LANE)
-// cp.async: whether it reads, and how many bytes where these are not all
+// cp.async: the predicate says whether it reads, and the value how many bytes
+// it reads (the rest is zero); without them it reads all bytes.
 DO(CPASYNC, "cp.async", "w.s r.g p?v?", BITS, NONE, ASYNC(CPWAIT), LANE)
 DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, ORDER, LANE)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, ORDER, LANE)
-// atoms: operands D A B C ..., or destination and source
+// Instructions of atoms: operands D A B C ..., or destination and source.
 DO(MMA, "mma", "=", MMA, NONE, REGS, ROW)
 DO(MATRIX, "matrix", "=", COPY, NONE, MEET, FULL)  // ldmatrix, stmatrix
-// MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), whether D is
-// accumulated; the metadata of a sparse A
+// MMA of a warpgroup: D, A (registers or a DESC), B (a DESC), a predicate
+// whether D is added, the metadata of a sparse A.
 DO(WGMMA, "wgmma", "=", MMA, NONE, ASYNC(WGWAIT), FULL)
 DO(WGFENCE, "wgmma.fence", "", NONE, NONE, ORDER, FULL)
 DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, ORDER, FULL)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, ORDER, FULL)
-// order among threads
-// operands: the number of threads; the barrier's number if it is traced
+// Order among threads.
+// Operands: the number of threads; the barrier's number if it is traced.
 DO(BAR, "bar.sync", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(BARARRIVE, "bar.arrive", "v/t?v?", BARRIER, NONE, ORDER, WARP)
 DO(SYNCWARP, "syncwarp", "l", NONE, NONE, ORDER, MASK)
 DO(FENCE, "fence", "", FENCE, NONE, ORDER, LANE)
-// mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
-// HINT_*, MBF_*. ARRIVE and TOKEN make `count` arrivals at once; TOKEN returns
-// their phase. CTA: the cluster CTA whose barrier it is (default: its own).
-DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)  // arrivals
-// count; CTA
+// Mbarriers count arrivals and bytes in phases; a parity names a phase. flags:
+// HINT_*, MBF_*. ARRIVE and TOKEN make several arrivals at once; TOKEN returns
+// their phase. A last operand k is the rank of the CTA whose mbarrier it is
+// (default: this CTA).
+// Value: the arrivals of a phase.
+DO(MBARINIT, "mbarrier.init", "bv/n", NONE, NONE, MEET, LANE)
+// Values: number of arrivals; rank of a CTA.
 DO(MBARARRIVE, "mbarrier.arrive", "bv/e v/k?", NONE, NONE, MEET, LANE)
-OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)  // -> u64
-// bytes; CTA
+// returns a u64
+OP(MBARTOKEN, "mbarrier.arrive.token", "bv", NONE, ANY, MEET, LANE)
+// Values: number of bytes; rank of a CTA.
 DO(MBARTX, "mbarrier.expect_tx", "bv/y v/k?", NONE, NONE, MEET, LANE)
-// the phase, as a parity or an MBARTOKEN; nanoseconds -> whether it completed
+// Values: the phase, as a parity or an MBARTOKEN; a time limit in nanoseconds.
+// MBARTRY returns whether the phase completed.
 DO(MBARWAIT, "mbarrier.wait", "bv/q", NONE, NONE, MEET, LANE)
 OP(MBARTRY, "mbarrier.try_wait", "bv/q v?", NONE, ANY, MEET, LANE)
 DO(MBARINVAL, "mbarrier.inval", "b", NONE, NONE, MEET, LANE)
-// arrives when the thread's cp.async copies have completed
+// Arrives when the thread's earlier cp.async copies have completed.
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "b", NONE, NONE, MEET, LANE)
-// stores 1, 2 or 4 values to shared memory of a CTA (the first value) at the
-// same offset as w; its mbarrier counts their bytes
+// Stores 1, 2 or 4 values to shared memory of a CTA, at the offset of w there.
+// The first value is the CTA's rank. An mbarrier of that CTA counts the bytes.
 DO(STASYNC, "st.async", "w.s bv/k vv?v?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
-// cluster barriers; flags: CLF_*
+// Cluster barriers; flags: CLF_*.
 DO(CLUSTERARRIVE, "cluster.arrive", "", NONE, NONE, ORDER, ROW)
 DO(CLUSTERWAIT, "cluster.wait", "", NONE, NONE, ORDER, ROW)
-// registers that a warpgroup takes from its block or returns; flags: RGF_*
+// Registers that a warpgroup takes from its block's pool or returns; flags:
+// RGF_*.
 DO(SETMAXNREG, "setmaxnreg", "", REGISTERS, NONE, ORDER, FULL)
-// overlapping kernels: waits for the preceding ones; lets dependents start
+// Overlapping launches (programmatic dependent launch): GRIDWAIT waits for the
+// preceding launches, GRIDLAUNCH lets dependent ones start.
 DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, ORDER, LANE)
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, ORDER, LANE)
-// Bulk copies, executed by the async proxy; flags: BKF_*. TMA: boxes of a
-// tensor map at coordinates, mode 0 first, followed by the offsets of im2col.
-// Loads take the mbarrier that counts their bytes, a mask of destination CTAs
-// of the cluster (default: this CTA), and a cache policy; stores take a cache
-// policy.
+// Bulk copies, which the async proxy executes; flags: BKF_*. TMA copies boxes
+// of a tensor map. Its values are coordinates, mode 0 first, followed by the
+// offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
+// destination CTAs of the cluster (default: this CTA), and a cache policy;
+// stores have a cache policy.
 DO(TMALOAD, "tma.load", "w.s m b v/c?v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(MBARWAIT), LANE)
 DO(TMASTORE, "tma.store", "M r.s v? vv?v?v?v?v?v?v?", BITS, NONE,
    ASYNC(BULKWAIT), LANE)
-// prefetch into L2; without coordinates, the tensor map itself
+// Prefetches a box into L2; without coordinates, prefetches the tensor map.
 DO(TMAPREFETCH, "tma.prefetch", "m v?v?v?v?v?v?v?v?v?", NONE, NONE, ORDER,
    LANE)
 DO(BULKLOAD, "bulk.load", "w.s r.g b v/c?v?", BITS, NONE, ASYNC(MBARWAIT), LANE)
 DO(BULKSTORE, "bulk.store", "w.g r.s v?", BITS, NONE, ASYNC(BULKWAIT), LANE)
-// into shared memory of the cluster's CTA of that rank, with its mbarrier
+// Copies to shared memory of the CTA of rank k; an mbarrier of that CTA counts
+// the bytes.
 DO(BULKSEND, "bulk.send", "w.s r.s b v/k", BITS, NONE, ASYNC(MBARWAIT), LANE)
-// groups of a thread's stores; waits until at most imm are pending
+// BULKCOMMIT makes a group of a thread's stores; BULKWAIT waits until at most
+// imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, ORDER, LANE)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, NONE, ORDER, LANE)
-// Tensor maps in memory: COPY copies an argument's map, ADDRESS sets the
-// tensor's address (others may then read and write it), SET sets the extent of
-// mode imm, or its stride in bytes (TMF_STRIDE). Agents see a map after a
-// release fence and ACQUIRE, or after PUBLISH, with which a warp copies it from
-// shared memory.
+// Tensor maps in memory. COPY copies an argument's map. ADDRESS sets the
+// tensor's address; other threads may then read and write the tensor. SET sets
+// the extent of mode imm, or its stride in bytes (TMF_STRIDE). The async proxy
+// sees a changed map after a release fence and ACQUIRE, or after PUBLISH, by
+// which a warp copies it from shared memory.
 DO(MAPCOPY, "tmap.copy", "D m", NONE, NONE, MEMORY, LANE)
 DO(MAPADDRESS, "tmap.address", "D a.g", NONE, NONE, MEMORY, LANE)
 DO(MAPSET, "tmap.set", "D v", MODE, NONE, MEMORY, LANE)
 DO(MAPACQUIRE, "tmap.acquire", "d", NONE, NONE, MEET, LANE)
 DO(MAPPUBLISH, "tmap.publish", "D d", NONE, NONE, MEET, FULL)
-OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)  // value, CAS: compared
-                                                         // value -> old value
+// Values: the operand; for CAS also the compared value. Returns the old value.
+OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
 DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
 DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
 // structure; a variable is a mutable scalar
-OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // v: initial value
+OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // value: the initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)
-OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)  // lo hi step -> i32 or i64
-DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)   // infinite, until BREAKIF
-DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)   // a region that BREAKIF can
-                                               // leave
-DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)  // leaves FOR, LOOP,
-                                                         // ONCE
+// values: first, limit, step; the result is the counter, an i32 or i64
+OP(FOR, "for", "vvv", UNROLL, SAME, OPEN, LANE)
+// repeats until a BREAKIF leaves it
+DO(LOOP, "loop", "", NONE, NONE, OPEN, LANE)
+// executes once; a BREAKIF can leave it
+DO(ONCE, "once", "", NONE, NONE, OPEN, LANE)
+// leaves FOR, LOOP, ONCE regions
+DO(BREAKIF, "break.if", "p", LEVELS, NONE, LEAVE, LANE)
 DO(EXITIF, "exit.if", "p", NONE, NONE, LEAVE, LANE)  // ends the thread
 DO(IF, "if", "p", NONE, NONE, OPEN, LANE)
 DO(ELSE, "else", "", NONE, NONE, TURN, LANE)

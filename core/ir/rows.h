@@ -1,4 +1,4 @@
-// The rows of ops.h and MATHS as enumerations.
+// Enumerations of the rows of ops.h and of the functions in MATHS.
 #ifndef CUTE_IRROWS_H
 #define CUTE_IRROWS_H
 
@@ -10,7 +10,8 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-// The threads that execute an operation together.
+// Which threads of a warp execute an operation together; ops.h describes the
+// values.
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
@@ -24,7 +25,7 @@ typedef enum ImmKind {
   IMM_BARRIER, IMM_GROUPS, IMM_FENCE, IMM_ATOMIC, IMM_REGISTERS, IMM_MODE,
   IMM_LEVELS
 } ImmKind;
-// Dependences and side effects of an operation, as bits. EF_ORDERED: no memory
+// What an operation depends on and affects, as bits. EF_ORDERED: no memory
 // access moves past it, whatever its operands are.
 enum {
   EF_PURE = 1, EF_FIXED = 2, EF_OBJECT = 4, EF_VAR = 8, EF_REGS = 16,
@@ -33,8 +34,8 @@ enum {
 };
 typedef struct OpRow {
   const char *name, *operands;
-  uint16_t effect;   // EF_*
-  uint8_t done;      // EF_LATER: the Op that waits for its completion
+  uint16_t effect;   // bits EF_*
+  uint8_t done;      // EF_LATER: the Op that waits until it completes
   uint8_t imm, rule, who;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];
@@ -43,10 +44,10 @@ static inline const char *op_name(Op op) { return op_rows[op].name; }
 static inline unsigned op_effect(Op op) { return op_rows[op].effect; }
 static inline bool op_pure(Op op) { return op_rows[op].effect & EF_PURE; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
-const char *who_name(Who who);  // "lane"
+const char *who_name(Who who);  // returns a name such as "lane"
 
-// MF(id, "name", operands): float functions (OP_MATH). The hardware's
-// approximate functions, for f32 only, have their own names and come last.
+// MF(id, "name", operands): float functions of OP_MATH. The last ones are the
+// hardware's approximate functions, for f32 only, under names of their own.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1) MF(RSQRT, "rsqrt", 1) MF(RCP, "rcp", 1) \
   MF(EXP, "exp", 1) MF(EXP2, "exp2", 1) MF(EXPM1, "expm1", 1) \

@@ -43,7 +43,7 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
-// Operations that need a feature, by ranges of ops.h.
+// The feature that each range of operations in ops.h needs.
 static const struct { Op first, last; Feature feature; } families[] = {
   {OP_CPASYNC, OP_CPASYNC, FT_CPASYNC},
   {OP_MBARTX, OP_MBARTX, FT_MBARTX},
@@ -64,8 +64,8 @@ static bool is_mbar(const Ins *i) {
   return i->op >= OP_MBARINIT && i->op <= OP_MBARCPASYNC;
 }
 
-// Returns the requirement of the row that i names, else of its operands or
-// flags, else of the operation.
+// Returns the requirement of instruction i: that of its table row if it has
+// one, else of its operands or flags, else of the operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);
@@ -85,7 +85,8 @@ Need target_need(const Fn *fn, const Ins *i) {
     return features[FT_ATOMIC_BF16];
   bool access = i->op == OP_LD || i->op == OP_ST || i->op == OP_ATOMIC;
   bool mbar = is_mbar(i), sem = hint_get(i->flags, HINT_SEM) != 0;
-  if (mbar && operands_ref(fn, i, 3))  // after a barrier and a value
+  // an operand after the barrier (two Refs) and a value
+  if (mbar && operands_ref(fn, i, 3))
     return features[i->op == OP_MBARTRY ? FT_MBARLIMIT : FT_MBARFAR];
   if ((mbar || (access && sem)) &&
       hint_get(i->flags, HINT_SCOPE) == SCOPE_CLUSTER)

@@ -1,13 +1,13 @@
-// The architectures and their features. Every query whether a target supports
-// something goes through this file.
+// The architectures and their features. Code that asks whether a target
+// supports something calls this file.
 #ifndef CUTE_TARGET_H
 #define CUTE_TARGET_H
 
 #include "ir/ir.h"
 
-// TG(sm, maximum KiB of shared memory of a block, specific): architectures,
-// oldest first. sm_90a, sm_100f: with the features of one chip or one family;
-// `specific` lists these letters.
+// TG(sm, maximum KiB of shared memory of a block, letters): architectures,
+// oldest first. The letters are the suffixes of the target that make features
+// of one chip (sm_90a) or one family (sm_100f) available.
 #define TARGETS(TG) \
   TG(70, 96, "") TG(72, 96, "") TG(75, 64, "") TG(80, 163, "") \
   TG(86, 99, "") TG(87, 163, "") TG(88, 163, "") TG(89, 99, "") \
@@ -17,14 +17,15 @@ typedef struct Target {
   int sm, kb;
   const char *specific;
 } Target;
-const Target *target_row(int i);  // NULL past the last
-// Returns the bytes of shared memory that a block may use on sm_<sm>, or for 0
+// Returns NULL past the last row.
+const Target *target_row(int i);
+// Returns how many bytes of shared memory a block may use on sm_<sm>; for sm 0,
 // the most that any target has.
 int64_t target_smem(int sm);
 
 // FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features
-// without a row of their own. Atoms, intrinsics and fences state their
-// requirements in their rows.
+// that no table row has. Rows of atoms, intrinsics and fences state their own
+// requirements.
 #define FEATURES(FT) \
   FT(LDMATRIX, "ldmatrix", 75, 0, false) \
   FT(CPASYNC, "cp.async", 80, 0, false) \
@@ -49,25 +50,28 @@ typedef enum Feature {
   FT_COUNT
 } Feature;
 bool target_has(int sm, Feature f);
-Feature target_find(const char *name);  // FT_COUNT: no such feature
+// returns FT_COUNT if there is no such feature
+Feature target_find(const char *name);
 
-// The requirement of an instruction; name NULL: every target meets it. An
-// mbarrier operation has one only if it cannot be emitted differently for older
-// targets. There a wait polls with test_wait, arrivals are made one by one, and
-// relaxed operations are stronger.
+// The requirement of an instruction. name NULL: every target meets it. An
+// mbarrier operation has a requirement only if older targets cannot express it
+// differently. On those, a wait polls with test_wait, several arrivals are made
+// one by one, and relaxed operations have a stronger order.
 typedef struct Need {
   const char *name;
-  int least, most;  // sm; most 0: no upper limit
-  bool specific;    // chip- or family-specific: sm_120a, sm_120f
+  int least, most;  // first and last sm; most 0: no upper limit
+  // whether it needs a chip- or family-specific target: sm_120a, sm_120f
+  bool specific;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);
 Need target_feature(Feature f);
-// Reports whether some target has atomic operation k on elements of type t.
+// Reports whether some target supports atomic operation k on elements of type
+// t.
 bool target_atomic(AtomicKind k, DType t);
 
-// Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, "sm_120",
-// also says whether chip- or family-specific features are available; NULL: they
-// are.
+// Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, such as
+// "sm_120", tells whether chip- or family-specific features are available
+// (NULL: yes).
 void target_check(Ctx *cx, const Fn *fn, int sm, const char *arch);
 
 #endif

@@ -9,9 +9,9 @@
 typedef struct Check {
   Ctx *cx;
   const Fn *fn;
-  Ref at;            // current instruction
-  uint32_t *scope;   // recomputed scope of each instruction
-  VEC(Ref) open;     // region heads
+  Ref at;            // instruction that is being verified
+  uint32_t *scope;   // serial number of each instruction's region, recomputed
+  VEC(Ref) open;     // heads of the open regions
   VEC(uint32_t) serial;
   uint32_t serials;
 } Check;
@@ -49,11 +49,11 @@ static void check_space(Check *c, const Operand *o) {
     bad(c, "memory of another kind than it works on");
 }
 
-// Checks that `bits` from element v of mem are within its registers.
+// Checks that `bits` bits from element v of mem are inside the register object.
 static void check_register(Check *c, Ref mem, int64_t v, int64_t bits) {
   const Mem *m = ir_memof(c->fn, mem);
-  int64_t at = v * dtype_bits(ir_type(c->fn, mem));  // a view has a type of its
-                                                     // own
+  // a view may have a type of its own
+  int64_t at = v * dtype_bits(ir_type(c->fn, mem));
   if (v < 0 || at + bits > m->count * dtype_bits(m->type))
     bad(c, "register index out of range");
 }
@@ -103,9 +103,10 @@ static void check_operand(Check *c, const Operand *o) {
 // ---- types ----
 
 typedef struct Types {
-  DType value[OPERANDS];  // types of values and of variables that are read
+  // types of the values, and of the variables that are read
+  DType value[OPERANDS];
   int n;
-  DType to;               // type of the written operand
+  DType to;               // type of the operand that is written
 } Types;
 
 static Types check_operands(Check *c, const Ins *i) {
@@ -144,8 +145,8 @@ static void check_rule(Check *c, const Ins *i, const Types *t) {
   }
 }
 
-// A stored value has the element's type; an exchanged one may have another type
-// of the same width. Bytes are accessed with any type.
+// Checks the type of a stored value: the element's type, or for an exchange a
+// type of the same width. Objects of bytes accept any type.
 static void check_value(Check *c, const Ins *i) {
   DType v = ir_type(c->fn, i->a[2]), t = ir_type(c->fn, i->a[0]);
   if (t == DT_U8 && ir_memof(c->fn, i->a[0])->type == DT_U8) return;
@@ -153,7 +154,8 @@ static void check_value(Check *c, const Ins *i) {
   if (i->op == OP_ATOMIC && i->imm < AT_EXCH) same(c, v, t);
 }
 
-// Counts, parities and CTAs are i32; a token is u64.
+// Checks the types of an mbarrier's values: counts, parities and CTA ranks are
+// i32; a token is u64.
 static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   bool waits = i->op == OP_MBARTRY || i->op == OP_MBARWAIT;
   for (int k = 0; k < t->n; k++)
@@ -162,7 +164,8 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// Operands are the CTA and values of one type that add up to imm bits.
+// Checks the operands of st.async: a CTA's rank, and values of one type that
+// add up to imm bits.
 static void check_stasync(Check *c, const Ins *i, const Types *t) {
   same(c, t->value[0], DT_I32);
   for (int k = 1; k < t->n; k++) same(c, t->value[k], t->value[1]);
@@ -180,7 +183,7 @@ static void check_intrin(Check *c, const Ins *i) {
     same(c, type_of(c, i->a[k]), intrin_operand(id, k));
 }
 
-// Checks that the row which an instruction names exists.
+// Checks that the table row that an instruction names exists.
 static void check_row(Check *c, const Ins *i) {
   ImmKind imm = (ImmKind)op_rows[i->op].imm;
   if (imm == IMM_INTRIN) check_intrin(c, i);
@@ -199,8 +202,8 @@ Who check_who(const Ins *i) {
   return atom_mma_alone(atom_mma((int)i->imm)) ? WHO_LANE : WHO_FULL;
 }
 
-// A pure operation must not involve other lanes: it may move to where other
-// lanes are active.
+// Checks that a pure operation does not involve other lanes, because it may
+// move to a place where other lanes are active.
 static void check_together(Check *c, const Ins *i) {
   if (check_who(i) != WHO_LANE && op_pure((Op)i->op))
     bad(c, "pure, but lanes do it together");
@@ -210,8 +213,8 @@ static void check_together(Check *c, const Ins *i) {
 
 static void enter(Check *c) { vec_push(c->cx, c->serial, ++c->serials); }
 
-// Checks that a break leaves open regions, and a branch only with a loop around
-// it.
+// Checks that a break leaves only open regions, and that it leaves a branch
+// only together with a loop around it.
 static void check_leave(Check *c, const Ins *i) {
   if (i->imm < 1 || (uint64_t)i->imm > c->open.n)
     bad(c, "break.if of regions that are not there");

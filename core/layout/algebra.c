@@ -1,5 +1,5 @@
-// Composition of all kinds of operands, complement, and operations derived from
-// these and from inverses.
+// Composition of layouts, swizzles and tilers; the complement; and operations
+// derived from the complement and from inverses.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -33,9 +33,9 @@ bool note_elements(Ctx *cx, Note *nt, Tup shape) {
 
 // ---- composition (plain layouts: compose.c) ----
 
-// Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' a
-// swizzle of a's offsets. Returns false unless both agree on all elements (at
-// most 2^16).
+// Rewrites a o (Sw o 0 o b) as Sw' o 0 o ab, where ab is a o b and Sw' is a
+// swizzle of a's offsets. Returns false unless both sides agree on all elements
+// (at most 2^16).
 static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   const Swizzle *sw = layout_swizzle(b);
   Swizzle w;
@@ -53,7 +53,7 @@ static bool move_swizzle(Ctx *cx, Layout a, Layout b, Layout ab, Layout *r) {
   return true;
 }
 
-// Composes a with a composed b.
+// Returns a o b, where b has an outer function.
 static Layout compose_after(Ctx *cx, Layout a, Layout b) {
   Layout r;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(a)), true);
@@ -73,7 +73,8 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// Runs compose_in as a public operation, which its messages name.
+// Runs compose_in as the public operation nt->op, and asserts the result if it
+// depends on traced extents.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -131,7 +132,7 @@ static Flat coalesce_shape(Ctx *cx, Tup shape) {
   return f;
 }
 
-// Sets compact strides, starting with `first`, for f.n modes.
+// Gives the f.n modes compact strides, of which the first is `first`.
 static void compact_from(Ctx *cx, Flat f, Dim first) {
   for (int i = 0; i < f.n; i++) {
     f.d[i] = dim_is(f.s[i], 1) ? (Dim){0} : first;
@@ -139,7 +140,7 @@ static void compact_from(Ctx *cx, Flat f, Dim first) {
   }
 }
 
-// Removes the mode with the least stride from f.
+// Removes the mode with the smallest stride from f and returns it.
 static Mode take_least(Flat *f) {
   int at = 0;
   for (int i = 1; i < f->n; i++)
@@ -153,8 +154,8 @@ static Mode take_least(Flat *f) {
   return r;
 }
 
-// Describes two coordinates of l with the same offset, or returns NULL if none
-// are found.
+// Returns text that names two coordinates of l with the same offset, or NULL if
+// none are found.
 static const char *collision(Ctx *cx, Layout l) {
   if (!layout_static(l) || layout_has_basis(l)) return NULL;
   int64_t n = dim_value(layout_size(cx, l));
@@ -199,10 +200,10 @@ static void check_cotarget(Ctx *cx, Note *nt, Tup cotarget) {
                layout_text(cx, *nt->a));
 }
 
-// Writes the gaps between the modes of f to `out`. Returns the offset where the
-// modes end, or 0 if they overlap.
+// Writes to `out` modes that cover the gaps between the modes of f. Returns the
+// offset where the modes of f end, or 0 if they overlap.
 static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
-  Dim last = {1};  // end of the modes so far
+  Dim last = {1};  // offset where the modes so far end
   while (f.n) {
     Mode r = take_least(&f);
     bool known = dim_static(r.d) && dim_static(last);
@@ -227,11 +228,12 @@ static Dim gaps(Ctx *cx, Note *nt, Layout l, Flat f, Flat *out) {
   return last;
 }
 
-// Returns the complement of a coalesced layout with integer strides.
+// Returns the complement of layout l. f has l's coalesced modes, whose strides
+// are integers.
 static Layout complement_flat(Ctx *cx, Note *nt, Layout l, Flat f,
                               Tup cotarget) {
-  // A negative stride reaches the same offsets from the other end. The shift
-  // does not change which offsets remain free.
+  // A negative stride counts as positive. It reaches the same offsets, shifted,
+  // and a shift does not change which offsets remain free.
   for (int i = 0; i < f.n; i++) {
     nt->trust |= !traced_positive(cx, f.d[i]);
     f.d[i] = dim_abs(cx, f.d[i]);
@@ -287,7 +289,7 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget) {
   return complement_flat(cx, nt, l, f, cotarget);
 }
 
-// Reports whether the sorted, disjoint modes f reach the offset x.
+// Reports whether x is an offset of f, whose modes are sorted and disjoint.
 static bool takes(Flat f, int64_t x) {
   for (int i = f.n - 1; i >= 0; i--) {
     int64_t d = f.d[i].w ? f.d[i].w : 1, own = x / d;
@@ -297,8 +299,8 @@ static bool takes(Flat f, int64_t x) {
   return x == 0;
 }
 
-// r is the complement of l's right side. Checks that l's outer functions map no
-// element to an offset of r.
+// Checks that no element of l has an offset of r, where r is the complement of
+// l without its outer functions.
 static void check_free(Ctx *cx, Note *nt, Layout l, Layout r) {
   Flat f = flat_of(cx, r);
   if (!layout_static(l) || !layout_static(r) || layout_has_basis(r)) return;
@@ -350,7 +352,8 @@ Layout layout_nullspace(Ctx *cx, Layout l) {
 
 // ---- common vectors ----
 
-// Returns mode 0 of a o inverse(b) if it is static with stride 1, else 1:0.
+// Returns the first mode of a o inv, where inv is the inverse of layout b, if
+// that mode is static with stride 1. Otherwise returns 1:0.
 static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
   Note nt = {.op = "max_common_layout", .a = &a, .mode = -1, .quiet = true};
   Layout one = layout_leaf(cx, (Dim){1}, (Dim){0});
@@ -362,8 +365,8 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Returns the run length that l's outer functions keep contiguous, wherever a
-// run starts.
+// Returns the length of the runs of offsets that l's outer functions keep
+// contiguous, for runs that start anywhere.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;
@@ -385,7 +388,9 @@ Layout layout_max_common_layout(Ctx *cx, Layout a, Layout b) {
     return layout_compose(cx, r, layout_leaf(cx, dim_int(cx, base), (Dim){1}));
   }
   if (b.outer && !a.outer) return layout_max_common_layout(cx, b, a);
-  if (b.outer) {  // equal swizzles keep corresponding elements together
+  // Equal swizzles move equal offsets to equal offsets, so corresponding
+  // elements stay together.
+  if (b.outer) {
     Layout r = layout_max_common_layout(cx, layout_inner(a), layout_inner(b));
     int64_t base = least(run_of(cx, a), run_of(cx, b));
     if (same_swizzle(a, b) || base >= dim_value(layout_size(cx, r))) return r;

@@ -9,21 +9,21 @@
 typedef struct Tiler {
   enum { TILER_ANY, TILER_LAYOUT, TILER_TUPLE } kind;
   int n;
-  const struct Tiler *mode;  // TILER_TUPLE: n of them
-  Layout l;                  // TILER_LAYOUT
-  bool extent;               // l is n:1, from the integer n
+  const struct Tiler *mode;  // TILER_TUPLE: its n entries
+  Layout l;                  // TILER_LAYOUT: the layout
+  bool extent;               // whether l is n:1, made from the integer n
 } Tiler;
 Tiler tiler_layout(Layout l);
-Tiler tiler_tup(Ctx *cx, Tup t);           // by-mode shape tiler
+Tiler tiler_tup(Ctx *cx, Tup t);  // returns a tiler from a tuple of extents
 void tiler_print(Ctx *cx, Tiler t, Buf *out);
 const char *tiler_text(Ctx *cx, Tiler t);
 
 Layout layout_compose(Ctx *cx, Layout a, Layout b);
 Layout layout_compose_tiler(Ctx *cx, Layout a, Tiler b);
-Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // a o Sw
+Layout layout_compose_swizzle(Ctx *cx, Layout a, Swizzle b);  // returns a o Sw
 Layout layout_with_shape(Ctx *cx, Layout l, Tup shape);
-Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);  // NULL: the cosize
-                                                            // of l
+// cotarget NULL: the cosize of l
+Layout layout_complement(Ctx *cx, Layout l, Tup cotarget);
 Layout layout_right_inverse(Ctx *cx, Layout l);
 Layout layout_left_inverse(Ctx *cx, Layout l);
 Layout layout_nullspace(Ctx *cx, Layout l);
@@ -32,8 +32,8 @@ int64_t layout_max_common_vector(Ctx *cx, Layout a, Layout b);
 int64_t layout_max_alignment(Ctx *cx, Layout l);
 Layout layout_domain_distribute(Ctx *cx, Tup shape, int64_t n);
 Layout layout_logical_divide(Ctx *cx, Layout l, Tiler t);
-// Reports whether the tiles and the rest of a divide of `shape` by t cover the
-// shape exactly.
+// Reports whether a divide of `shape` by t covers the shape exactly, with no
+// extent rounded up.
 bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t);
 Layout layout_zipped_divide(Ctx *cx, Layout l, Tiler t);
 Layout layout_tiled_divide(Ctx *cx, Layout l, Tiler t);
@@ -46,48 +46,53 @@ Layout layout_blocked_product(Ctx *cx, Layout l, Layout t);
 Layout layout_raked_product(Ctx *cx, Layout l, Layout t);
 Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t);
 Layout layout_tile_to_shape(Ctx *cx, Layout block, Tup shape, Tup order);
-                                           // order NULL: LayoutLeft
+                                           // order NULL: the order of
+                                           // LayoutLeft.
 Tup layout_ceil_div(Ctx *cx, Tup shape, Tiler t);
 Layout layout_upcast(Ctx *cx, Layout l, int64_t n);
 Layout layout_downcast(Ctx *cx, Layout l, int64_t n);
 Layout layout_recast(Ctx *cx, Layout l, int64_t old_bits, int64_t new_bits);
-// make_layout_tv(thr, val): sets *tiler to the tile shape and returns
-// (thread,value) -> coordinate in the tile.
+// make_layout_tv(thr, val): returns the layout (thread,value) -> coordinate in
+// the tile, and sets *tiler to the tile's shape.
 Layout layout_tv(Ctx *cx, Layout thr, Layout val, Tup *tiler);
 
 // ---- layouts whose extents are known only at launch (traced.c) ----
 typedef enum TracedRule {
   TRACED_NONE, TRACED_COMPOSE, TRACED_DIVIDE, TRACED_PRODUCT,
-  TRACED_COMPLEMENT,          // b is a layout with the codomain's shape
-  TRACED_UPCAST               // b is a layout of n elements
+  TRACED_COMPLEMENT,          // here b is a layout with the codomain's shape
+  TRACED_UPCAST  // here b is a layout of n elements, n: factor of the upcast
 } TracedRule;
-// Reads the n words of an assertion, all known now, as the layouts a, b and r.
+// Reads the n words of an assertion as the layouts a, b and r. Traced values
+// must have been replaced by numbers.
 void traced_read(const Dim *word, Layout l[3]);
-// Returns the word of an assertion whose traced value is v.
+// Returns a word of an assertion in which the traced value has the value v.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
-// Compares static r with the result of the rule for a and b. Returns a
-// description of the first difference, or NULL if up to 2^20 elements of each
-// mode agree. An inadmissible step fails.
+// Compares r with the layout that the rule computes from a and b; all are
+// static. Returns a description of the first difference, or NULL if up to 2^20
+// elements of each mode agree. Fails if the rule rejects a and b.
 const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
 // ---- XORed strides (xor.c) ----
-bool layout_has_xor(Layout l);             // on the right side
-// Returns the same function as a layout with integer strides, whose values pass
-// through the former right side.
+// whether the plain right side of l has XORed strides
+bool layout_has_xor(Layout l);
+// Returns an equal layout whose right side has integer strides. If l has XORed
+// strides, the values pass through the former right side as an outer function.
 Layout layout_linear(Ctx *cx, Layout l);
 
 // ---- domains and codomains (domain.c) ----
-Tup layout_coprofile(Ctx *cx, Layout l);   // zeros, in the profile of l's
-                                           // values
-// Returns the common factors of both shapes in order, as modes whose strides
-// are the indices where they start. (1):(0) if there are none.
+// returns zeros in the profile of l's values
+Tup layout_coprofile(Ctx *cx, Layout l);
+// Returns the common factors of the shapes a and b in order. Each factor is a
+// mode whose stride is the index where the factor starts. Returns (1):(0) if
+// there are none.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
-Layout layout_add(Ctx *cx, Layout a, Layout b);  // returns a(i) + b(i)
+// returns the layout i -> a(i) + b(i)
+Layout layout_add(Ctx *cx, Layout a, Layout b);
 
 // ---- the steps of the algebra as text (notation.c) ----
-// Return and set the buffer that receives the steps for cute.explain, if any.
-// Callers test explain_on first, so that steps cost nothing otherwise.
+// Functions for cute.explain: explain_on returns the buffer for the text of the
+// steps, or NULL. Callers test it first, so that steps cost nothing otherwise.
 static inline Buf *explain_on(const Ctx *cx) {
   return cx->work ? cx->work->steps : NULL;
 }

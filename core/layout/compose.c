@@ -1,11 +1,11 @@
-// Composes plain layouts leaf by leaf of the right side, and checks that the
-// sums of leaves do not carry.
+// Composes plain layouts: composes each leaf of the right side with the left
+// side, and checks that the sums of the leaves do not carry into the next mode.
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Describes, for a right leaf that needs more than one mode, its first
-// coordinates whose images under the left side do not advance by equal steps.
+// Returns text for a leaf r of the right side whose values under f no single
+// mode can represent: names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -29,8 +29,8 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
 }
 
 // Returns a static integer or basis as an integer weight. Bases are hashed by a
-// linear, practically injective function of coordinates, so that sums can be
-// compared.
+// linear function of coordinates that is injective in practice, so that sums of
+// bases can be compared as integers.
 static int64_t weight(Dim d) {
   if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
@@ -40,8 +40,8 @@ static int64_t weight(Dim d) {
   return (int64_t)h;
 }
 
-// Reports whether the modes can be evaluated, which requires static modes
-// without XORed strides.
+// Reports whether flat_at can evaluate the modes: their extents and strides are
+// static and not XORed.
 static bool flat_static(Flat f) {
   for (int i = 0; i < f.n; i++)
     if (!dim_static(f.s[i]) || dim_dynamic(f.d[i]) ||
@@ -62,8 +62,8 @@ int64_t flat_at(Flat f, int64_t i) {
 
 typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
-// Reports whether a(b(i)) == r(i) for all i below n with b(i) below end;
-// otherwise *at is the first counterexample.
+// Compares a(b(i)) with r(i) for all i below n with b(i) below end. If they
+// differ, sets *at to the first such i.
 static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
                     int64_t *at) {
   for (*at = 0; *at < n; ++*at) {
@@ -74,19 +74,19 @@ static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
   return SAME;
 }
 
-// Reports whether `out` maps i to the value of f at i * r.d, for all i < r.s.
+// Reports whether out(i) equals f(i * r.d) for all i < r.s.
 static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // traced numbers cannot be checked here
+    return true;  // unknown with traced numbers; the caller asserts it
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// Finds by evaluation the layout that maps i to the value of f at i * r.d, for
-// i < r.s: its first mode extends as far as the steps are equal. Returns false
-// if there is none, or too much to evaluate. The result has at most as many
-// modes as int64_t has bits.
+// Finds by evaluation a layout `out` with out(i) equal to f(i * r.d) for i <
+// r.s. Each mode extends as far as the steps are equal. Returns false if no
+// such layout exists or there are too many elements. The result has at most as
+// many modes as int64_t has bits.
 static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t unit = 1, at, last;
@@ -107,15 +107,18 @@ static bool fit(Ctx *cx, Flat f, Mode r, Flat *out) {
   return look(f, right, *out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
-// The digits of the left side's coordinates: for each mode, the maximum that
-// the sums of positive (or negative) strides reach.
+// Bounds on the coordinates of the left side that the right side's leaves
+// produce, one entry for each left mode. There is one Digits for positive and
+// one for negative strides.
 typedef struct Digits {
-  int64_t *used;  // maximum sum; DIM_MAX: unknown
-  int64_t *step;  // step of a leaf that fills a traced mode, or 0: the sums of
-                  // the other leaves must stay below it
+  int64_t *used;  // maximum of the coordinate; DIM_MAX: unknown
+  // step of the leaf that fills a mode of traced extent, or 0; the sums of all
+  // other leaves must stay below this step
+  int64_t *step;
 } Digits;
 
-// Records a leaf of n steps along mode i. whole says that it fills that mode.
+// Adds to the bounds of left mode i a leaf of n steps of size `step`. whole:
+// the leaf reaches the end of the mode.
 static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
   int64_t most;
   if (whole && !dim_static(n) && dim_static(step) && !g->step[i]) {
@@ -130,17 +133,17 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// A leaf of the right side, composed. `out` has the modes of the result; mode
-// and step say which mode of the left side each one counts, and with what step.
-// They are NULL if the leaf was found by evaluation.
+// The composition of one leaf of the right side. `out` has the modes of the
+// result. Mode k of it advances by step[k] in left mode mode[k]. mode and step
+// are NULL if the leaf was composed by evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
   Dim *step;
 } Leaf;
 
-// Handles a leaf r that violates the conditions: finds the layout by
-// evaluation, or reports the step as inadmissible.
+// Handles a leaf r that violates the divisibility conditions of composition:
+// finds the result by evaluation, or fails.
 static Leaf bad_leaf(Ctx *cx, Note *nt, Flat f, Mode r, const char *what,
                      Dim x, Dim y, Digits *g) {
   Leaf leaf = {0};
@@ -166,7 +169,8 @@ static Dim with_sign(Ctx *cx, Dim v, Dim like) {
   return dim_static(like) && like.w < 0 ? dim_neg(cx, v) : v;
 }
 
-// Returns min(a, b), simplified if one is known to divide the other.
+// Returns min(a, b), without an instruction if one is known to divide the
+// other.
 static Dim part_min(Ctx *cx, Dim a, Dim b) {
   if (dim_static(b) && dim_dynamic(a) && dim_div(cx, a) % b.w == 0) return b;
   if (dim_static(a) && dim_dynamic(b) && dim_div(cx, b) % a.w == 0) return a;
@@ -181,8 +185,9 @@ static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
   l->step[k] = step;
 }
 
-// Composes left (flat, coalesced, f.n >= 2) with s:d, d not 0. A negative d
-// mirrors the positive one, as evaluation does below 0.
+// Composes the left modes f (coalesced, f.n >= 2) with the right leaf r, whose
+// stride is not 0. A negative stride gives the negated result of the positive
+// one, because l(-i) = -l(i).
 static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   size_t n = (size_t)f.n;
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
@@ -191,7 +196,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   if (!note_elements(cx, nt, flat_layout(cx, f).shape) ||
       !note_elements(cx, nt, &r.s))
     return l;
-  bool weak = false;  // the leaf meets CuTe's condition, but may still be wrong
+  bool weak = false;  // CuTe's condition holds, but the result may be wrong
   if (dim_dynamic(r.d) && !traced_positive(cx, r.d)) nt->trust = true;
   for (int i = 0; i + 1 < f.n; i++) {
     Dim cs = f.s[i], step = dim_abs(cx, rest_d);
@@ -199,7 +204,7 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
     if (known && step.w >= cs.w && step.w % cs.w != 0)
       return bad_leaf(cx, nt, f, r, "stride", step, cs, g);
     if (dim_is(rest_s, 1) && dim_dynamic(cs)) {
-      // a coordinate that is always 0: only the stride is still computed
+      // The coordinate is always 0 here; only the stride is still needed.
       if (!known) continue;
     }
     Dim next_s = dim_ceil_div(cx, cs, step);
@@ -228,9 +233,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;  // this digit has no bound,
-                                                   // so record only that it is
-                                                   // not 0
+    // The last digit has no bound, so record only that it is not 0.
+    if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;
   }
   if (!weak || nt->weak) return l;
   if (!flat_static(f)) nt->trust = true;
@@ -239,15 +243,17 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   return l;
 }
 
-// The part of the left side that strides of the right side select. It is all of
-// the left side, or the mode that the path of their bases names.
+// The part of the left side that a stride of the right side selects: all of the
+// left side for an integer, or the mode that a basis names.
 typedef struct Part {
-  Dim stride;        // a stride that selects it
+  Dim stride;        // a stride that selects this part
   Flat left;         // the selected part, coalesced
-  Dim size;          // number of its elements; left stores a last extent of 1
-                     // as 2
-  int64_t end;       // extent of a mode that bases name; beyond it CuTe returns
-                     // values outside the function
+  // number of elements of the part; not computed from `left`, which stores a
+  // last extent of 1 as 2
+  Dim size;
+  // extent of a mode that a basis names: CuTe returns values beyond it, which
+  // are outside the function
+  int64_t end;
   Digits digits[2];  // bounds for positive and for negative strides
 } Part;
 
@@ -257,15 +263,16 @@ typedef struct Compose {
   Layout right;
   Part *part;
   int nparts, capparts;
-  int *part_of;       // part of each leaf of the right side; -1: stride 0
-  size_t leaf;        // next leaf of the right side
+  int *part_of;  // part that each leaf of the right side selects; -1: stride 0
+  size_t leaf;        // index of the next leaf of the right side
   TupB shape;
   struct Place *out;
   size_t n, cap;
 } Compose;
 
-// A mode of the result: its extent and stride, the right leaf that it comes
-// from, and the left mode and step that it counts (Leaf; -1: unknown).
+// A mode of the result: its extent and stride, the leaf of the right side that
+// it comes from, and the left mode and step by which it advances (see Leaf;
+// mode -1: unknown).
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -283,8 +290,8 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
-// Compares the parts that two strides select: the same (0), disjoint (1), or
-// one inside the other (-1), so that their sum is undefined.
+// Compares the parts that strides a and b select: equal (0), disjoint (1), or
+// one inside the other (-1). In the last case the strides cannot be added.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
@@ -309,7 +316,8 @@ static void find_left(Ctx *cx, Compose *c, Part *p) {
   p->left = flat_coalesce(cx, flat_of(cx, l), true);
 }
 
-// Returns the index of the part that stride d selects.
+// Returns the index of the part that stride d selects, which is added if it is
+// new.
 static int part_of(Ctx *cx, Compose *c, Dim d) {
   for (int i = 0; i < c->nparts; i++) {
     int k = apart(c->part[i].stride, d);
@@ -380,18 +388,19 @@ static void compose_walk(Ctx *cx, Compose *c, Tup shape) {
   if (l.out.n > 1) tupb_close(cx, &c->shape);
 }
 
-// Returns the least value that extent s can have.
+// Returns the smallest value that extent s is known to have.
 static int64_t least(Ctx *cx, Dim s) {
   if (dim_static(s)) return s.w;
   int64_t lo = ir_fact(ir_fn(cx), dim_getref(s)).lo, div = dim_div(cx, s);
   return lo > div ? lo : div;
 }
 
-// Reports whether sums of several right modes may carry from one left mode into
-// another, which no layout can represent.
+// Reports whether the sum of several leaves of the right side may exceed the
+// extent of a left mode and carry into the next one. No layout represents such
+// a sum.
 static bool may_carry(Ctx *cx, const Part *p) {
-  int met[2] = {-1, -1};  // last mode reached by positive and by negative
-                          // strides
+  // last left mode that positive and that negative strides reach
+  int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
       int64_t used = p->digits[k].used[i], step = p->digits[k].step[i];
@@ -405,8 +414,9 @@ static bool may_carry(Ctx *cx, const Part *p) {
          (met[0] != met[1] || met[0] == p->left.n);
 }
 
-// Collects the right modes that select part i, and the result modes made from
-// them. Returns their size, or more than LOOK_MAX.
+// Writes to b the modes of the right side that select part i, and to r the
+// modes of the result that come from them. Returns the size of b, or more than
+// LOOK_MAX.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   Flat right = flat_of(cx, c->right);
   Dim *w = NEW(cx, Dim, 2 * ((size_t)right.n + c->n) + 1);
@@ -428,10 +438,11 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   return size;
 }
 
-// Reports whether the modes of part i enumerate the left side's coordinates in
-// the order of the right side's values, with left extents rounded up where
-// needed, and cover all of them. Valid for values without gaps. Digits and
-// values are linear in the modes, so comparing the steps suffices.
+// Reports whether the result of a divide covers all coordinates of part i of
+// the left side, where left extents are rounded up as needed. The modes must
+// enumerate the coordinates in the order of the right side's values, which have
+// no gaps. Coordinates and values are linear in the modes, so it suffices to
+// compare the steps.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
   int64_t elements = c->part[i].size.w;
@@ -452,7 +463,7 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // a traced stride may merge the modes, and then nothing is rounded up
+    // a traced stride may merge left modes, so that nothing is rounded up
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;
@@ -475,8 +486,8 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
   return last < size;
 }
 
-// Reports whether the modes of part i, and of the left side, have static
-// extents and steps.
+// Reports whether part i of the left side and the result's modes for it have
+// static extents and steps.
 static bool counted(Compose *c, int i) {
   for (int m = 0; m < c->part[i].left.n; m++)
     if (!dim_static(c->part[i].left.s[m])) return false;
@@ -487,8 +498,8 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Checks that tiles and rest of a divide cover the left side, whose extents
-// they may round up.
+// Checks that the tile and the rest of a divide cover the left side, whose
+// extents may be rounded up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     if (!counted(c, i))
@@ -499,7 +510,8 @@ static void check_divide(Ctx *cx, Compose *c) {
   }
 }
 
-// Describes the coordinate of b where left differs from the sum of the modes r.
+// Returns text for element `at` of b, where the value of left differs from the
+// sum of the modes r.
 static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
   Layout l = flat_layout(cx, left);
   int64_t x = flat_at(b, at);
@@ -513,7 +525,8 @@ static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
     (long long)flat_at(left, x), (long long)flat_at(r, at));
 }
 
-// Evaluates elements where sums may carry (CuTe does not check).
+// Where sums may carry, compares the result with the exact values by
+// evaluation. CuTe makes no such check.
 static void check_sums(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     Part *p = &c->part[i];

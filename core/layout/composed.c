@@ -1,4 +1,4 @@
-// Composed layouts: the functions that a layout's values pass through.
+// Composed layouts: functions that apply to the values of a layout.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -13,9 +13,10 @@ Layout layout_with_offset(Layout l, Tup offset) {
   return l;
 }
 
-// Returns f(offset + l). If l's values are coordinates, the offset is one too,
-// even if it is 0: a slice that a loop carries then has an offset before and
-// after the loop.
+// Returns f o offset o l: inserts f and the offset after l's own outer
+// functions. If l's values are coordinates, the offset becomes coordinates,
+// too, even if it is 0. Thus a slice that a loop carries has the same structure
+// before and after the loop.
 static Layout lead(Ctx *cx, Layout l, Tup offset, const Outer *f) {
   if (!l.outer) {
     if (layout_has_basis(l) && dim_is(*offset, 0))
@@ -42,7 +43,9 @@ Layout layout_swizzled(Ctx *cx, Swizzle sw, Dim offset, Layout l) {
 
 static const Dim unit[2] = {{1}, {0}};
 
-enum { OUTER_MAX = 64 };  // the functions that walk a chain are recursive
+// The maximum length of a chain of outer functions; recursive functions walk
+// it.
+enum { OUTER_MAX = 64 };
 
 Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
   Outer *own = NEW(cx, Outer, 1);
@@ -107,7 +110,7 @@ Tup layout_shifted(Ctx *cx, Layout l, Tup x) {
   return tup_leaf(cx, dim_add(cx, l.offset, *x));
 }
 
-// Appends zeros for the modes that no basis names.
+// Converts x to a coordinate of `shape`, with zeros for modes that x lacks.
 static Tup as_coord(Ctx *cx, Tup x, Tup shape) {
   int n = tup_rank(shape);
   if (tup_is_leaf(x) || tup_rank(x) >= n) return x;
@@ -126,8 +129,8 @@ Tup layout_through(Ctx *cx, Layout l, Tup x) {
     else if (tup_is_leaf(x))
       x = tup_leaf(cx, swizzle_apply(cx, f->sw, *x));
     else
-      ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle of coordinates: %s",
-               layout_text(cx, l));
+      ctx_fail(cx, ERR_INADMISSIBLE, "a swizzle needs offsets, but the "
+               "values of %s are coordinates", layout_text(cx, l));
   }
   return x;
 }
@@ -164,8 +167,8 @@ static int bits_of(int64_t v) {
   return v ? 64 - __builtin_clzll((uint64_t)v) : 0;
 }
 
-// Returns a bound on the magnitude of a plain layout's values for indices up to
-// m in magnitude.
+// Returns a bound on the magnitude of the values of plain layout l at indices
+// from -m to m.
 static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   int64_t sum = 0, x;
@@ -180,7 +183,7 @@ static int64_t bound_of(Ctx *cx, Layout l, int64_t m) {
     }
     if (__builtin_mul_overflow(top, dim_abs(cx, f.d[i]).w, &x) ||
         __builtin_add_overflow(sum, x, &sum) || sum > INT64_MAX / 2)
-      return INT64_MAX / 2;  // room to add an offset without overflow
+      return INT64_MAX / 2;  // leaves room to add an offset
   }
   return sum;
 }
@@ -213,7 +216,8 @@ static int64_t low_bit(int64_t v) { return v ? v & -v : GRAIN_MAX; }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Returns the run length that a plain layout of 1-D coordinates preserves.
+// Returns the length of the runs of consecutive indices that a plain layout
+// maps to consecutive values. Runs start at multiples of their length.
 static int64_t plain_grain(Ctx *cx, Layout l) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   if (!dim_is(f.d[0], 1) && !dim_eq(f.d[0], dim_xor(cx, 1))) return 1;
@@ -226,9 +230,9 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
   return g;
 }
 
-// Returns the length of the runs along a mode that f preserves. `path` names
-// the mode. Runs start at multiples of their length, whatever the other modes
-// are.
+// Returns the length of the runs along one mode that f maps to consecutive
+// values. `path` has the n indices that name the mode. Runs start at multiples
+// of their length, for all coordinates in other modes.
 static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   if (f->kind == OUTER_FN)
     return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;
@@ -247,8 +251,8 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   return g;
 }
 
-// l's values are coordinates. Returns the length of the runs of l's 1-D
-// coordinates that its outer function preserves.
+// Returns the length of the runs of consecutive indices of l that l's outer
+// function maps to consecutive values. The values of l itself are coordinates.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);
@@ -264,7 +268,7 @@ static int64_t coord_grain(Ctx *cx, Layout l) {
   for (int i = 1; i < f.n; i++) {
     int m = dim_basis_path(f.d[i], other), k = 0;
     while (k < n && k < m && path[k] == other[k]) k++;
-    if (k == n || k == m)  // a stride along the same mode
+    if (k == n || k == m)  // a stride along the same mode of the coordinates
       g = least(g, m == n ? low_bit(dim_div(cx, dim_basis_value(f.d[i]))) : 1);
   }
   return g;
@@ -278,7 +282,7 @@ int64_t layout_grain(Ctx *cx, Layout l) {
     if (l.at) return 1;
     if (f->kind == OUTER_LAYOUT && layout_has_basis(f->l)) {
       g = least(g, coord_grain(cx, f->l));
-      l = f->l;  // continues with the outer functions of f->l
+      l = f->l;  // continue with the outer functions of f->l
       if (!l.outer) return 1;
     } else if (f->kind == OUTER_LAYOUT) {
       g = least(g, plain_grain(cx, layout_inner(f->l)));

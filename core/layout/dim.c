@@ -1,5 +1,6 @@
-// Implements Dim, one extent or stride. Static operands fold here; traced ones
-// are simplified by their known range and divisibility, or appended to the IR.
+// Implements Dim, one extent or stride. Static operands are computed here.
+// Operations on traced operands are simplified by the known ranges and divisors
+// of these operands, or appended to the IR.
 #include "layout/tuple.h"
 
 #define TAGGED(t, x) \
@@ -119,7 +120,7 @@ int dim_basis_path(Dim d, int path[DIM_LEVELS]) {
   return n;
 }
 
-// Returns d with the value `value` and the same path.
+// Returns a basis with d's path and the value `value`.
 static Dim basis_with(Ctx *cx, Dim d, Dim value) {
   int path[DIM_LEVELS];
   int n = dim_basis_path(d, path);
@@ -147,7 +148,7 @@ Ref dim_asref(Ctx *cx, Dim d) {
   }
 }
 
-// Returns the known facts about d as an integer.
+// Returns what is known about d as an integer: its range and divisor.
 static Fact fact_of(Ctx *cx, Dim d) {
   if (dim_tag(d) == TAG_XOR) {
     int64_t x = dim_xor_value(d);
@@ -164,8 +165,8 @@ int64_t dim_div(Ctx *cx, Dim d) { return fact_of(cx, d).div; }
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b);
 
 static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
-  if (!dim_static(a)) dim_asref(cx, a);  // not a value of any kernel: fails
-                                         // with its kind
+  // Fails: d is not an integer, so no kernel has it as a value.
+  if (!dim_static(a)) dim_asref(cx, a);
   if (!dim_static(b)) dim_asref(cx, b);
   if (dim_kind(a) == DIM_BASIS || dim_kind(b) == DIM_BASIS)
     bad_kind(cx, op_name(op), a, b);
@@ -174,7 +175,7 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 }
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
-  Buf out = {0};  // small: copied into the message and freed below
+  Buf out = {0};  // small; the message copies it before buf_free below
   dim_print(cx, a, &out);
   buf_printf(cx, &out, " %s ", op);
   dim_print(cx, b, &out);
@@ -193,8 +194,8 @@ Dim dim_bit_xor(Ctx *cx, Dim a, Dim b) {
                                dim_asref(cx, b)));
 }
 
-// Returns the carry-less product of n and the XORed stride d; an integer if n
-// is traced.
+// Returns the carry-less product of n and the XORed stride d. For a traced n
+// the result is an integer.
 static Dim mul_xor(Ctx *cx, Dim n, Dim d) {
   uint64_t x = (uint64_t)dim_xor_value(d), sum = 0;
   if (dim_static(n)) {
@@ -285,7 +286,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// Returns the facts about a divisor: an extent may be 0, a divisor is not.
+// Returns what is known about a divisor. An extent may be 0, but a divisor is
+// not.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;
@@ -318,8 +320,8 @@ Dim dim_rem(Ctx *cx, Dim a, Dim b) {
   return emit2(cx, OP_MOD, a, b);
 }
 
-// Divides toward zero. If the sign of a traced a is unknown, b - 1 is added
-// when a is negative.
+// Divides toward zero. If the sign of a traced `a` is unknown, adds b - 1 where
+// `a` is negative, before a division that rounds down.
 Dim dim_tquo(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "/", a, b);
   if (dim_static(a) && dim_static(b)) return dim_int(cx, a.w / b.w);
@@ -344,7 +346,7 @@ Dim dim_trem(Ctx *cx, Dim a, Dim b) {
   return dim_sub(cx, a, dim_mul(cx, dim_tquo(cx, a, b), b));
 }
 
-// Returns C++'s (a + b - 1) / b, which divides toward zero.
+// Returns (a + b - 1) / b with C++'s division, which rounds toward zero.
 Dim dim_ceil_div(Ctx *cx, Dim a, Dim b) {
   need_nonzero(cx, "ceil_div", a, b);
   if (dim_static(a) && dim_static(b)) return dim_int(cx, (a.w + b.w - 1) / b.w);

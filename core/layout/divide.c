@@ -1,5 +1,5 @@
-// Divides, products, tile_to_shape and changes of element width, all derived
-// from composition and complement.
+// Divides, products, tile_to_shape, and layouts of wider or narrower elements.
+// All are derived from composition and complement.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -26,8 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends a tuple with the structure of the tiler, as the profile for
-// unzipping.
+// Appends a tuple with the nesting of tiler t to b; zipping takes it as the
+// profile.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -51,8 +51,8 @@ typedef Layout Step(Ctx *cx, Note *nt, Layout l, Layout t);
 static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   if (t.kind == TILER_ANY) return l;
   if (t.kind == TILER_LAYOUT) {
-    // an integer means its compact layout: 1 means 1:0, but 1:1 if it tiles
-    // coordinates
+    // An integer tile is its compact layout. Therefore the tile 1 is 1:0,
+    // except that it is 1:1 if l's values are coordinates.
     if (t.extent && dim_is(*t.l.shape, 1) && !layout_has_basis(l))
       t.l = layout_leaf(cx, (Dim){1}, (Dim){0});
     return f(cx, nt, l, t.l);
@@ -74,9 +74,10 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
   return layout_concat(cx, m, n);
 }
 
-// Restores the stride of a rest with one tile, if l's values are coordinates.
-// Their tensor may become longer (a replaced tensor map), and then a traced
-// tile index 1 must not select tile 0. made: (tile,rest).
+// Restores the stride of the rest mode if the tile covers all of l and l's
+// values are coordinates. The tensor may become longer when its tensor map is
+// replaced, and then tile 1 must not start at tile 0. made: the modes
+// (tile,rest).
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);
@@ -92,7 +93,8 @@ static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   return layout_concat(cx, pair, 2);
 }
 
-// Checks that `both`, tile and rest, reaches all coordinates of l.
+// Checks that the layout `both`, with modes tile and rest, reaches all
+// coordinates of l.
 static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
   Dim size = layout_size(cx, l);
   Flat f = flat_filter(cx, both);
@@ -105,7 +107,8 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
     note_fail(cx, nt, "the tiles do not cover all elements", NULL);
     return;
   }
-  if (!nt->gaps && n.w >= size.w) return;  // the values include 0 .. size - 1
+  // n distinct values without gaps include 0 .. size - 1
+  if (!nt->gaps && n.w >= size.w) return;
   nt->many = n.w > LOOK_MAX || size.w > LOOK_MAX;
   if (nt->many) {
     note_fail(cx, nt, "there are too many tiles to check", NULL);
@@ -129,7 +132,8 @@ static void check_lost(Ctx *cx, Note *nt, Layout l, Layout both) {
                       (long long)lost, at, layout_text(cx, both)));
 }
 
-// Divides a mode without elements: no tiles, (tile,0), for a single stride.
+// Divides a mode without elements: the result (tile,0) has no tiles. The mode
+// must have a single stride.
 static Layout divide_nothing(Ctx *cx, Note *nt, Layout l, Layout t) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   if (f.n > 1 || t.outer || layout_has_basis(t)) {
@@ -154,7 +158,7 @@ static Layout divide_one(Ctx *cx, Note *nt, Layout l, Layout t) {
   if (explain_on(cx))
     explain_say(cx, "divide: tile %s, rest %s", layout_text(cx, t),
                 layout_text(cx, pair[1]));
-  Note up = *nt;  // tries with extents rounded up, then exactly
+  Note up = *nt;  // first attempt: with extents rounded up, as in CuTe
   up.quiet = up.weak = true;
   Layout made = compose_in(cx, &up, l, both);
   if (up.bad) {
@@ -198,7 +202,8 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
   if (t.kind == TILER_ANY) return true;
   if (t.kind == TILER_LAYOUT && t.extent)
     return tup_evenly_divides(cx, shape, t.l.shape);
-  if (t.kind == TILER_LAYOUT) {  // tiles and rest cover every index once
+  // Even if the tile and the rest cover every index once.
+  if (t.kind == TILER_LAYOUT) {
     Note nt = {.op = "evenly_divides", .a = &t.l, .mode = -1, .quiet = true};
     Dim size = tup_size(cx, shape);
     Layout l = layout_inner(t.l);
@@ -206,7 +211,7 @@ bool layout_evenly_divides(Ctx *cx, Tup shape, Tiler t) {
     return !nt.bad && dim_eq(size, dim_mul(cx, layout_size(cx, l),
                                            layout_size(cx, rest)));
   }
-  int n = tup_rank(shape);  // 1 for an integer
+  int n = tup_rank(shape);  // 1 if shape is an integer
   if (t.n > n) return false;
   Tup at = tup_first(shape);
   for (int i = 0; i < t.n; i++, at = tup_next(at))
@@ -229,7 +234,7 @@ Layout layout_tile_unzip(Ctx *cx, Layout l, Tiler t) {
   return l;
 }
 
-// Reports whether t has a pair (tile,rest) at every terminal of guide.
+// Reports whether t has a pair (tile,rest) where guide has a leaf.
 static bool splits(Tup t, Tup guide) {
   if (tup_is_leaf(guide)) return !tup_is_leaf(t) && tup_rank(t) == 2;
   int n = tup_rank(guide);
@@ -241,10 +246,11 @@ static bool splits(Tup t, Tup guide) {
   return true;
 }
 
-// Flattens ((tile),(rest)) by one level: the modes of rest, or of both.
+// Removes one level of parentheses of l = ((tile),(rest)): opens the rest, and
+// also the tile if `tile` is true.
 static Layout open_modes(Ctx *cx, Layout l, bool tile) {
   Tup t = tup_first(l.shape), r = tup_next(t), both[2];
-  // a leaf or a 1-tuple is unchanged
+  // tup_cat removes the parentheses of a 1-tuple; thus a leaf is unchanged
   both[0] = tile && tup_rank(t) != 1 ? t : tup_pack(cx, &t, 1);
   both[1] = tup_rank(r) != 1 ? r : tup_pack(cx, &r, 1);
   l.shape = tup_cat(cx, both, 2);
@@ -302,8 +308,8 @@ static Layout rank_product(Ctx *cx, const char *op, Layout l, Layout t,
   Layout m[2] = {layout_inner(layout_mode(cx, p, raked)),
                  layout_inner(layout_mode(cx, p, !raked))};
   if (tup_is_leaf(m[1].shape) && !tup_is_leaf(m[0].shape))
-    m[1] = layout_concat(cx, &m[1], 1);  // m[0] is a tuple, so make m[1] a
-                                         // tuple of one mode
+    // m[0] is a tuple; make m[1] a tuple of one mode, too
+    m[1] = layout_concat(cx, &m[1], 1);
   Layout z = layout_zip_of(cx, m, 2);
   if (p.outer) return layout_outer(z, p);
   return layout_outer(z, l);
@@ -379,7 +385,8 @@ static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
   return n;
 }
 
-// Adapts a mode to elements n times as wide.
+// Converts the extent *s and the stride *d of a mode to elements that are n
+// times as wide.
 static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
   Dim by = dim_int(cx, n), v = *d;
   if (dim_is(v, 0)) return;
@@ -420,8 +427,8 @@ static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   return l;
 }
 
-// Adapts a plain layout with stride 1 to elements n times as wide or narrow, if
-// it maps runs of n coordinates to runs of n offsets.
+// Converts plain layout l with stride 1 to elements that are n times as wide
+// (up) or narrow. l must map runs of n coordinates to runs of n offsets.
 static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Flat f = flat_coalesce(cx, flat_of(cx, l), true);
   Dim by = dim_int(cx, n);
@@ -441,7 +448,8 @@ static Layout cast_runs(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   return flat_layout(cx, f);
 }
 
-// Adapts the outer functions of l to elements n times as wide or narrow.
+// Converts the outer functions of l to elements that are n times as wide (up)
+// or narrow.
 static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   Outer *f = NEW(cx, Outer, 1);
   *f = *l.outer;
@@ -449,7 +457,8 @@ static Layout cast_outer(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
     note_fail(cx, nt, "a function or coordinates cannot change the width of "
               "elements", NULL);
   if (up && dim_div(cx, l.offset) % n != 0)
-    note_fail(cx, nt, "the offset is not divisible", NULL);
+    note_fail(cx, nt, "the layout's offset is not divisible by the factor",
+              NULL);
   l.offset = up ? dim_quo(cx, l.offset, dim_int(cx, n))
                 : dim_mul(cx, l.offset, dim_int(cx, n));
   l.outer = f;

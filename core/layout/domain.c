@@ -1,11 +1,11 @@
-// Domains and codomains: the common domain of two shapes, the complement of
-// coordinates, and the sum of two layouts.
+// Domains and codomains: the common domain of two shapes, the complement of a
+// layout of coordinates, and the sum of two layouts.
 #include "layout/inside.h"
 
 #include <string.h>
 
 Tup layout_coprofile(Ctx *cx, Layout l) {
-  // replace l by the last layout that values pass through
+  // The last outer layout determines the values, so replace l by it.
   for (const Layout *p = &l; p; p = layout_next(p)) l = *p;
   size_t n = tup_leaves(l.shape);
   Dim *term = NEW(cx, Dim, n + 1);
@@ -15,7 +15,7 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
-// The leaves of a shape and the strides of their indices.
+// The leaves s of a shape, and the index stride `from` of each.
 typedef struct Digits {
   Dim *s, *from;
   size_t n;
@@ -37,8 +37,9 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns how many values leaf i of a and leaf j of b share from index *at.
-// Both leaves count in equal steps if both contain whole multiples of *at.
+// Returns the number of indices at which both leaf i of a and leaf j of b
+// advance in equal steps, from index *at on. Returns 1 if there are no such
+// steps.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -71,8 +72,8 @@ Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b) {
   return (Layout){.shape = tupb_done(cx, &s), .stride = stride};
 }
 
-// Converts x to one stride: an integer, or a coordinate along a single mode.
-// Returns false if there is none.
+// Converts x, an integer or a coordinate, to one stride. Returns false if the
+// coordinate is nonzero in several modes.
 static bool one_stride(Ctx *cx, Tup x, int *path, int depth, Dim *d) {
   if (tup_is_leaf(x)) {
     if (dim_is(*x, 0)) return true;
@@ -95,13 +96,13 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
   if (layout_has_xor(a) || layout_has_xor(b))
     note_fail(cx, &nt, "XORed strides cannot be added", NULL);
   if (!dim_eq(layout_size(cx, a), layout_size(cx, b)))
-    note_fail(cx, &nt, "they differ in size", NULL);
+    note_fail(cx, &nt, "the layouts differ in size", NULL);
   Layout x = layout_coalesce(cx, a), y = layout_coalesce(cx, b);
   Layout g = layout_greatest_common_domain(cx, x.shape, y.shape);
   if (!dim_eq(layout_size(cx, g), layout_size(cx, a)))
-    note_fail(cx, &nt, "their modes do not divide each other", arena_printf(
-      cx, &cx->scratch, "their greatest common domain is %s",
-      layout_text(cx, g)));
+    note_fail(cx, &nt, "the modes of the layouts do not divide each other",
+              arena_printf(cx, &cx->scratch, "their greatest common domain is "
+                           "%s", layout_text(cx, g)));
   size_t n = tup_leaves(g.shape);
   Dim *d = NEW(cx, Dim, n);
   for (size_t i = 0; i < n; i++) {
@@ -121,8 +122,8 @@ Layout layout_add(Ctx *cx, Layout a, Layout b) {
 
 // ---- complements mode by mode of a codomain of coordinates ----
 
-// Returns the modes of l whose strides have the path `path`, with integer
-// strides.
+// Returns the modes of l whose strides are bases with the path `path`, as a
+// layout with integer strides.
 static Layout along(Ctx *cx, Layout l, const int *path, int depth) {
   Flat f = flat_of(cx, l);
   int n = 0, p[DIM_LEVELS];
@@ -145,7 +146,8 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// Appends the complement along one mode of the codomain.
+// Appends the complement along the mode a->path of the coordinates, whose
+// extent is `room`.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);
@@ -154,14 +156,14 @@ static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   for (size_t i = 0; i < n; i++) {
     Dim d = c.stride[i];
     if (n == 1 && dim_is(*tup_flatten(cx, c.shape), 1))
-      d = layout_cosize(cx, l);  // no offset inside is free: continue at the
-                                 // end
+      // No offset inside is free, so the stride continues at the end.
+      d = layout_cosize(cx, l);
     a->stride[a->n++] = dim_basis(cx, d, a->path, depth);
   }
 }
 
-// Appends the complement mode by mode. `has` is the part of l's coprofile at
-// the path, and `room` that part of the codomain.
+// Appends the complement for each mode of the coordinates. `has` is the
+// coprofile of l at a->path, and `room` is the codomain there.
 static void put_axes(Ctx *cx, Axes *a, Tup has, Tup room, int depth) {
   if (!has || tup_is_leaf(has)) {
     put_axis(cx, a, room, depth);
@@ -192,10 +194,11 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
   return (Layout){.shape = tupb_done(cx, &a.shape), .stride = a.stride};
 }
 
-// Returns a * b leaf by leaf; b may have fewer modes.
+// Returns the element-wise product a * b, where b may have fewer modes.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
-  if (tup_is_leaf(b) && !tup_is_leaf(a)) {  // b counts along a's last mode
+  // b scales the last mode of a.
+  if (tup_is_leaf(b) && !tup_is_leaf(a)) {
     Dim *s = NEW(cx, Dim, n);
     tup_collect(a, s);
     s[n - 1] = dim_mul(cx, s[n - 1], *b);

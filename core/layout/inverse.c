@@ -1,11 +1,12 @@
-// Right and left inverses of offsets, coordinates and composed layouts.
+// Right and left inverses of layouts: of integer values, of coordinates, and of
+// composed layouts.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Returns the indices of modes with static strides, sorted by stride. Insertion
-// sort is stable, and the lists are short.
+// Returns the indices of the modes with static strides, sorted by stride, and
+// their number in *n. The insertion sort is stable; the lists are short.
 static int *by_stride(Ctx *cx, Flat f, int *n) {
   int *at = NEW(cx, int, (size_t)f.n + 1);
   *n = 0;
@@ -25,9 +26,9 @@ Dim *flat_prefix(Ctx *cx, Flat f) {
   return p;
 }
 
-// Returns the right inverse of the modes f, which have the strides pre in the
-// domain. Repeatedly takes the mode whose stride equals the size of the modes
-// taken so far.
+// Returns the right inverse of the modes f, whose index strides are pre.
+// Repeatedly takes the mode whose stride equals the size of the modes taken so
+// far, so that the taken modes have contiguous values.
 static Flat right_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre,
                         bool *sure) {
   size_t n = (size_t)f.n + 1;
@@ -62,15 +63,16 @@ Layout inverse_offsets(Ctx *cx, Layout l) {
   return flat_layout(cx, right_modes(cx, NULL, f, flat_prefix(cx, f), NULL));
 }
 
-// Inverses of coordinates: one inverse for the bases of each path, concatenated
-// into a layout of the coordinates' profile.
+// The inverse of a layout whose values are coordinates. The strides with the
+// same basis path are inverted together, and the results are concatenated in
+// the coordinates' profile.
 typedef Flat Inverse(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure);
 
 typedef struct Paths {
   Note *nt;
   Layout l;
-  Flat f;          // modes with nonzero strides, coalesced
-  const Dim *pre;  // strides of these modes in the domain
+  Flat f;          // coalesced modes with nonzero strides
+  const Dim *pre;  // index strides of these modes
   Inverse *inverse;
   bool *sure;
   TupB shape;
@@ -91,7 +93,8 @@ static void put_inverse(Ctx *cx, Paths *w, Flat r) {
   tupb_put(cx, &w->shape, flat_layout(cx, r).shape);
 }
 
-// Returns the levels of d's path if it starts with path[0..depth), else -1.
+// Returns the number of levels of d's path and the path in p, if it starts with
+// path[0..depth). Otherwise returns -1.
 static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   int n = dim_basis_path(d, p);
   for (int k = 0; k < depth; k++)
@@ -99,13 +102,14 @@ static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   return n;
 }
 
-// Inverts the modes whose path starts with path[0..depth).
+// Appends the inverses of the modes whose path starts with path[0..depth).
 static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   size_t cap = (size_t)w->f.n + 1;
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  for (size_t i = 0; i < tup_leaves(w->l.shape); i++)  // profile
+  // find the last mode below this path
+  for (size_t i = 0; i < tup_leaves(w->l.shape); i++)
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];
   for (int i = 0; i < w->f.n; i++) {
@@ -212,8 +216,8 @@ static Flat left_sorted(Ctx *cx, Note *nt, Flat f, const int *at,
   return flat_coalesce(cx, out, false);
 }
 
-// Reports whether the sorted modes are disjoint, so that each offset is reached
-// once and the digits of its inverse are those of its coordinate.
+// Reports whether the modes in the order `at` have disjoint ranges of offsets.
+// Then each offset has one coordinate, and the inverse needs no check.
 static bool modes_apart(Flat f, const int *at) {
   for (int k = 0; k + 1 < f.n; k++) {
     Dim s = f.s[at[k]];
@@ -225,7 +229,8 @@ static bool modes_apart(Flat f, const int *at) {
   return true;
 }
 
-// Returns the left inverse of the modes f, whose strides in the domain are pre.
+// Returns the left inverse of the modes f, whose index strides are pre. Clears
+// *sure if the result must be checked.
 static Flat left_modes(Ctx *cx, Note *nt, Flat f, const Dim *pre, bool *sure) {
   int n, *at = by_stride(cx, f, &n);
   if (n != f.n)
@@ -249,7 +254,8 @@ static Layout left_plain(Ctx *cx, Note *nt, Layout l) {
 
 // ---- composed layouts ----
 
-// Returns the inverse of a composed l: (rest o f)^-1 is f^-1 o rest^-1.
+// Returns the left or right inverse of layout l. The inverse of a composed
+// layout (rest o f) is f^-1 o rest^-1.
 static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   if (!note_elements(cx, nt, l.shape)) return l;
   if (!l.outer && layout_has_xor(l)) return inverse_xor(cx, nt, l, left);
@@ -272,7 +278,7 @@ static Layout inverse_of(Ctx *cx, Note *nt, Layout l, bool left) {
   return layout_composed(cx, in, back, first);
 }
 
-// Returns the number of elements from 0 on with l(r(i)) == i and r(i) inside l.
+// Returns the number of leading indices i with l(r(i)) == i and r(i) inside l.
 static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   int64_t n = dim_value(layout_size(cx, r)), size;
   size = dim_value(layout_size(cx, l));
@@ -284,9 +290,9 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   return n;
 }
 
-// Checks that a composed layout is small enough to evaluate. Its inverse may
-// cover less than the inverses of its parts if an outer function or an offset
-// does not reach all offsets.
+// Checks that a composed layout is small enough to evaluate. Its inverse must
+// be checked, because outer functions and offsets may not reach all offsets
+// that the inverses of the parts assume.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
   if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
     note_fail(cx, nt, "a composed layout must be static and have at most 2^20 "
@@ -300,8 +306,9 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   check_composed(cx, &nt, l);
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
-    note_fail(cx, &nt, "its first element is not at offset 0, or the inverses "
-              "of its parts do not map 0 to that element", NULL);
+    note_fail(cx, &nt, "the layout's first element is not at offset 0, or the "
+              "inverses of the layout's parts do not map 0 to that element",
+              NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
     Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));
@@ -322,9 +329,9 @@ Layout layout_left_inverse(Ctx *cx, Layout l) {
     Dim at = layout_eval_at(cx, r, x);
     if (at.w < 0 || !dim_eq(layout_eval_at(cx, l, at), x))
       note_fail(cx, &nt, arena_printf(
-        cx, &cx->scratch, "it is %lld at coordinate %lld, but the inverses of "
-        "its parts do not map that value back", (long long)x.w,
-        (long long)i), NULL);
+        cx, &cx->scratch, "the layout's value is %lld at coordinate %lld, but "
+        "the inverses of the layout's parts do not map that value back",
+        (long long)x.w, (long long)i), NULL);
   }
   return r;
 }

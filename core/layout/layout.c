@@ -37,7 +37,7 @@ Layout layout_make(Ctx *cx, Tup shape, Tup stride) {
   return plain(shape, d);
 }
 
-// Makes a layout of tuples that are congruent by construction.
+// Returns a layout of two tuples that are known to be congruent.
 static Layout of_tups(Ctx *cx, Tup shape, Tup stride) {
   Dim *d = NEW(cx, Dim, tup_leaves(shape));
   tup_collect(stride, d);
@@ -70,7 +70,7 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the magnitudes of the strides, which determine an order.
+// Returns the absolute values of l's strides; the order of modes follows them.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -99,8 +99,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // two modes are (tile,rest) already and congruent with l; CuTe would nest
-  // rest
+  // Both are modes (tile,rest) of l's structure already; CuTe would nest rest.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }
@@ -110,9 +109,9 @@ Layout layout_identity(Ctx *cx, Tup shape) {
   return of_tups(cx, shape, tup_basis_like(cx, shape));
 }
 
-// Writes to d the strides with which shape's leaves map to the elements of
-// `from`. These elements are `scale` apart; if `from` is NULL, the strides are
-// 0. Returns the end of the strides.
+// Writes to d the strides with which the leaves of `shape` map to the elements
+// of `from`, which are `scale` apart. If `from` is NULL, all strides are 0.
+// Returns the position in d after them.
 static Dim *spread(Ctx *cx, Tup from, Tup shape, Dim scale, Dim *d) {
   bool leaf = from && tup_is_leaf(from);
   if (tup_is_leaf(shape)) {
@@ -186,7 +185,7 @@ bool layout_static(Layout l) {
   return true;
 }
 
-// Of a composed layout, checks only the right side.
+// For a composed layout, checks only the strides of the right side.
 bool layout_has_basis(Layout l) {
   size_t n = tup_leaves(l.shape);
   for (size_t i = 0; i < n; i++)
@@ -210,8 +209,8 @@ bool layout_eq(Layout a, Layout b) {
   return memcmp(&f->sw, &g->sw, sizeof f->sw) == 0 && layout_eq(f->l, g->l);
 }
 
-// Reports whether l must be compared by evaluation: it has an outer function
-// other than one swizzle, or XORed strides.
+// Reports whether l can be compared only by evaluation: it has an outer
+// function other than a single swizzle, or XORed strides.
 static bool looked_at(Layout l) {
   return (l.outer && !layout_swizzle(l)) || layout_has_xor(l);
 }
@@ -227,8 +226,8 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
   bool sums = !layout_has_xor(a) && !layout_has_xor(b);
-  if (!a.outer && !b.outer && sums) return false;  // coalesced layouts are
-                                                   // canonical
+  // coalesced plain layouts are equal only if their modes are
+  if (!a.outer && !b.outer && sums) return false;
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)
     ctx_fail(cx, ERR_LIMIT, "equals: composed layouts of more than 2^24 "
@@ -397,7 +396,7 @@ Layout layout_zip_of(Ctx *cx, const Layout *l, int n) {
 Flat flat_of(Ctx *cx, Layout l) {
   int n = (int)tup_leaves(l.shape);
   Dim *w = NEW(cx, Dim, 2 * (size_t)n + 2);
-  Dim *d = w + n + 1;  // room for the single mode of an empty layout
+  Dim *d = w + n + 1;  // one more entry: an empty layout becomes one mode
   tup_collect(l.shape, w);
   if (n) memcpy(d, l.stride, (size_t)n * sizeof *w);
   return (Flat){w, d, n};
@@ -409,10 +408,12 @@ Layout flat_layout(Ctx *cx, Flat f) {
   return plain(tup_of(cx, f.s, (size_t)f.n), f.d);
 }
 
-// Reports whether s * d == next is known. Never fails, never emits.
+// Reports whether s * d == next is known, without failing and without emitting
+// instructions.
 static bool meets(Dim s, Dim d, Dim next) {
   int64_t v;
-  if (dim_kind(d) == DIM_XOR)  // bits of the index: only powers of two
+  // an XORed stride needs an extent that is a power of two
+  if (dim_kind(d) == DIM_XOR)
     return dim_kind(next) == DIM_XOR && dim_static(s) &&
            (s.w & (s.w - 1)) == 0 &&
            !__builtin_mul_overflow(s.w, dim_xor_value(d), &v) &&
@@ -428,7 +429,8 @@ static bool meets(Dim s, Dim d, Dim next) {
          memcmp(p, q, (size_t)n * sizeof *p) == 0;
 }
 
-// Coalesces from the last mode; the result grows downwards at the end of f.
+// Coalesces modes from the last to the first. The result grows downwards from
+// the end of f's arrays.
 Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
   if (f.n == 0) {
     f.s[0] = dim_int(cx, x ? 2 : 1);
@@ -436,7 +438,7 @@ Flat flat_coalesce(Ctx *cx, Flat f, bool x) {
     f.n = 1;
     return f;
   }
-  int top = f.n - 1;  // index of the result's first mode
+  int top = f.n - 1;  // index of the result's first mode so far
   if (x && dim_is(f.s[top], 1)) f.s[top] = (Dim){2};
   for (int i = f.n - 2; i >= 0; i--) {
     if (dim_is(f.s[i], 1)) continue;
@@ -477,8 +479,8 @@ Layout layout_filter(Ctx *cx, Layout l) {
   return layout_outer(flat_layout(cx, flat_filter(cx, l)), l);
 }
 
-// Applies f to the sub-layouts of l at the terminals of `by`; further modes of
-// l are unchanged.
+// Applies f to the sub-layout of l at each leaf of the profile `by`. Modes of l
+// beyond the profile are unchanged.
 static Layout by_profile(Ctx *cx, const char *op, Layout l, Tup by,
                          Layout (*f)(Ctx *, Layout)) {
   if (!by || tup_is_leaf(by)) return f(cx, l);
@@ -560,14 +562,14 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Inverts l's outer functions: returns the value of l's right side for which l
-// is x.
+// Applies the inverses of l's outer functions: returns the value of l's right
+// side for which the value of l is x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;
   if (f->kind == OUTER_FN || l.at)
-    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s cannot be "
-             "inverted", layout_text(cx, l));
+    ctx_fail(cx, ERR_INADMISSIBLE, "an offset has no coordinate in %s, which "
+             "cannot be inverted", layout_text(cx, l));
   x = before(cx, f->l, x);
   if (f->kind == OUTER_LAYOUT)
     x = tup_leaf(cx, layout_1d_coord(cx, layout_inner(f->l), x));
@@ -578,11 +580,12 @@ static Tup before(Ctx *cx, Layout l, Tup x) {
   return tup_add(cx, x, tup_leaf(cx, dim_neg(cx, l.offset)));
 }
 
-// Returns the coordinate of offset x in a compact layout.
+// Returns the coordinate of l whose offset is x. l must have compact strides in
+// some order.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x) {
   if (layout_has_basis(l) && !l.outer)
-    ctx_fail(cx, ERR_INADMISSIBLE, "the coordinate at an offset: %s gives "
-             "coordinates, not offsets; invert it with left_inverse",
+    ctx_fail(cx, ERR_INADMISSIBLE, "an offset has no coordinate in %s, which "
+             "gives coordinates, not offsets; invert it with left_inverse",
              layout_text(cx, l));
   x = before(cx, l, x);
   if (layout_has_xor(l)) {
@@ -616,7 +619,8 @@ size_t layout_bytes(Layout l) {
   return n;
 }
 
-// Copies the words of *l to mem; returns the address after them.
+// Copies the shape and the strides of *l to mem and makes *l point to the
+// copies. Returns the address after them.
 static char *put_words(Layout *l, char *mem) {
   size_t n = tup_words(l->shape), k = tup_leaves(l->shape);
   Dim *w = (Dim *)(void *)mem;

@@ -1,97 +1,98 @@
 // Swizzles, layouts and composed layouts: construction and queries.
 //
-// Results are in cx->scratch unless stated otherwise. A binding copies what it
-// keeps (layout_bytes, layout_copy).
+// Results are in cx->scratch unless stated otherwise. Lua bindings copy layouts
+// that outlive a call (layout_bytes, layout_copy).
 #ifndef CUTE_LAYOUT_H
 #define CUTE_LAYOUT_H
 
 #include "layout/tuple.h"
 
-typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // Sw<b,m,s>
+typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // the swizzle Sw<b,m,s>
 
-// A layout shape:stride, with one stride Dim per leaf of the shape, in order
-// (so both are congruent by construction). The values of a composed layout pass
-// through an outer function, which may have a further one:
+// A layout shape:stride, with one stride for each leaf of the shape, in order;
+// thus shape and strides are always congruent. A composed layout applies an
+// outer function, which may have an outer function, too:
 //   value = outer(offset + shape:stride(c))
 struct Layout {
   Tup shape;
   const Dim *stride;
-  Dim offset;                 // composed layouts only, else 0
-  Tup at;                     // coordinates that are added if the values are
-                              // coordinates, else NULL
-  const struct Outer *outer;  // NULL: a plain layout
+  Dim offset;                 // for composed layouts, else 0
+  Tup at;  // replaces `offset` if the values are coordinates, else NULL
+  const struct Outer *outer;  // NULL if the layout is plain
 };
 
-// A user's function from an integer, or coordinates, to an offset (or further
-// coordinates).
+// A user's function from an integer or coordinates to an offset or to other
+// coordinates.
 typedef struct LayoutFn {
   Tup (*call)(Ctx *cx, const struct LayoutFn *f, Tup x);
-  const void *id;             // functions with equal id and run are the same
+  const void *id;  // functions are equal if their id and run are equal
   const char *name;
-  int mode;                   // mode of x, -1: x is an integer
-  int64_t run;                // this many adjacent values along it, from a
-                              // multiple of run, are adjacent in the image
+  int mode;  // mode of x along which `run` holds; -1: x is an integer
+  // length of runs of adjacent values that the function maps to adjacent
+  // values; runs start at multiples of their length
+  int64_t run;
 } LayoutFn;
 
-// The left side of a composed layout: a swizzle, a layout or a function. The
-// offset and the outer function of `l` continue the chain:
-// Sw o 3 o A o 2 o B is the layout B, offset 2, whose outer is A, offset 3,
-// whose outer is Sw.
+// The outer function of a composed layout: a swizzle, a layout or a user's
+// function. `l` continues the chain by its offset and outer function. In Sw o 3
+// o A o 2 o B, the layout is B with offset 2 and outer function A; A has offset
+// 3 and outer function Sw.
 typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  Layout l;                   // 1:0 except for OUTER_LAYOUT
+  Layout l;  // the layout of an OUTER_LAYOUT, else 1:0; with the next offset
 } Outer;
 
-// Returns the next layout in the chain that values pass through, from the
-// inside out.
+// Returns the next layout in the chain of outer functions, or NULL.
 static inline const Layout *layout_next(const Layout *l) {
   return l->outer ? &l->outer->l : NULL;
 }
-// Returns the swizzle of a layout whose only outer function is one, else NULL.
+// Returns the swizzle of a layout whose only outer function is a swizzle, else
+// NULL.
 static inline const Swizzle *layout_swizzle(Layout l) {
   const Outer *f = l.outer;
   return f && f->kind == OUTER_SWIZZLE && !f->l.outer ? &f->sw : NULL;
 }
 
-// Functions have CuTe's names with the prefix layout_. Those with a profile
-// (`by`) apply to the sub-layouts at its terminals.
-Layout layout_make(Ctx *cx, Tup shape, Tup stride);   // fails unless shape and
-                                                      // stride are congruent
-Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // s:d
-Layout layout_unit(Ctx *cx);                          // 1:0
-Layout layout_compact(Ctx *cx, Tup shape);            // LayoutLeft
-Layout layout_compact_right(Ctx *cx, Tup shape);      // LayoutRight
-Layout layout_ordered(Ctx *cx, Tup shape, Tup order); // make_ordered_layout;
-                                           // order NULL: LayoutLeft
+// Functions have CuTe's names with the prefix layout_. A parameter `by` is a
+// profile: the function applies to the sub-layouts at its leaves.
+// Fails unless shape and stride are congruent.
+Layout layout_make(Ctx *cx, Tup shape, Tup stride);
+Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
+Layout layout_unit(Ctx *cx);                          // returns 1:0
+Layout layout_compact(Ctx *cx, Tup shape);            // strides of LayoutLeft
+Layout layout_compact_right(Ctx *cx, Tup shape);      // strides of LayoutRight
+// make_ordered_layout; order NULL: LayoutLeft.
+Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
 Layout layout_fragment_like(Ctx *cx, Layout l);       // make_fragment_like
 Layout layout_identity(Ctx *cx, Tup shape);
-// Broadcasts `from` to `shape`: returns a layout that maps coordinates of shape
-// to the elements of `from` in colexicographic order.
+// Returns a layout that broadcasts the elements of shape `from` to `shape`: it
+// maps a coordinate of `shape` to a colexicographic index in `from`.
 Layout layout_broadcast(Ctx *cx, Tup from, Tup shape);
 Layout layout_concat(Ctx *cx, const Layout *l, int n);  // plain layouts only
 Tup layout_stride(Ctx *cx, Layout l);                 // returns the strides as
                                                       // an IntTuple
-Layout layout_inner(Layout l);                        // the plain right side
-Layout layout_outer(Layout l, Layout like);  // plain l under like's outer
-                                             // functions
-bool layout_static(Layout l);                         // nothing is traced
+Layout layout_inner(Layout l);  // returns l without its outer functions
+// returns plain l with the outer functions of `like`
+Layout layout_outer(Layout l, Layout like);
+bool layout_static(Layout l);  // whether all numbers are static
 bool layout_has_basis(Layout l);
-bool layout_eq(Layout a, Layout b);                   // structural equality
-bool layout_equals(Ctx *cx, Layout a, Layout b);      // equality as functions,
-                                                      // for static layouts
+bool layout_eq(Layout a, Layout b);  // same structure and numbers
+// same function; for static layouts
+bool layout_equals(Ctx *cx, Layout a, Layout b);
 
-Layout layout_mode(Ctx *cx, Layout l, int i);         // get
+Layout layout_mode(Ctx *cx, Layout l, int i);         // get(l, i)
 int layout_rank(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);
-// Returns the number of elements that memory for l needs from its origin,
-// counting values of 0 or more.
+// Returns the number of elements of memory from l's origin on that l needs: 1
+// plus the largest value.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns how far the values of negative strides extend below 0, or 0.
+// Returns the smallest value of l if strides are negative, as a positive
+// distance below 0; otherwise 0.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);
@@ -106,37 +107,39 @@ Layout layout_unflatten(Ctx *cx, Layout l, Tup profile);
 Layout layout_zip(Ctx *cx, Layout l);
 Layout layout_zip_of(Ctx *cx, const Layout *l, int n);
 Layout layout_coalesce(Ctx *cx, Layout l);
-Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);  // by NULL: plain
-Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide);  // NULL: strides
+// by NULL: without a profile
+Layout layout_coalesce_by(Ctx *cx, Layout l, Tup by);
+// guide NULL: l's strides
+Layout layout_filter_zeros(Ctx *cx, Layout l, Tup guide);
 Layout layout_filter(Ctx *cx, Layout l);
 Layout layout_filter_by(Ctx *cx, Layout l, Tup by);
 
-// Returns the offset of a coordinate (1-D, flat or hierarchical). Fails for
-// basis strides, whose coordinates layout_eval_tup returns.
+// Returns the value at a coordinate (linear, flat or hierarchical). Fails if
+// the strides are bases; layout_eval_tup then returns the coordinates.
 Dim layout_eval(Ctx *cx, Layout l, Tup coord);
-Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // 1-D coordinate
+Dim layout_eval_at(Ctx *cx, Layout l, Dim i);          // i: a linear index
 Tup layout_eval_tup(Ctx *cx, Layout l, Tup coord);
-// Slices by a coordinate that may contain `_`. Returns the remaining part and
-// the offset of the removed one. For a composed layout the offset moves into
-// the result's own offset, except for a part that can be moved out of a
-// swizzle.
+// Slices by a coordinate that may contain `_`. Returns the modes with `_`, and
+// in *offset the offset of the other coordinates. In a composed layout this
+// offset becomes part of the result's own offset, except for an amount that a
+// swizzle does not affect.
 Layout layout_slice(Ctx *cx, Layout l, Tup coord, Dim *offset);
 Layout layout_slice_tup(Ctx *cx, Layout l, Tup coord, Tup *offset);
 Layout layout_dice(Ctx *cx, Layout l, Tup coord);
 Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset);
-// get_hier_coord and variants: return the coordinate with offset x, for layouts
-// with compact strides in some order.
+// get_hier_coord and variants: return the coordinate whose offset is x, for
+// layouts with compact strides in some order.
 Tup layout_hier_coord(Ctx *cx, Layout l, Tup x);
 Tup layout_flat_coord(Ctx *cx, Layout l, Tup x);
 Dim layout_1d_coord(Ctx *cx, Layout l, Tup x);
 
 // ---- in CuTe notation (notation.c) ----
 void layout_print(Ctx *cx, Layout l, Buf *out);
-const char *layout_text(Ctx *cx, Layout l);           // in scratch
+const char *layout_text(Ctx *cx, Layout l);           // result in scratch
 
-// layout_bytes returns the size of a layout as one block (header, shape,
-// strides). layout_copy copies the block to `mem` (8-aligned), and returns the
-// layout there.
+// layout_bytes returns the size of a layout that is stored as one block
+// (header, shape, strides). layout_copy copies a layout to such a block at
+// `mem` (8-aligned), and returns it.
 size_t layout_bytes(Layout l);
 Layout layout_copy(void *mem, Layout l);
 

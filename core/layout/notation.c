@@ -1,4 +1,4 @@
-// Prints and parses CuTe notation: dims, tuples, layouts, tilers.
+// Prints and parses CuTe notation: integers, tuples, layouts, tilers.
 #include "layout/notation.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 // ---- printing ----
 
-// Prints a traced value as `?`, with its divisibility while its kernel is
-// traced.
+// Prints a traced value as `?`, followed by its divisor if its kernel is still
+// being traced.
 static void print_dyn(Ctx *cx, Dim d, Buf *out) {
   Ref r = dim_getref(d);
   const Fn *fn = ir_fn(cx);
@@ -50,7 +50,8 @@ void dim_print(Ctx *cx, Dim d, Buf *out) {
   for (int i = n - 1; i >= 0; i--) buf_printf(cx, out, "@%d", path[i]);
 }
 
-// Prints a tuple with t's profile and the leaves d (NULL: t's own leaves).
+// Prints a tuple with t's nesting and the leaves d (NULL: t's own leaves).
+// Returns the position in d after them.
 static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
   if (tup_is_leaf(t)) {
     dim_print(cx, d ? *d : *t, out);
@@ -68,7 +69,8 @@ static const Dim *print_tup(Ctx *cx, Tup t, const Dim *d, Buf *out) {
 
 void tup_print(Ctx *cx, Tup t, Buf *out) { print_tup(cx, t, NULL, out); }
 
-// Prints "f o offset o " for every outer function of l, the last one first.
+// Prints "f o offset o " for every outer function f of l, starting with the one
+// that applies last.
 static void print_outer(Ctx *cx, Layout l, Buf *out) {
   const Outer *f = l.outer;
   if (!f) return;
@@ -108,7 +110,8 @@ void tiler_print(Ctx *cx, Tiler t, Buf *out) {
   }
 }
 
-// Moves printed text into scratch; long texts are truncated for messages.
+// Moves the printed text to scratch. Text for messages is cut after 400
+// characters.
 static const char *keep(Ctx *cx, Buf *b) {
   if (b->n > 400) memcpy(b->p + 397, "...", 4);
   const char *s = arena_printf(cx, &cx->scratch, "%s", b->p ? b->p : "");
@@ -154,7 +157,8 @@ typedef struct Parser {
   int depth;
 } Parser;
 
-// Fails with `what` and the text, with a caret under `at`.
+// Fails with the message `what`, the parsed text, and a caret under position
+// `at`.
 static _Noreturn void fail_at(Parser *p, ErrKind kind, const char *at,
                               const char *what) {
   int pos = (int)(at - p->s), from = pos > 40 ? pos - 40 : 0;
@@ -221,7 +225,8 @@ static Dim leaf(Parser *p) {
   if (peek(p) == '?')
     fail_at(p, ERR_PARSE, p->at, "a traced extent (`?`) has no value to read");
   const char *start = p->at;
-  if (take(p, '_') && !digit(p)) return dim_any();  // `_8` is CuTe's static 8
+  // CuTe writes a static 8 as `_8`
+  if (take(p, '_') && !digit(p)) return dim_any();
   if (begins(p, "F") && p->at + 1 < p->end && p->at[1] >= '0' &&
       p->at[1] <= '9') {
     p->at++;
@@ -239,7 +244,7 @@ static Dim leaf(Parser *p) {
   }
   if (n && v != (int32_t)v)
     fail_at(p, ERR_OVERFLOW, start, "a basis value beyond 32 bits");
-  for (int i = 0; i < n / 2; i++) {  // the text has the innermost mode first
+  for (int i = 0; i < n / 2; i++) {  // the text names the innermost mode first
     int m = path[i];
     path[i] = path[n - 1 - i];
     path[n - 1 - i] = m;
@@ -298,7 +303,7 @@ static Notation atom(Parser *p) {
   return (Notation){.kind = NOTE_TUP, .t = tup_leaf(p->cx, leaf(p))};
 }
 
-// Returns the position in the text of leaf k of the tuple that starts at `at`.
+// Returns the position of leaf k of the tuple whose text starts at `at`.
 static const char *leaf_at(const char *at, size_t k) {
   for (bool in = false;; at++) {
     bool sep = strchr("(), \t\r\n", *at) != NULL;
@@ -385,7 +390,7 @@ static Layout under(Ctx *cx, Notation f, Tup offset, Layout l) {
 }
 
 // Parses a function, optionally followed by "o [offset o] function" any number
-// of times; the last function is then a layout.
+// of times. The last of several functions must be a layout.
 static Notation entry(Parser *p) {
   Notation f = function(p);
   if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))

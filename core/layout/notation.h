@@ -4,12 +4,12 @@
 
 #include "layout/algebra.h"
 
-// A value in CuTe notation.
+// The result of parsing CuTe notation.
 typedef struct Notation {
   enum { NOTE_TUP, NOTE_LAYOUT, NOTE_TILER, NOTE_SWIZZLE } kind;
   Tup t;
   Layout l;
-  Tiler tiler;       // a tuple containing a layout
+  Tiler tiler;       // NOTE_TILER: a tuple that contains a layout
   Swizzle sw;
 } Notation;
 Notation note_parse(Ctx *cx, const char *s, size_t n);

@@ -1,4 +1,4 @@
-// Swizzles and layouts under a swizzle.
+// Swizzles, and layouts whose outer function is a swizzle.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -88,15 +88,16 @@ Swizzle swizzle_downcast(Ctx *cx, Swizzle w, int64_t n) {
 }
 
 // ---- traced arguments ----
-// x is a sum of terms. Terms divisible by 2^top (top: above all bits touched)
-// are unaffected. If the other terms can only set disjoint bits, their sum is
-// an XOR, over which the swizzle distributes, so constants can be moved out.
+// The argument x of a swizzle is a sum of terms. Terms divisible by 2^top,
+// where top is above all bits that the swizzle reads or changes, stay outside.
+// If the other terms can only set disjoint bits, their sum is an XOR. A swizzle
+// distributes over XOR, so constants can be moved out.
 
 #define TERMS 24
 typedef struct Terms {
   Ref t[TERMS];
   int n;
-  int64_t con;  // sum of the constants
+  int64_t con;  // sum of the constant terms
   bool ok;
 } Terms;
 
@@ -115,7 +116,8 @@ static void collect(const Fn *fn, Ref r, Terms *ts) {
   }
 }
 
-// Returns the bits that a value in [lo,hi] with divisor div can have; -1: any.
+// Returns a mask of the bits that a nonnegative value with these facts can set;
+// -1: any.
 static int64_t possible_bits(Fact f) {
   if (f.lo < 0 || f.hi >= (int64_t)1 << 58) return -1;
   if (f.hi == 0) return 0;
@@ -130,7 +132,7 @@ static Dim sum_of(Ctx *cx, const Ref *t, int n) {
   return s;
 }
 
-// Emits x ^ ((x & yyy) >> s).
+// Emits x ^ ((x & yyy) >> s), the swizzle w of x.
 static Dim plain_swizzle(Ctx *cx, Swizzle w, Dim x) {
   if (dim_static(x)) return dim_int(cx, swizzle_bits(w, x.w));
   Fn *fn = ir_fn(cx);
@@ -153,7 +155,8 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   if (!ts.ok) return plain_swizzle(cx, w, x);
   Ref in[TERMS], out[TERMS];
   int nin = 0, nout = 0;
-  int64_t seen = 0;  // bits that the inner terms may have; -1: they overlap
+  // bits that the inner terms may set; -1: some terms may set the same bit
+  int64_t seen = 0;
   for (int i = 0; i < ts.n; i++) {
     Fact f = ir_fact(fn, ts.t[i]);
     if (f.div % unit == 0) {
@@ -167,13 +170,13 @@ static Dim apply_traced(Ctx *cx, Swizzle w, Dim x) {
   int64_t con_in = ts.con & (unit - 1), con_out = ts.con - con_in;
   int64_t con_xor = 0;
   if (seen < 0) {
-    // An overlapping sum may still have known bits.
+    // Some bits of the sum may be known although terms overlap.
     seen = possible_bits(ir_fact(fn, dim_asref(cx, sum_of(cx, in, nin))));
   }
   if (seen >= 0 && !(seen & con_in)) {
-    con_xor = con_in & zy;            // bits subject to the swizzle
-    con_out += con_in & ~zy;          // other bits, which are unaffected and do
-                                      // not carry
+    con_xor = con_in & zy;  // constant bits that the swizzle reads or changes
+    // the other bits: unaffected, and they do not carry
+    con_out += con_in & ~zy;
     con_in = 0;
   }
   Dim r = sum_of(cx, in, nin);
@@ -201,8 +204,8 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 
 // ---- slices ----
 
-// Returns all bits that elements of a static layout can have, or -1 if modes
-// may carry into each other (or strides are negative).
+// Returns all bits that values of a static layout can have. Returns -1 if the
+// sum of modes may carry or strides are negative.
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;
@@ -219,13 +222,15 @@ static int64_t layout_bits(Layout l) {
   return all;
 }
 
-// Returns a linear layout that equals the swizzle near `at`, for slices that
-// change only one of the two bits of each pair.
+// Returns a layout that is linear in the bits of its index and equals the
+// swizzle for offsets near `at`. It serves slices that change only one of the
+// two bits that each XOR combines.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);
   Dim *d = NEW(cx, Dim, 2 * (size_t)w.b + 3);
-  int lo = w.m, hi = w.m + shift;  // low ends of the two bit fields
+  // lowest bits of the two fields that the XOR combines
+  int lo = w.m, hi = w.m + shift;
   s[n] = dim_int(cx, (int64_t)1 << w.m);
   d[n++] = (Dim){1};
   for (int k = 0; k < 2; k++) {
@@ -240,8 +245,8 @@ static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   return flat_layout(cx, (Flat){s, d, n});
 }
 
-// Reports whether the plain layout lin equals sw(at + part(i)) - sw(at) for
-// every i.
+// Reports whether the plain layout lin(i) equals sw(at + part(i)) - sw(at) for
+// every index i of part.
 static bool agrees(Ctx *cx, Swizzle w, int64_t at, Layout part, Layout lin) {
   int64_t n = dim_value(layout_size(cx, part));
   if (n > 65536) return false;
@@ -272,8 +277,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
-  bool both = (swizzle_bits(w, yy) ^ yy) & act;  // the slice changes both bits
-                                                 // of a pair
+  // Does the slice change both bits that an XOR combines?
+  bool both = (swizzle_bits(w, yy) ^ yy) & act;
   if (!both) {
     Note nt = {.op = "slice", .mode = -1, .quiet = true};
     Layout lin = compose_in(cx, &nt, linear(cx, w, at), part);
@@ -293,8 +298,8 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
   return rest;
 }
 
-// Returns block x (Sw o tiler); the swizzle is adapted to the product's
-// strides.
+// Returns the product of a block l and a tiler that has a swizzle; the result's
+// swizzle is scaled to the product's strides.
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   if (!dim_is(tiler.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,

@@ -1,5 +1,6 @@
-// Layouts with traced extents: conditions that the algebra could not decide
-// become assertions in the kernel, checked when a launch supplies the numbers.
+// Layouts with traced extents. If the algebra cannot decide a condition while
+// tracing, the kernel asserts it; a launch checks the assertion with actual
+// numbers.
 #include "layout/inside.h"
 
 bool traced_divides(Ctx *cx, Dim by, Dim n) {
@@ -48,8 +49,9 @@ Dim traced_word(Ctx *cx, Dim word, int64_t v) {
 
 // ---- checks with known extents ----
 
-// Describes the first difference of two layouts as functions, or returns NULL.
-// longer: r may be longer than s. mode: text that names the compared part.
+// Describes the first index where layouts s and r differ, or returns NULL.
+// longer: r may have more elements than s. mode: text that names the compared
+// part.
 static const char *differ(Ctx *cx, Layout s, Layout r, bool longer,
                           const char *mode) {
   int64_t n = layout_size(cx, s).w, m = layout_size(cx, r).w;

@@ -1,5 +1,5 @@
-// Implements IntTuple, words in preorder: building, queries and mode edits.
-// Arithmetic is in tuplemath.c.
+// Implements IntTuple, which is stored as words in preorder: building, queries
+// and mode edits. Arithmetic is in tuplemath.c.
 #include "layout/layout.h"
 
 #include <string.h>
@@ -194,8 +194,8 @@ Tup tup_flatten(Ctx *cx, Tup t) {
   return tup_is_leaf(t) ? t : tup_flatten_to_tuple(cx, t);
 }
 
-// Collects the modes of flat, one for each leaf of the profile; a mode may be a
-// tuple.
+// Appends the modes of flat in the nesting of the profile: one mode, which may
+// be a tuple, for each leaf. Returns the next unused mode of flat.
 static Tup unflatten(Ctx *cx, TupB *b, Tup flat, Tup profile) {
   if (tup_is_leaf(profile)) {
     tupb_put(cx, b, flat);
@@ -226,7 +226,7 @@ Tup tup_unwrap(Tup t) {
   return t;
 }
 
-// Returns the modes of t as an array of n = rank.
+// Returns the modes of t as an array, and their number in *n.
 static Tup *modes(Ctx *cx, Tup t, int *n) {
   *n = tup_rank(t);
   Tup *m = NEW(cx, Tup, (size_t)*n);
@@ -276,7 +276,7 @@ Tup tup_select(Ctx *cx, Tup t, const int *i, int n) {
   return tup_pack(cx, m, n);
 }
 
-// Returns t with the modes [at,at+drop) replaced by `add` copies of x.
+// Returns t with its modes [at,at+drop) replaced by `add` copies of x.
 static Tup splice(Ctx *cx, Tup t, int at, int drop, Tup x, int add) {
   int n;
   Tup *m = modes(cx, t, &n);
@@ -363,7 +363,8 @@ Tup tup_zip(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// Zips along the profile of guide; t has pairs (tile,rest) at its terminals.
+// Zips along the profile guide: at each leaf of guide, t must have a pair
+// (tile,rest). Returns ((tiles...),(rests...)).
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {
     if (tup_is_leaf(t) || tup_rank(t) != 2)
@@ -393,7 +394,8 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
 
 // ---- slicing ----
 
-// Appends the entries of t that coord keeps (`_` if any) to the open tuple.
+// Appends to the open tuple the entries of t where coord has `_` (any), or
+// those where it has not.
 static void lift(Ctx *cx, TupB *b, Tup coord, Tup t, bool any) {
   if (!tup_is_leaf(coord)) {
     int n = tup_rank(coord);

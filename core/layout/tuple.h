@@ -9,15 +9,16 @@
 #include "layout/dim.h"
 
 typedef const Dim *Tup;
-#define TUP_DEPTH_MAX 32    // nesting
-#define TUP_RANK_MAX 2047   // modes of one tuple
+#define TUP_DEPTH_MAX 32    // maximum nesting
+#define TUP_RANK_MAX 2047   // maximum number of modes of one tuple
 #define TUP_LEAVES_MAX 16384
 
 static inline bool tup_is_leaf(Tup t) { return dim_tag(*t) != TAG_TUP; }
-static inline int tup_rank(Tup t) {        // 1 for a leaf
+static inline int tup_rank(Tup t) {        // number of modes; 1 for a leaf
   return tup_is_leaf(t) ? 1 : (int)t->tup.rank;
 }
-static inline size_t tup_words(Tup t) {    // number of words, node included
+// number of words, including the node word
+static inline size_t tup_words(Tup t) {
   return tup_is_leaf(t) ? 1 : t->tup.words;
 }
 static inline size_t tup_leaves(Tup t) {
@@ -25,45 +26,45 @@ static inline size_t tup_leaves(Tup t) {
 }
 static inline Tup tup_first(Tup t) { return tup_is_leaf(t) ? t : t + 1; }
 static inline Tup tup_next(Tup t) { return t + tup_words(t); }
-Tup tup_get(Ctx *cx, Tup t, int i);        // ERR_ARG when out of range
+Tup tup_get(Ctx *cx, Tup t, int i);  // fails with ERR_ARG if i is out of range
 int tup_depth(Tup t);                      // 0 for a leaf
-bool tup_has(Tup t, DimKind k);            // reports whether a leaf is of this
-                                           // kind
-bool tup_static(Tup t);                    // reports whether nothing inside is
-                                           // traced
-bool tup_eq(Tup a, Tup b);                 // structural equality
+bool tup_has(Tup t, DimKind k);            // whether a leaf is of kind k
+bool tup_static(Tup t);                    // whether no leaf is traced
+bool tup_eq(Tup a, Tup b);                 // same nesting and leaves
 
-// Builder: start with `TupB b = {0};`, then open / leaf / put / close, and
-// done, which requires exactly one leaf or one closed tuple. Lives in
-// cx->scratch.
+// Builds a tuple: start with `TupB b = {0};`, then call tupb_open, tupb_leaf,
+// tupb_put and tupb_close. tupb_done requires exactly one leaf or one closed
+// tuple. The words are in cx->scratch.
 typedef struct TupB {
   Dim *w;
   size_t n, cap;
-  size_t leaves;                           // counts so far
+  size_t leaves;                           // number of leaves and modes so far
   int nopen;
   struct { uint32_t at, rank, leaves; } open[TUP_DEPTH_MAX + 1];
 } TupB;
 void tupb_open(Ctx *cx, TupB *b);
 void tupb_leaf(Ctx *cx, TupB *b, Dim d);
-void tupb_put(Ctx *cx, TupB *b, Tup t);    // appends a copy of t as next mode
+void tupb_put(Ctx *cx, TupB *b, Tup t);  // appends a copy of t as the next mode
 void tupb_close(Ctx *cx, TupB *b);
 Tup tupb_done(Ctx *cx, TupB *b);
 
-Tup tup_leaf(Ctx *cx, Dim d);              // the integer d
+Tup tup_leaf(Ctx *cx, Dim d);              // returns the integer d as a tuple
 Tup tup_int(Ctx *cx, int64_t v);
-Tup tup_of(Ctx *cx, const Dim *d, size_t n);      // flat tuple (d0,d1,..)
-Tup tup_pack(Ctx *cx, const Tup *t, int n);       // (t0,t1,..)
-Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);  // shape's profile
-void tup_collect(Tup t, Dim *leaf);        // copies the leaves, in order
+// returns the flat tuple (d0,d1,..)
+Tup tup_of(Ctx *cx, const Dim *d, size_t n);
+Tup tup_pack(Ctx *cx, const Tup *t, int n);  // returns the tuple (t0,t1,..)
+// returns the leaves in shape's nesting
+Tup tup_like(Ctx *cx, Tup shape, const Dim *leaf);
+void tup_collect(Tup t, Dim *leaf);  // copies t's leaves to an array, in order
 Tup tup_repeat_like(Ctx *cx, Tup profile, Dim d);
 
-Tup tup_flatten(Ctx *cx, Tup t);           // a leaf stays a leaf
+Tup tup_flatten(Ctx *cx, Tup t);           // a leaf remains a leaf
 Tup tup_flatten_to_tuple(Ctx *cx, Tup t);
 Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile);
 Tup tup_wrap(Ctx *cx, Tup t);
 Tup tup_unwrap(Tup t);
 Tup tup_reverse(Ctx *cx, Tup t);
-Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: to the end
+Tup tup_group(Ctx *cx, Tup t, int b, int e);      // e < 0: up to the last mode
 Tup tup_take(Ctx *cx, Tup t, int b, int e);
 Tup tup_select(Ctx *cx, Tup t, const int *i, int n);
 Tup tup_append(Ctx *cx, Tup t, Tup x);
@@ -73,23 +74,25 @@ Tup tup_prepend_to(Ctx *cx, Tup t, int rank, Tup x);
 Tup tup_replace(Ctx *cx, Tup t, int i, Tup x);
 Tup tup_remove(Ctx *cx, Tup t, int i);
 Tup tup_insert(Ctx *cx, Tup t, int i, Tup x);
-Tup tup_cat(Ctx *cx, const Tup *t, int n);  // concatenates the modes; a leaf is
-                                            // one mode
+// Concatenates the modes of the tuples; a leaf counts as one mode.
+Tup tup_cat(Ctx *cx, const Tup *t, int n);
 Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
-Tup tup_slice(Ctx *cx, Tup coord, Tup t);  // entries paired with `_`
-Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // the other entries
+// keeps the entries of t where coord has `_`
+Tup tup_slice(Ctx *cx, Tup coord, Tup t);
+Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // keeps the other entries
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
-Dim tup_size(Ctx *cx, Tup t);              // product of the leaves
-// Reports whether t has a static leaf of 0, so that its layouts are empty.
+Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
+// Reports whether t has a static leaf of 0; a layout of that shape has no
+// elements.
 bool tup_empty(Tup t);
-// Fails if shape is empty; for operations that need elements.
+// Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
-Tup tup_shape(Ctx *cx, Tup t);             // layouts become their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // (integer) for an integer
-// Returns the shape with the fewest extents: adjacent extents that are both
-// static, or both traced, are merged.
+Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
+Tup tup_product_each(Ctx *cx, Tup t);      // (integer) if t is an integer
+// Returns the shape with the fewest extents that has the same elements: merges
+// adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);
 Tup tup_product_like(Ctx *cx, Tup t, Tup guide);
 Dim tup_sum(Ctx *cx, Tup t);
@@ -101,9 +104,9 @@ bool tup_weakly_congruent(Tup a, Tup b);
 bool tup_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b);
 bool tup_evenly_divides(Ctx *cx, Tup shape, Tup tiler);
-// Returns the shape of element-wise operations on a and b, as in the Python
-// DSL. Missing trailing modes are 1, and 1 matches any mode. An integer also
-// matches a tuple of that size. Returns NULL if they do not match.
+// Returns the shape of an element-wise operation on shapes a and b, as in the
+// Python DSL, or NULL if they do not match. Missing trailing modes are 1, and 1
+// matches any mode. An integer also matches a tuple of that size.
 Tup tup_broadcast(Ctx *cx, Tup a, Tup b);
 Tup tup_shape_div(Ctx *cx, Tup a, Tup b);
 Tup tup_ceil_div(Ctx *cx, Tup a, Tup b);
@@ -111,32 +114,40 @@ Tup tup_round_up(Ctx *cx, Tup a, Tup b);
 Tup tup_elem_scale(Ctx *cx, Tup a, Tup b);
 Dim tup_inner_product(Ctx *cx, Tup a, Tup b);
 Tup tup_filter_zeros(Ctx *cx, Tup guide, Tup t);
-// Arithmetic tuples: element-wise, missing entries count as 0.
+// Arithmetic tuples: element-wise operations in which missing entries count as
+// 0.
 Tup tup_add(Ctx *cx, Tup a, Tup b);
-Tup tup_basis_like(Ctx *cx, Tup t);        // (1@0,(1@0@1,..)): identity
-// Sums terms: bases become the tuple that they add up to (scalars must then be
-// 0); without bases, returns the sum.
+// Returns the strides of the identity layout of shape t: (1@0,(1@0@1,..)).
+Tup tup_basis_like(Ctx *cx, Tup t);
+// Returns the sum of the terms. A sum of bases is a tuple; integers among them
+// must be 0.
 Tup tup_from_terms(Ctx *cx, const Dim *term, size_t n);
-// Compares lexicographically, colexicographically or element-wise.
+// The order of a comparison: lexicographic, colexicographic, or element-wise
+// (all entries less).
 typedef enum TupOrder { TUP_LEX, TUP_COLEX, TUP_ELEM } TupOrder;
 Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b);
 Dim tup_same(Ctx *cx, Tup a, Tup b);
-Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);  // NULL: compact
-Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);       // NULL: compact
+// stride NULL: compact
+Tup tup_crd2idx(Ctx *cx, Tup c, Tup shape, const Dim *stride);
+// stride NULL: compact
+Tup tup_idx2crd(Ctx *cx, Tup idx, Tup shape, Tup stride);
 Tup tup_crd2crd(Ctx *cx, Tup c, Tup src, Tup dst);
-// first: the first stride; NULL: 1
+// first: the first stride; NULL: 1. right: the last mode has the first stride.
 Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
-Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);  // NULL: left to right
-// Reports whether two modes with several elements have equal order.
+// order NULL: from left to right
+Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
+// Reports whether two modes with more than one element have the same rank in
+// `order`.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
-// Returns the next coordinate of shape in colexicographic order. After the last
-// one comes the end: the last leaf equals its extent and the others are 0.
+// Returns the coordinate of shape that follows coord in colexicographic order.
+// After the last coordinate follows the end: its last leaf is the extent and
+// the others are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----
 void tup_print(Ctx *cx, Tup t, Buf *out);
 void dim_print(Ctx *cx, Dim d, Buf *out);
-const char *tup_text(Ctx *cx, Tup t);      // in scratch, for messages
+const char *tup_text(Ctx *cx, Tup t);      // result in scratch, for messages
 
 #endif
 // SPDX-License-Identifier: MIT

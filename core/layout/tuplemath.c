@@ -54,7 +54,7 @@ Dim tup_min(Ctx *cx, Tup t) { return fold(cx, "min", t, dim_min); }
 Dim tup_max(Ctx *cx, Tup t) { return fold(cx, "max", t, dim_max); }
 
 static _Noreturn void no_integer(Ctx *cx, const char *op, Dim d) {
-  Buf out = {0};  // small: copied into the message and freed below
+  Buf out = {0};  // small; the message copies it before buf_free below
   dim_print(cx, d, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
@@ -100,8 +100,8 @@ static Tup mapped(Ctx *cx, Map2 *f, Tup x, Tup y) {
   return tupb_done(cx, &b);
 }
 
-// Applies f to pairs of modes of x and y, as one tuple; with pad, y may be
-// shorter.
+// Applies f to each pair of modes of x and y and appends the results as one
+// tuple. pad: y may have fewer modes.
 static void zip_map(Ctx *cx, TupB *b, const char *op, Tup x, Tup y, Map2 *f,
                     bool pad) {
   static const Dim one = {1};
@@ -130,8 +130,9 @@ Tup tup_product_like(Ctx *cx, Tup t, Tup guide) {
   return mapped(cx, product_like, t, guide);
 }
 
-// Divides t's modes by `by`, the first mode first: each takes the factor that
-// it can, and the next ones take the remaining factor.
+// Divides the shape t by `by`, mode after mode from the first: each mode is
+// divided by the part of `by` that it can take, and the next modes by the
+// remaining part.
 static void div_fold(Ctx *cx, TupB *b, Tup t, Dim by, Fold2 *div) {
   tupb_open(cx, b);
   Tup m = tup_first(t);
@@ -155,7 +156,8 @@ static void map_shape_div(Ctx *cx, TupB *b, Tup x, Tup y) {
     zip_map(cx, b, "shape_div", x, y, map_shape_div, false);
 }
 
-// Finds the first pair of static integers of which neither divides the other.
+// Finds the first pair of static leaves of x and y where neither divides the
+// other.
 static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   if (tup_is_leaf(x)) {
     Dim b = tup_size(cx, y);
@@ -166,8 +168,8 @@ static bool undivided(Ctx *cx, Tup x, Tup y, Dim bad[2]) {
   }
   bool each = !tup_is_leaf(y);
   int n = tup_rank(x);
-  if (each && tup_rank(y) != n) return false;  // left to the division, which
-                                               // reports the error
+  // leave it to the division, which reports the error
+  if (each && tup_rank(y) != n) return false;
   Dim by = *y;
   x = tup_first(x);
   if (each) y = tup_first(y);
@@ -309,7 +311,8 @@ Tup tup_basis_like(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// Appends the terms whose path starts with path[0..depth) as one entry.
+// Appends the sum of the terms whose basis path starts with path[0..depth), as
+// one entry.
 static void from_terms(Ctx *cx, TupB *b, const Dim *term, size_t n,
                        int *path, int depth) {
   Dim sum = {0};
@@ -381,8 +384,8 @@ bool tup_compatible(Ctx *cx, Tup a, Tup b) {
   return all_pairs(cx, a, b, tup_rank(a), tup_compatible);
 }
 
-// Reports weak compatibility: a terminal of a need only divide the size of its
-// counterpart.
+// Reports whether a is weakly compatible with b: where a has a leaf, it only
+// has to divide the size of b's entry.
 bool tup_weakly_compatible(Ctx *cx, Tup a, Tup b) {
   if (tup_is_leaf(a))
     return !dim_is(*a, 0) && dim_is(dim_rem(cx, tup_size(cx, b), *a), 0);
@@ -459,7 +462,8 @@ static Dim elem_less(Ctx *cx, Tup a, Tup b) {
   return all;
 }
 
-// Compares from the front (lex) or the back (colex); a shorter tuple is less.
+// Compares from the first mode (TUP_LEX) or the last mode (TUP_COLEX); a tuple
+// that is a prefix of the other is less.
 static Dim lex_less(Ctx *cx, TupOrder o, Tup a, Tup b, int i) {
   int n = tup_rank(a), k = tup_rank(b);
   if (i == k) return (Dim){0};
@@ -482,15 +486,14 @@ Dim tup_less(Ctx *cx, TupOrder o, Tup a, Tup b) {
 
 // ---- coordinates ----
 
-// State of a pass over a coordinate and a shape. Each leaf of the shape has a
-// term c * d: coordinate times stride.
+// State of the computation of an offset. Each leaf of the shape contributes a
+// term: its coordinate times its stride.
 typedef struct Walk {
   const Dim *stride;
-  Dim sum;         // sum of the scalar terms
-  Dim bits;        // XOR of the terms with XORed strides
-  bool ints, xors; // ints, xors: there are nonzero integer strides, XORed
-                   // strides
-  Dim *term;       // basis terms
+  Dim sum;         // sum of the integer terms
+  Dim bits;        // XOR of the terms whose strides are XORed
+  bool ints, xors; // whether nonzero integer strides and XORed strides occurred
+  Dim *term;       // terms that are bases
   size_t n, leaves;
 } Walk;
 
@@ -500,7 +503,7 @@ static _Noreturn void mixed(Ctx *cx, Dim d) {
 }
 
 static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
-  if (dim_kind(c) == DIM_ANY) return;  // slicing: modes kept by `_` add nothing
+  if (dim_kind(c) == DIM_ANY) return;  // a mode that a slice keeps adds nothing
   if (dim_kind(d) == DIM_BASIS) {
     if (!w->term) w->term = NEW(cx, Dim, w->leaves + 1);
     w->term[w->n++] = dim_mul(cx, c, d);
@@ -518,8 +521,8 @@ static void walk_leaf(Ctx *cx, Walk *w, Dim c, Dim d) {
   }
 }
 
-// Returns the number of modes of shape up to the last one with leaves, which
-// takes the rest of an index.
+// Returns the number of modes of shape, without trailing modes that have no
+// leaves. The last of them takes the rest of an index.
 static int modes_of(Tup shape) {
   int n = 0;
   Tup m = tup_first(shape);
@@ -528,8 +531,9 @@ static int modes_of(Tup shape) {
   return n;
 }
 
-// Splits the coordinate of mode m off *rest, leaving that of the later modes. A
-// mode without elements counts as one element: 0.
+// Returns the coordinate in mode m of the linear index *rest, and leaves in
+// *rest the index in the later modes. A mode without elements counts as one
+// element.
 static Dim split(Ctx *cx, Dim *rest, Tup m) {
   Dim s = tup_size(cx, m);
   if (dim_is(s, 0)) s = (Dim){1};
@@ -564,7 +568,8 @@ static void walk(Ctx *cx, Walk *w, Tup c, Tup shape) {
   }
 }
 
-// Returns the strides of the compact layout, including those of size-1 modes.
+// Returns the strides of the compact layout of shape, including those of modes
+// with extent 1.
 static const Dim *horner(Ctx *cx, Tup shape) {
   size_t n = tup_leaves(shape);
   Dim *d = NEW(cx, Dim, n), p = {1};
@@ -616,8 +621,8 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   tupb_close(cx, b);
 }
 
-// Splits an index without strides, as evaluation does: the last mode takes the
-// rest, even beyond its extent.
+// Converts an index to a coordinate of a compact layout, as evaluation does:
+// the last mode takes the rest, even beyond its extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
     if (!tup_is_leaf(idx)) mismatch(cx, "idx2crd", idx, shape);
@@ -695,8 +700,8 @@ Tup tup_increment(Ctx *cx, Tup coord, Tup shape) {
 
 // ---- compact strides ----
 
-// Writes strides for the leaves of shape, from the left or from the right. An
-// extent of 0 counts as 1, as in PyTorch.
+// Writes compact strides for the leaves of shape, from the left or from the
+// right. An extent of 0 counts as 1, as in PyTorch.
 static void compact(Ctx *cx, Tup shape, Dim cur, bool right, Dim *d) {
   size_t n = tup_leaves(shape);
   tup_collect(shape, d);
@@ -741,8 +746,9 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right) {
 }
 
 typedef struct Order {
-  const Dim *shape, *order;  // terminals of the whole order
-  size_t n, at;              // at: next terminal
+  // extents, and the rank of each in the requested order
+  const Dim *shape, *order;
+  size_t n, at;              // at: index of the next leaf
 } Order;
 
 static void by_order(Ctx *cx, TupB *b, Tup shape, Tup order, Order *o) {
@@ -778,8 +784,8 @@ bool tup_order_ties(Ctx *cx, Tup shape, Tup order) {
   return false;
 }
 
-// A traced entry of order (a traced stride) counts as larger than all static
-// ones; several of them keep their order of appearance.
+// Traced entries of `order` come after all static ones, in their order of
+// appearance.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order) {
   if (!order) return tup_compact(cx, shape, NULL, false);
   if (!tup_weakly_congruent(order, shape))

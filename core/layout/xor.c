@@ -1,5 +1,5 @@
-// Layouts with XORed strides (F2): linear functions of the bits of an index.
-// Inverses use elimination over the field of two elements.
+// Layouts with XORed strides (F2): functions that are linear over the bits of
+// an index. Inverses use Gaussian elimination over the field of two elements.
 #include "layout/composed.h"
 #include "layout/inside.h"
 
@@ -17,7 +17,7 @@ Layout layout_linear(Ctx *cx, Layout l) {
   return layout_seen_through(cx, r, l);
 }
 
-// Reports whether the plain layout r equals a after b, by evaluation.
+// Reports by evaluation whether the plain layout r equals a o b.
 static bool agrees(Ctx *cx, Layout a, Layout b, Layout r) {
   if (!layout_static(a) || !layout_static(b) || !layout_static(r)) return false;
   int64_t n = dim_value(layout_size(cx, b));
@@ -47,17 +47,17 @@ Layout compose_xor(Ctx *cx, Layout a, Layout b) {
 
 enum { BITS = 59 };
 
-// The columns of a layout, one for each bit of the index, reduced by
-// elimination: value v[k], whose highest bit is k, is reached at index c[k]; 0:
-// none.
+// A basis of the values of a layout, made by elimination from the values of
+// each index bit. v[k] is a value whose highest bit is k, and c[k] is the index
+// that has this value; v[k] is 0 if no value has highest bit k.
 typedef struct Basis {
   int64_t v[BITS], c[BITS];
 } Basis;
 
 static int top_bit(int64_t v) { return 63 - __builtin_clzll((uint64_t)v); }
 
-// Reduces x by the basis and returns the rest; *c: the index of the reduced
-// part.
+// Reduces x by the basis and returns what remains. Sets *c to the index whose
+// value is the removed part.
 static int64_t reduced(const Basis *b, int64_t x, int64_t *c) {
   for (int k = BITS - 1; k >= 0 && x; k--)
     if (x >> k & 1 && b->v[k]) {
@@ -91,7 +91,7 @@ static Basis basis_of(Ctx *cx, Note *nt, Layout l) {
   return b;
 }
 
-// Returns the layout of n bits with these columns.
+// Returns the XORed layout of n bits that maps bit k of the index to col[k].
 static Layout of_columns(Ctx *cx, const int64_t *col, int n) {
   Flat f = {NEW(cx, Dim, (size_t)n + 1), NEW(cx, Dim, (size_t)n + 1), n};
   for (int k = 0; k < n; k++) {
@@ -105,7 +105,7 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
   Basis b = basis_of(cx, nt, l);
   int64_t col[BITS] = {0};
   int n = 0;
-  if (!left) {  // continues up to the first unit vector that l does not reach
+  if (!left) {  // the inverse ends before the first bit that l does not reach
     for (; n < BITS; n++) {
       int64_t c = 0;
       if (reduced(&b, (int64_t)1 << n, &c)) break;
@@ -113,8 +113,8 @@ Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left) {
     }
     return of_columns(cx, col, n);
   }
-  // The index of v[k] is c[k]. Column k, the inverse of bit k alone, therefore
-  // is c[k] minus the columns of v[k]'s lower bits. Other columns are 0.
+  // c[k] is the index of v[k]. To get the index of bit k alone, XOR the columns
+  // of the lower bits of v[k] into c[k]. Columns of unreachable bits are 0.
   for (int k = 0; k < BITS; k++) {
     if (!b.v[k]) continue;
     col[k] = b.c[k];

@@ -1,4 +1,5 @@
-// Shared-memory passes and global sectors of one warp-wide access.
+// Counts the shared-memory passes and global sectors of one memory access by a
+// warp.
 #include "sim/access.h"
 
 #include <string.h>
@@ -7,21 +8,21 @@
 
 // ---- bank conflicts of a group of lanes ----
 
-// The words of one group, by bank. Lanes with the same word share a pass; lanes
-// of one bank with different words need one pass each.
+// The words that a group of lanes accesses, by bank. Lanes that access the same
+// word share a pass. Different words in one bank need one pass each.
 typedef struct Banks {
-  uint32_t seen;        // banks with a word
-  uint32_t word[32];    // by bank: the first word
-  uint8_t next[32];     // by lane: the lane that added the next word of its
-                        // bank
+  uint32_t seen;        // mask of the banks with a word
+  uint32_t word[32];    // for each bank: its first word
+  // for each lane: the lane that added the next word of the bank
+  uint8_t next[32];
   uint8_t tail[32], count[32];
-  uint32_t extra[32];   // by lane: the word it added
+  uint32_t extra[32];   // for each lane: the word that it added
   int most;
 } Banks;
 
-// Adds a lane that accesses word `w` in bank `bank`. A bank's first word is in
-// `word`; further ones form a chain of lanes. Returns the index of the word in
-// its bank.
+// Adds a lane that accesses word `w` in bank `bank`. The first word of a bank
+// is in `word`; the others form a chain of the lanes that added them. Returns
+// the index of w among the bank's words.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
@@ -43,9 +44,9 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the passes of the lanes of `mask`; `so` holds the passes of earlier
-// groups. Accesses are aligned, so `width` bytes are one unit of 128 / width
-// wide banks.
+// Returns the number of passes of the lanes in `mask`, which form one group;
+// `so` has the passes of earlier groups. An access of 1 << shift bytes is
+// aligned and counts as one word in a bank of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -63,7 +64,8 @@ static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
   return k.most;
 }
 
-// Reports whether the addresses of all lanes are contiguous, in lane order.
+// Reports whether lane l accesses the bytes after those of lane l - 1, for all
+// lanes.
 static bool contiguous(int width, const uint32_t addr[32]) {
   uint32_t off = 0;
   for (uint32_t l = 0; l < 32; l++)
@@ -71,7 +73,8 @@ static bool contiguous(int width, const uint32_t addr[32]) {
   return off == 0;
 }
 
-// Reports whether every active pair of lanes l, l^d reads the same address.
+// Reports whether lanes l and l^d read the same address, for all pairs of
+// active lanes.
 static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   uint32_t low = d == 1 ? 0x55555555u : 0x33333333u;
   uint32_t both = mask & (mask >> d) & low;
@@ -82,7 +85,7 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Adds to p the passes of the lanes of `mask`, split into groups of `lanes`.
+// Adds to p the passes of the lanes in `mask`. Each group has `lanes` lanes.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -95,9 +98,10 @@ static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
   return p;
 }
 
-// Returns the passes of loads of 8 and 16 bytes. A group may have twice as many
-// lanes if pairs of lanes read the same address. For 16 bytes, each half of the
-// warp is tested for such pairs separately.
+// Returns the passes of loads of 8 or 16 bytes. A group has 16 lanes for 8
+// bytes and 8 lanes for 16 bytes, or twice as many if pairs of lanes read the
+// same address. For 16 bytes, each half of the warp is tested for such pairs
+// separately.
 static SimPasses wide_load(int width, const uint32_t *addr, uint32_t mask,
                            SimTurns *turns) {
   int span = width == 8 ? 32 : 16, shift = width == 8 ? 3 : 4;
@@ -130,14 +134,14 @@ SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns) {
 
 // ---- counting distinct keys ----
 
-// A set of at most 64 keys, two per lane. `used` is the mask of taken entries.
-// The top six bits of a key's product with 2^64 / golden ratio select its
-// entry; this spreads neighbouring keys. If the entry is taken, the next free
-// one is used.
+// A hash set of at most 64 keys, two for each lane. `used` is the mask of taken
+// entries. The top six bits of the key's product with 2^64 / golden ratio
+// select the entry; this spreads neighbouring keys. If it is taken, the next
+// free entry is used.
 typedef struct Keys {
   uint64_t used;
   uint64_t key[64];
-  uint8_t number[64];  // index of each distinct key, in order of insertion
+  uint8_t number[64];  // index of each distinct key in order of insertion
   int count;
 } Keys;
 
@@ -153,10 +157,10 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
   return (uint8_t)s->count++;
 }
 
-// Counts one pass for each distinct (source line, destination line, destination
-// chunk XOR source chunk). Lines have 128 bytes, chunks 16. The minimum is one
-// pass per source line. If most sectors are only half read, another request
-// reads the other halves: eight lanes could then share a line.
+// Counts one pass for each distinct triple of source line, destination line,
+// and XOR of destination and source chunk. Lines have 128 bytes, chunks 16. The
+// minimum is one pass for each source line. If most sectors are only half read,
+// another request reads the other halves; then eight lanes could share a line.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;
@@ -169,7 +173,7 @@ SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
     int l = __builtin_ctz(mask);
     uint64_t line = src[l] >> 7;
     uint64_t chunk = (dst[l] >> 4 ^ src[l] >> 4) & 7;
-    uint64_t to = dst[l] >> 7;  // 25 bits
+    uint64_t to = dst[l] >> 7;  // destination line; has 25 bits
     uint64_t pass = line << 32 ^ to << 3 ^ chunk;
     if (line != last_line) group = keys_add(&lines, line);
     if (pass != last_pass) number = keys_add(&passes, pass);

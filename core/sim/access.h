@@ -11,48 +11,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct SimPattern {  // last address pattern and its result
+struct SimPattern {  // last address pattern of an instruction, and its result
   uint32_t mask;
   uint32_t rel[32];
   int32_t x, y;
 };
 
 typedef enum SimAccess {
-  SIMACCESS_LOAD,    // ld.shared: lanes may merge
+  // ld.shared, where lanes that read the same word share a pass
+  SIMACCESS_LOAD,
   SIMACCESS_STORE,   // st.shared
-  SIMACCESS_CPASYNC,     // cp.async.ca: write to shared memory
-  SIMACCESS_CPASYNC_CG,  // cp.async.cg: 16 bytes, bypasses L1
+  SIMACCESS_CPASYNC,  // cp.async.ca, which writes to shared memory through L1
+  SIMACCESS_CPASYNC_CG,  // cp.async.cg, which copies 16 bytes and bypasses L1
   SIMACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// How the hardware serves each lane. Lanes of one group could share a pass;
-// lanes with the same pass number do share it. Both numbers count from 0.
+// The pass in which the hardware serves each lane. Lanes with the same pass
+// number share a pass. Lanes in one group would share a pass if they had no
+// bank conflicts. Both numbers count from 0.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
 
 typedef struct SimPasses {
   int wavefronts;  // passes that the hardware counts
-  int least;       // minimum for this width and these lanes
-} SimPasses;       // bank conflicts = wavefronts - least
+  int least;       // minimum number for this width and these lanes
+} SimPasses;       // The number of bank conflicts is wavefronts - least.
 
-// Returns the passes of SIMACCESS_LOAD, STORE and CPASYNC, for widths 1, 2, 4,
-// 8 and 16. Lanes outside `mask` do not count, and their addr is not read.
-// turns: filled in unless NULL.
+// Returns the passes of a SIMACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16
+// bytes. Lanes outside `mask` do not count; their `addr` is not read. `turns`
+// receives the pass of each lane unless it is NULL.
 SimPasses simaccess_shared(SimAccess kind, int width,
                            const uint32_t addr[32], uint32_t mask,
                            SimTurns *turns);
 
-// Returns the passes of ldmatrix and stmatrix, transposed or not. addr has the
-// addresses of 8 * num rows.
+// Returns the passes of ldmatrix and stmatrix of `num` matrices, transposed or
+// not. addr has the addresses of 8 * num rows.
 SimPasses simaccess_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
-// Returns the passes of cp.async.cg, 16 bytes per lane (L1 bypassed).
+// Returns the passes of cp.async.cg, which copies 16 bytes for each lane.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns);
 
-// Returns the number of 32-byte sectors that a global access of width 1 to 32
-// touches.
+// Returns the number of 32-byte sectors that a global access of 1 to 32 bytes a
+// lane touches.
 int simaccess_global(int width, const uint64_t addr[32], uint32_t mask);
 
 #endif

@@ -1,9 +1,8 @@
-// Raw pointers: memory at addresses that a kernel computes or loads. Each lane
-// may have another address. Decoding copies an instruction with such an address
-// once for each memory object that it may access: those of the pointer
+// Raw pointers: accesses to memory at addresses that a kernel computes or
+// loads. Each lane may have another address. Decoding makes a copy of such an
+// instruction for each memory object that it may access: those of the pointer
 // arguments, and those whose addresses the script requested. At run time, each
-// lane executes the copy of the object that contains its address, as an
-// ordinary access.
+// lane executes the copy for the object that contains its address.
 #include "sim/address.h"
 
 #include <string.h>
@@ -25,8 +24,8 @@ const LaunchArg *simaddress_piece(const SimProg *p, size_t k) {
 
 // ---- decoding ----
 
-// Finds those operands of an access that are in global memory. Returns their
-// number.
+// Writes to s the memory operands of an access that may be in global memory,
+// and to `write` whether they are written. Returns their number.
 static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   if (d->op == OP_COPY || d->op == OP_CPASYNC) {
     SimCopy *c = (SimCopy *)(uintptr_t)d->x;
@@ -42,7 +41,7 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   return 1;
 }
 
-// Returns a copy of instruction d with a copy of its memory operand.
+// Returns a copy of instruction d that has its own copy of the memory operands.
 static SimIns copy_of(Ctx *cx, const SimIns *d) {
   SimIns out = *d;
   size_t size = d->op == OP_COPY || d->op == OP_CPASYNC ? sizeof(SimCopy)
@@ -53,7 +52,8 @@ static SimIns copy_of(Ctx *cx, const SimIns *d) {
   return out;
 }
 
-// Returns the Fn.mem index of an argument's memory, or -1 if it has none.
+// Returns the index in Fn.mem of argument k's memory, or -1 if k is not a
+// pointer argument.
 static int32_t object_of(const Fn *fn, size_t k) {
   for (size_t j = 0; k < fn->arg.n && j < fn->mem.n; j++)
     if (fn->mem.p[j].arg == (int32_t)k && fn->mem.p[j].space == SP_GMEM)
@@ -61,7 +61,8 @@ static int32_t object_of(const Fn *fn, size_t k) {
   return -1;
 }
 
-// Returns memory object k as an array of m's elements, or an empty object.
+// Returns memory object k, seen as an array of m's elements. For k beyond the
+// last object, returns an empty object.
 static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   const LaunchArg *a = k < simaddress_pieces(p) ? simaddress_piece(p, k) : NULL;
   int32_t object = a ? object_of(p->fn, k) : -1;
@@ -125,7 +126,7 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m};
 }
 
-// Rejects raw pointers in instructions that are not supported.
+// Fails if d has a raw pointer in a place that the simulator does not support.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;
@@ -163,7 +164,8 @@ static int64_t address_of(const SimWarp *w, const SimAddressed *m, int l) {
                    (uint64_t)off * (uint64_t)(m->bits / 8));
 }
 
-// Reports whether lane l accesses memory: its predicate is true.
+// Reports whether lane l accesses memory, because its predicate is true or
+// absent.
 static bool acts(const SimWarp *w, const SimAddressed *m, int l) {
   return !m->pred || ((const uint32_t *)(const void *)(w->v + m->pred))[l];
 }
@@ -172,15 +174,15 @@ static bool has(const LaunchArg *a, int64_t address) {
   return (uint64_t)address - (uintptr_t)a->p < a->bytes;
 }
 
-// Reports whether an address is inside one of the memory objects.
+// Reports whether an address is in one of the memory objects.
 static bool is_known(const SimAddressed *m, int64_t address) {
   for (int k = 0; k < m->n; k++)
     if (has(m->piece[k], address)) return true;
   return false;
 }
 
-// Reports whether an address computed from `base` may be in object k: `base`
-// must not be in another object.
+// Reports whether an address computed from address `base` may be in object k.
+// It may not if `base` is in another object.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return has(m->piece[k], base) || !is_known(m, base);
 }
@@ -191,13 +193,13 @@ uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    if (k == m->n) {  // the lane accesses no memory
+    if (k == m->n) {  // copy n is for the lanes that access no memory
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;
       continue;
     }
     uint64_t first = (uintptr_t)m->piece[k]->p;
-    // the difference is huge if the address is below `first`.
+    // a huge number if the address is below `first`
     uint64_t d = (uint64_t)address_of(w, m, l) - first;
     uint64_t size = (uint64_t)m->bits / 8;
     if (d >= m->piece[k]->bytes || d % size ||

@@ -5,31 +5,35 @@
 
 #include "sim/inside.h"
 
-// An instruction with raw pointers, SimIns.x of OP_PTR. It has one copy for
-// each memory object that a lane's address may be in.
+// An instruction with raw pointers: SimIns.x of an OP_PTR. It has a copy for
+// each memory object that may contain a lane's address.
 typedef struct SimAddressed {
-  SimIns *ins;             // n copies, and one for lanes that access no memory
+  // n copies, and one more for lanes that access no memory
+  SimIns *ins;
   const LaunchArg **piece;
   int n;
-  uint32_t address, off;   // slots of the address and of the offset
-  bool wide;               // offsets have 64 bits
+  // slots of the base address and of the offset in elements
+  uint32_t address, off;
+  bool wide;               // whether offsets have 64 bits
   int bits;                // bits per element
-  int64_t align;           // promised alignment of the addresses, in bytes
-  uint32_t at;             // slot of the offsets in the object
-  uint32_t pred;           // slot of the predicate; 0: none
+  // alignment in bytes that the script guarantees for base addresses
+  int64_t align;
+  uint32_t at;             // slot that receives the offsets in the object
+  uint32_t pred;           // slot of the predicate; 0: no predicate
   bool write;
   const SimMem *mem;
 } SimAddressed;
 
-// Returns memory object k of those that addresses may be in, or NULL.
+// simaddress_piece returns memory object k that raw pointers may address, or
+// NULL; simaddress_pieces returns the number of these objects.
 const LaunchArg *simaddress_piece(const SimProg *p, size_t k);
 size_t simaddress_pieces(const SimProg *p);
-// Turns d into OP_PTR if it has raw pointers. Adds values to a warp's values,
-// whose end is *top.
+// Turns instruction d into an OP_PTR if it has raw pointers. Allocates slots
+// for the offsets at *top, the end of a warp's values.
 void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
-// simaddress_lanes returns the lanes of `left` whose addresses are in object k,
-// and writes their offsets. simaddress_wild reports lanes whose addresses are
-// in no object.
+// simaddress_lanes returns the lanes among `left` whose addresses are in object
+// k, and writes their offsets. simaddress_wild reports a fault of lanes whose
+// addresses are in no object.
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left);
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);

@@ -1,6 +1,6 @@
-// Arithmetic on raw bits, with the same results as the target: a version for
-// one lane that supports every type, and one for all 32 lanes that supports the
-// common types.
+// Arithmetic on raw bits, with the same results as the GPU. One version
+// computes a single lane and supports every type. The other computes all 32
+// lanes and supports the common types.
 #include "ir/eval.h"
 #include "sim/inside.h"
 
@@ -11,9 +11,9 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-// The vector switch is also compiled for AVX2; the version is chosen at load
-// time. This is off under the thread sanitizer, which is not ready at that
-// time.
+// Also compiles the function with the switch over operations for AVX2; the
+// loader chooses a version. Not under the thread sanitizer, which is not ready
+// when the loader runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -70,16 +70,16 @@ static double math_of(MathFn f, double x, double y) {
 
 // ---- conversions ----
 
-// Prepares an integer for conversion to a type of less than 42 bits. Returns
-// the integer rounded to odd, as a value that a double can represent. The
-// conversion then rounds correctly, as if in one step.
+// Prepares an integer for conversion to a type of less than 42 bits: returns it
+// rounded to odd, as a number that a double can represent. The later conversion
+// then rounds correctly, as if in one step.
 static uint64_t odd(uint64_t a, uint64_t magnitude) {
   if (magnitude < (uint64_t)1 << 53) return a;
   return (a & ~(uint64_t)0x7ff) | (a & 0x7ff ? 0x800 : 0);
 }
 
 // Converts a NaN of f64 to f32 or f16. The result keeps the sign and the upper
-// bits.
+// bits of the significand.
 static uint64_t narrow_nan(DType to, uint64_t a) {
   uint32_t sign = (uint32_t)(a >> 32) & 0x80000000u;
   uint32_t u = sign | 0x7fc00000u | ((uint32_t)(a >> 29) & 0x7fffff);
@@ -90,8 +90,8 @@ static uint64_t narrow_nan(DType to, uint64_t a) {
 static uint64_t convert_nan(DType from, DType to, uint64_t a, double x) {
   if (from == DT_F64 && (to == DT_F32 || to == DT_F16))
     return narrow_nan(to, a);
-  // types below f32, except bf16, are converted through f32, whose NaN is
-  // 7fffffff
+  // Types below f32, except bf16, are converted through f32, where a NaN
+  // becomes 7fffffff.
   bool by_f32 = to == DT_F64 && from != DT_F32 && from != DT_BF16;
   return by_f32 ? 0x7fffffffe0000000u : dtype_from_double(to, x);
 }
@@ -102,7 +102,8 @@ static uint64_t convert(DType from, DType to, uint64_t a) {
     if (to == DT_BOOL) return x != 0;
     if (isnan(x) && dtype_is_float(to) && (from == DT_F64 || to == DT_F64))
       return convert_nan(from, to, a, x);
-    if (!dtype_is_float(to))  // the result for a NaN depends on the source
+    // the integer for a NaN depends on the source type
+    if (!dtype_is_float(to))
       return eval_narrow(to, from == DT_F64 ? dtype_from_double(to, x)
                                        : dtype_from_float(to, (float)x));
     if (from == DT_F32 && to != DT_F64) return dtype_from_float(to, f32_of(a));
@@ -155,7 +156,7 @@ static uint64_t lane_get(const char *v, uint32_t slot, bool wide, int l) {
   return ((const uint32_t *)(const void *)(v + slot))[l];
 }
 
-// Executes any operation, one lane after the other.
+// Executes any arithmetic operation, one lane after the other.
 static void lanes_slow(const SimIns *i, char *v) {
   bool in = sim_wide((DType)i->type);
   bool bw = i->op == OP_SHL || i->op == OP_SHR ? false : in;
@@ -183,8 +184,8 @@ static inline double fma_f64(double a, double b, double c) {
   return bits_double(u);
 }
 
-// Returns x, the result of an operation on a and b. If both operands are NaNs,
-// the second one determines the result.
+// Corrects the result x of an operation on a and b for NaNs: if both are NaNs,
+// the hardware returns the second one.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))
@@ -240,7 +241,8 @@ static void lanes_select(const SimIns *i, char *v) {
   }
 }
 
-// Converts between the types that index arithmetic and epilogues use.
+// Converts between the types that index arithmetic and epilogues use. Returns
+// false for other types.
 static bool lanes_convert(const SimIns *i, char *v) {
   const uint32_t *a = (const uint32_t *)(const void *)(v + i->a);
   uint32_t *d = (uint32_t *)(void *)(v + i->d);

@@ -1,12 +1,12 @@
-// Asynchronous operations: bulk copies, st.async, and cp.async that arrives at
-// an mbarrier. A thread starts one, and an agent completes it as late as the
-// program allows. An operation that ends at an mbarrier completes when a thread
-// waits for it and no other thread can run, or at random. One in a group
-// completes at its thread's wait for the group.
+// Asynchronous operations: bulk copies, st.async, and arrivals of cp.async at
+// an mbarrier. A thread starts an operation, and an agent completes it as late
+// as the program allows. An operation that ends at an mbarrier completes at
+// random, or when a thread waits for it and no other thread can run. An
+// operation in a group completes when its thread waits for the group.
 //
-// Until then its destination is pending in the shadow. Its source counts as
-// read by an actor whose epoch only the waiting threads acquire, so that an
-// earlier write is reported as a race.
+// Until then, the destination is pending in the shadow memory. The source
+// counts as read by an actor whose epoch only the waiting threads acquire. Thus
+// a write that does not happen after such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
@@ -147,7 +147,7 @@ static void fetch(SimAsync *a) {
   a->fetched = true;
 }
 
-// Records the completed writes in the shadow, as writes of `actor`.
+// Records in the shadow memory that `actor` wrote the destination in `epoch`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   uint8_t flags = GF_DEFINED | (a->generic ? 0 : GF_AGENT);
@@ -176,7 +176,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Reports whether a warp waits for the bytes of this operation.
+// Reports whether a warp waits at the mbarrier at which this operation ends.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -194,8 +194,8 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: chooses only
-// among operations for which a thread waits.
+// Completes a random operation that ends at an mbarrier. wanted: only one for
+// which a thread waits. Returns false if there is none.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {
@@ -230,7 +230,8 @@ void simasync_commit(SimWarp *w, SimBy by) {
   for (int l = 0; l < LANES; l++) w->groups[by][l] += w->active >> l & 1;
 }
 
-// Drains a load that ends at an mbarrier, and is thus in no group.
+// Reads the tensor map of a load that ends at an mbarrier, because its thread
+// waited for a later bulk group.
 static void drain(SimAsync *a) {
   if (!a->drained) a->run(a, ASYNC_DRAIN);
   a->drained = true;
@@ -256,15 +257,15 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // drop moves another operation to index k; their order in a group does not
-    // matter
+    // drop() moves another operation to index k. Order in a group does not
+    // matter.
     drop(c, k);
   }
 }
 
 // ---- the end of the cluster ----
 
-// Reports whether the operation ends at another CTA's mbarrier.
+// Reports whether the operation ends at an mbarrier of another CTA.
 static bool is_far(const SimAsync *a) {
   int64_t size = a->w->cluster->prog->smem_bytes;
   return a->mbar && a->mbar->at / size != a->w->home / size;

@@ -1,5 +1,5 @@
-// Asynchronous operations (async.c). An operation is started with its reads,
-// its writes and its completion:
+// Asynchronous operations (async.c). The caller starts an operation and
+// declares its reads, writes and completion:
 //
 //   SimAsync *a = simasync_start(w, i, lane, BY_MBAR, run, sizeof *data);
 //   if (!a) return;                       // out of memory
@@ -10,10 +10,10 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Both run once, as late as
-// the program allows. run(a, ASYNC_DRAIN) comes earlier, for operations through
-// a tensor map in memory (a->mapped) that end at an mbarrier. It runs when
-// their thread waits for a later bulk group; by PTX that wait does not cover
-// them.
+// the program allows. run(a, ASYNC_DRAIN) comes earlier. It runs only for
+// operations through a tensor map in memory (a->mapped) that end at an
+// mbarrier, when their thread waits for a later bulk group. In PTX such a wait
+// does not cover these operations.
 #ifndef CUTE_SIMASYNC_H
 #define CUTE_SIMASYNC_H
 
@@ -26,72 +26,78 @@ struct SimAsync {
   SimWarp *w;
   const SimIns *i;
   int lane;                // lane that started the operation
-  uint8_t by;              // SimBy
-  bool open;               // the operation is in no group yet
-  bool fetched;            // sources have been read
-  bool generic;            // uses the generic proxy; set before the accesses
-                           // are declared
-  bool mapped, drained;    // mapped: BY_MBAR, through a tensor map in memory;
-                           // drained: its thread waited for a bulk group that
-                           // it committed later
+  uint8_t by;              // a SimBy: how it completes
+  bool open;               // whether the operation is in no group yet
+  bool fetched;            // whether the sources have been read
+  // whether the operation uses the generic proxy. Set before its accesses are
+  // declared.
+  bool generic;
+  // mapped: a BY_MBAR operation through a tensor map in memory. drained: its
+  // thread waited for a bulk group that it committed later.
+  bool mapped, drained;
   uint32_t group;
-  int actor;               // actor that reads the sources
+  int actor;               // actor in whose name the sources are read
   uint32_t epoch;
-  uint64_t turn;           // BY_MBAR: position in the order in which operations
-                           // of a warp complete; 0: any order
-  uint32_t number, cause;  // number: its number in its warp (turns.c); cause:
-                           // step that started it
-  uint64_t began;          // its number among all operations of the cluster
-  SimMbar *mbar;           // BY_MBAR: mbarrier at which it completes `bytes`
-                           // bytes
-  uint32_t bytes, phase;   // phase: the phase in which it started
+  // BY_MBAR: position among the operations of its warp that complete in order;
+  // 0: any order
+  uint64_t turn;
+  // number among its warp's operations (turns.c), and the step that started it
+  uint32_t number, cause;
+  uint64_t began;          // number among all operations of the cluster
+  // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
+  SimMbar *mbar;
+  // bytes to complete, and the mbarrier's phase when it started
+  uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  size_t tape;             // BY_MBAR: index of its step in the event log
-  uint32_t *turns;         // BY_MBAR: epochs of the turn actors (mbar.h) that
-                           // were known at its start
-  SimSpan *span;           // accesses that are pending until it completes
+  // BY_MBAR: index in the event log of the step that started it
+  size_t tape;
+  // BY_MBAR: epochs of the turn actors (mbar.h) that its thread knew when it
+  // started
+  uint32_t *turns;
+  SimSpan *span;  // ranges of shared memory that are pending until it completes
   size_t nspan;
 };
 
-// Starts an operation of warp w at instruction i by one lane, with `data`
-// zeroed bytes at a->data. Returns NULL if memory is exhausted. BY_MBAR: the
-// operation ends when it completes a->bytes at a->mbar; the caller sets both
-// next. BY_BULK: the operation ends with its group, and its epoch is
-// `w->issued`.
+// Starts an operation by one lane of warp w at instruction i, with `data`
+// zeroed bytes at a->data. Returns NULL if memory is exhausted. With BY_MBAR,
+// the operation completes a->bytes at a->mbar; the caller sets both next. With
+// BY_BULK, it completes with its group, in epoch `w->issued` of the warp's
+// agent.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimBy by,
                          SimRun *run, size_t data);
-// Declare that the operation reads, or writes, `bytes` bytes of the cluster's
-// shared memory from address addr on. m is named in reports. Faults of the
-// access are reported.
+// Declare that the operation reads or writes `bytes` bytes of the cluster's
+// shared memory from address addr on. Reports name object m. Invalid accesses
+// are reported.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
                      uint32_t bytes);
-// Declare that the operation reads, or writes, n bytes of global memory from
-// byte `at` of m on. simasync_wrote_global makes the written bytes visible.
+// Declare that the operation reads or writes n bytes of global memory from byte
+// `at` of m on. simasync_wrote_global makes the written bytes visible to other
+// threads.
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
-// simasync_commit puts the active lanes' open operations in a group.
-// simasync_wait completes all groups except the last `pending`. With `read`, it
-// only waits until the sources have been read.
+// simasync_commit puts the operations of the active lanes that are in no group
+// into a new group. simasync_wait completes all groups except the last
+// `pending`; with `read`, it only waits until their sources have been read.
 void simasync_commit(SimWarp *w, SimBy by);
 void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read);
 
-// Returns the operation that will write granule g, or NULL.
+// Returns the operation that will write granule g of shared memory, or NULL.
 const SimAsync *simasync_to(const SimCluster *c, uint32_t g);
 
 // ---- for the scheduler ----
-void simasync_chance(SimCluster *c);  // completes a random operation
-bool simasync_press(SimCluster *c);   // no warp can run: completes an
-                                      // operation, if there is one
-// Completes operation k of the list.
+void simasync_chance(SimCluster *c);  // may complete a random operation
+// Completes an operation because no warp can run. Returns false if there is
+// none.
+bool simasync_press(SimCluster *c);
+// Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);
-size_t simasync_first(const SimCluster *c, size_t k);  // returns the operation
-                                                       // that must complete
-                                                       // before operation k
-void simasync_end(SimCluster *c);     // called when all warps have exited
+// Returns the operation that must complete first if operation k is to complete.
+size_t simasync_first(const SimCluster *c, size_t k);
+void simasync_end(SimCluster *c);     // called after all warps have exited
 void simasync_reset(SimCluster *c);
 void simasync_free(SimCluster *c);
 

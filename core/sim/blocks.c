@@ -1,17 +1,18 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records do not depend on when they ran. Each granule that the
-// kernel writes has, for each class of access, the first and the last CTA (by
-// number) that performed it. A record has the lowest thread, its line, and
-// whether all stores stored the same value. The last CTA is recorded only if
-// there are two. Memory that a kernel only reads costs nothing.
+// threads, so the records do not depend on when CTAs ran. For each granule that
+// the kernel writes and each class of access, the records have the CTA with the
+// lowest and the one with the highest number that performed it. A record has
+// the lowest thread, its line, and whether all stores stored the same value.
+// The highest CTA is recorded only if it differs from the lowest. Memory that a
+// kernel only reads costs nothing.
 //
 // Two accesses race if different CTAs perform them, one of them writes, and not
 // both are strong (atomics, and ordered loads and stores, of GPU scope or
 // wider). Stores of elements narrower than a byte, which are atomics on a GPU,
 // are not checked. Stores of the same value do not race here: memory holds that
-// value whichever store is last. Nothing here orders two CTAs; programs with
-// such ordering use relay.c instead. Races inside a cluster are found by
-// shadow.c.
+// value whichever store is last. The check assumes that nothing orders two
+// CTAs; programs with such ordering use relay.c instead. Races inside a cluster
+// are found by shadow.c.
 #include "ir/intrin.h"
 #include "sim/address.h"
 #include "sim/blocks.h"
@@ -22,10 +23,11 @@
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE };
 enum { PAGE = 4096, ALIGN = 256 };
 
-// Bits of a record, from the lowest on. The stored value: a digest, or MANY if
-// there were different values. The line: an index into Fn.src, or 0 if it is
-// too large. The thread. The CTA: numbered from 1 on, or 0 if there was no
-// access.
+// Fields of a record, from the lowest bit on:
+// - the stored value: a digest, or MANY if values differed;
+// - the line: an index into Fn.src, or 0 if it is too large;
+// - the thread;
+// - the CTA, numbered from 1 on; 0: there was no access.
 enum { SRC_AT = 16, THREAD_AT = 28, CTA_AT = 38, MANY = 0xffff };
 enum { MAX_SRC = 1 << (THREAD_AT - SRC_AT), MAX_CTA = (1 << 26) - 2 };
 
@@ -57,7 +59,7 @@ void simblocks_areas(Ctx *cx, SimProg *p) {
       }
     p->area[p->narea++] = new;
   }
-  uint64_t end = ALIGN;  // address 0 is never used
+  uint64_t end = ALIGN;  // no area starts at address 0
   for (int k = 0; k < p->narea; k++) {
     SimArea *a = &p->area[k];
     a->start = end + (uintptr_t)a->p % ALIGN;
@@ -136,8 +138,8 @@ static uint64_t *make_page(SimCluster *c, uint64_t **at) {
   return none;
 }
 
-// Returns the page at *at; creates it atomically if it is missing. NULL: out of
-// memory.
+// Returns the page of records at *at, or NULL if memory is exhausted. Creates a
+// missing page atomically.
 static inline uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *p = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   return p ? p : make_page(c, at);
@@ -145,17 +147,17 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Merges the values of two access records, and returns the record to keep. Of
-// two accesses by one CTA, the lower record is kept. Of two CTAs, the record of
-// the lower, or of the higher, CTA is kept.
+// Merges two records of accesses. Returns the one to keep. Of two accesses by
+// one CTA, this is the lower record. Of accesses by two CTAs, it is that of the
+// CTA with the lower number, or with the higher one (higher).
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
   return ((x ^ y) & MANY) == 0 ? kept : kept | MANY;
 }
 
-// Adds access x to the record at *at. Returns an access by another CTA that the
-// record did not keep, or 0.
+// Merges access x into the record at *at. Returns the access by another CTA
+// that was not kept, or 0.
 static inline uint64_t put(uint64_t *at, uint64_t x, bool higher) {
   uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED), new;
   do {
@@ -245,7 +247,9 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    if (s && s->address) {  // unless it is an argument's memory
+    // By default, names a raw pointer. An argument that contains the byte
+    // replaces it below.
+    if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;
     }
@@ -267,8 +271,8 @@ static uint64_t last_key(const SimArea *a, size_t n, int plane, size_t g) {
   return p && p[g] ? p[g] : a->first[plane][n][g];
 }
 
-// Finds races between two classes of access in page n. Two stores race only if
-// their values differ.
+// Finds races in page n between the access classes x and y. Two stores race
+// only if their values differ.
 static void find_inpage(const SimProg *p, const SimArea *area, size_t n,
                          int x, int y, Found found, void *ud) {
   const uint64_t *s = area->first[x][n], *t = area->first[y][n];

@@ -4,46 +4,46 @@
 
 #include "sim/inside.h"
 
-// Host memory of one argument, or of several that overlap. Accesses of CTAs are
-// recorded in pages of granules, which are created on first use. A granule has
-// the size of the narrowest access. See blocks.c, and relay.c for communicating
-// clusters.
+// Host memory of one argument, or of several arguments that overlap. CTAs'
+// accesses to it are recorded in pages of granules (blocks.c; relay.c if
+// clusters communicate), which are created on first use. A granule has the size
+// of the narrowest access.
 enum { SIM_PLANES = 4 };
 typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
   size_t bytes;
-  uint64_t start;          // address on the simulated device; areas are
-                           // adjacent
-  int shift;               // log2 of a granule's bytes
-  bool written, watched;   // written: the kernel writes here; watched: races
-                           // are possible
-  bool maps;               // contains tensor maps that copies use
+  // address on the simulated device; each area follows the previous one
+  uint64_t start;
+  int shift;               // log2 of the bytes of a granule
+  // whether the kernel writes here, and whether races are possible
+  bool written, watched;
+  bool maps;               // whether it contains tensor maps that copies use
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };
 
-// simblocks_areas finds the areas of all pointer arguments, and of memory that
-// raw pointers may access. simblocks_note records that the kernel reads, or
-// writes, `bytes` bytes at once in an area. simblocks_start allocates the
-// areas' records in cx->scratch.
+// simblocks_areas finds the areas of all pointer arguments and of memory that
+// raw pointers may access. simblocks_note records that the kernel reads or
+// writes an area, `bytes` bytes at once. simblocks_start allocates the areas'
+// records in cx->scratch.
 void simblocks_areas(Ctx *cx, SimProg *p);
 SimArea *simblocks_area(const SimProg *p, int32_t arg);
 SimArea *simblocks_area_of(const SimProg *p, const LaunchArg *a);
-// Returns the device address of an object. It is the same in every run, because
-// it does not depend on host addresses.
+// Returns the address of an object on the simulated device. Unlike host
+// addresses, it is the same in every run.
 uint64_t simblocks_start_of(const SimMem *m);
 void simblocks_note(const SimMem *m, int bytes, bool write);
 void simblocks_start(Ctx *cx, SimProg *p);
 // Records that the lanes of mask read `bytes` bytes from byte at[lane] of m on,
-// or write the bytes at data + lane * stride (data NULL: by an atomic).
+// or write the bytes at data + lane * stride. data is NULL if an atomic writes.
 void simblocks_access(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *at, int bytes,
                       const uint8_t *data, int stride);
-// Returns the number of the first block that stored to a byte of an area,
-// counted from 1; 0: none did.
+// Returns the number, counted from 1, of the first block that stored to a byte
+// of an area. Returns 0 if none did.
 uint64_t simblocks_writer(const SimArea *a, const uint8_t *byte);
-// Reports all races, in order of addresses.
+// Calls `found` for all races, in the order of addresses.
 typedef void (*Found)(void *ud, const SimFault *f);
 void simblocks_find(const SimProg *p, Found found, void *ud);
 void simblocks_free(SimProg *p);

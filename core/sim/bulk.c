@@ -1,7 +1,7 @@
-// Bulk copies (TMA): a lane starts one, and an agent carries it out. Boxes of a
-// tensor map are read and written row by row. Elements outside the tensor are
-// read as zeros and not written. In shared memory the bytes are swizzled as the
-// map says.
+// Bulk copies (TMA). A lane starts a copy, and an agent executes it. Boxes of a
+// tensor map are copied row by row. Elements outside the tensor are read as
+// zeros and are not written. In shared memory, bytes are swizzled as the tensor
+// map states.
 #include "ir/eval.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
@@ -12,13 +12,14 @@
 #include <pthread.h>
 #include <string.h>
 
-// A bulk copy; its bytes follow the struct.
+// A bulk copy. The copied bytes follow the struct in memory.
 typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
-  uint32_t shared;          // first byte in the cluster's shared memory
-  uint32_t to;              // BULKSEND: first byte of the destination
-  int64_t global;           // first byte in the global memory object
+  uint32_t shared;  // offset of the box or bytes in the cluster's shared memory
+  uint32_t to;              // BULKSEND: offset of the destination, likewise
+  // offset of the first byte in the global memory object
+  int64_t global;
   int64_t at[2 * TENSORMAP_RANK];  // coordinates and im2col offsets
 } Copy;
 
@@ -26,17 +27,18 @@ static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of adjacent elements of a box along mode 0. at: offset of the run in
-// the box. skip: offset of the first byte inside the tensor. n: number of bytes
-// inside it. global: their offset in global memory.
+// A run of elements of a box along mode 0. at: offset of the run in the box.
+// skip: offset in the run of the first byte that is inside the tensor. n:
+// number of bytes inside the tensor. global: offset of these bytes in global
+// memory. All offsets are in bytes.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
 
 static int64_t element_bytes(const SimBulk *b) { return b->global->bits / 8; }
 
-// Returns coordinate i >= 1 of run number *r, and divides *r by the extent of
-// its mode.
+// Returns coordinate i >= 1 of run *r of the box, and divides *r by the extent
+// of mode i.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   int64_t n = m->box[i], c;
@@ -45,8 +47,8 @@ static int64_t coordinate(const Copy *k, int i, int64_t *r) {
     *r /= n;
     return c;
   }
-  // the last mode counts the images; within an image, pixels are visited row by
-  // row where the filter fits
+  // The last mode counts images. In an image, pixels are visited row by row, at
+  // all positions where the filter fits.
   if (i == m->rank - 1) return k->at[i] + *r;
   int64_t low = m->lower[i - 1], step = m->step[i];
   n = (m->extent[i] + m->upper[i - 1] - low - 1) / step + 1;
@@ -59,7 +61,7 @@ static int64_t row_of(const TensorMap *m) {
   return m->im2col ? m->channels : m->box[0];
 }
 
-// Returns run number r of the box. Its n is 0 if the run is outside the tensor.
+// Returns run r of the box. Its n is 0 if the run is outside the tensor.
 static Run run_at(const Copy *k, int64_t r) {
   const TensorMap *m = &k->m.map;
   int64_t size = element_bytes(k->b), from = k->at[0], to = from + row_of(m);
@@ -88,14 +90,14 @@ static int64_t runs_of(const Copy *k) {
   return n;
 }
 
-// Returns run number r. A copy without a map has one run.
+// Returns run r of a copy. A copy without a tensor map is a single run.
 static Run run_of(const Copy *k, int64_t r) {
   if (k->b->map) return run_at(k, r);
   return (Run){.n = k->b->bytes, .global = k->global};
 }
 
-// Returns the swizzled address of 16 bytes of a box in a CTA's shared memory.
-// addr is their address without a swizzle.
+// Returns the address of 16 bytes of a box in shared memory, where addr is
+// their address without a swizzle.
 static uint32_t place(const SimBulk *b, uint32_t addr) {
   uint32_t bits = b->map ? (1u << b->map->swizzle) - 1 : 0;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -113,8 +115,8 @@ static void move_shared(Copy *k, SimCluster *c, bool in) {
 
 // ---- global memory ----
 
-// Fills the buffer with the value of out-of-bounds elements: zeros, or 7ff7 in
-// every 16 bits (NaN).
+// Fills the buffer with the value of elements outside the tensor: zeros, or
+// 7ff7 in every 16 bits (a NaN).
 static void fill(Copy *k) {
   uint8_t *p = bytes_of(k);
   const SimBulk *b = k->b;
@@ -124,7 +126,7 @@ static void fill(Copy *k) {
     memcpy(p + at, "\xf7\x7f", 2);
 }
 
-// Rounds elements of tf32 to nearest even. Every NaN becomes the same NaN.
+// Rounds f32 elements to tf32, to nearest even. All NaNs become the same NaN.
 static void round_tf32(uint8_t *p, int64_t n) {
   for (int64_t at = 0; at < n; at += 4) {
     uint32_t u;
@@ -208,7 +210,8 @@ static void store(SimAsync *a, SimStage stage) {
     write_global(a, k);
     return;
   }
-  still_mapped(a, k);  // wait_group.read also guarantees that the map was read
+  // wait_group.read also guarantees that the tensor map was read.
+  still_mapped(a, k);
   move_shared(k, a->w->cluster, false);
 }
 
@@ -226,9 +229,8 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Returns the offset in the object of the bytes that lane l copies. Returns -1,
-// and reports a fault, if a part of them is out of bounds or not aligned to 16
-// bytes.
+// Returns the byte offset in the object of what lane l copies. Returns -1 and
+// reports a fault if a part is out of bounds or not aligned to 16 bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -259,7 +261,8 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l, int64_t shared) {
   return k;
 }
 
-// Finds the global memory of a copy. Returns false if it reported a fault.
+// Sets k->global, the offset in global memory of a copy. Returns false if it
+// reported a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -272,10 +275,10 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
-enum { BOX_ALIGN = 128 };  // bytes, of a box in shared memory
+enum { BOX_ALIGN = 128 };  // alignment of a box in shared memory in bytes
 
-// Reports an access to a box in shared memory that is not aligned as TMA needs
-// it.
+// Reports whether lane l's box in shared memory has the alignment that TMA
+// needs, and reports a fault otherwise.
 static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   const SimBulk *b = i->x;
   const SimMem *m = b->shared.mem;
@@ -289,8 +292,9 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   return false;
 }
 
-// Reports boxes whose first byte is not aligned to 16. TMA raises an illegal
-// instruction for such stores (tried on an H200); loads are reported, too.
+// Reports a box whose first byte in global memory is not aligned to 16 bytes.
+// TMA raises an illegal instruction for such stores (tried on an H200); loads
+// are reported, too.
 static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
                            int64_t at, bool write) {
   const SimMem *m = k->m.tensor;
@@ -301,7 +305,8 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Checks for overflow the products on which the coordinates of a box depend.
+// Reports integer overflow in the products from which the coordinates of a box
+// are computed.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
@@ -312,7 +317,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                 1u << l);
 }
 
-// Checks and counts accesses to global memory, when the copy starts.
+// Checks and counts the accesses of a copy to global memory when it starts.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
@@ -322,7 +327,7 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!bytes) {  // reported once per copy
+    if (!bytes) {  // report only the first invalid run of a copy
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
       if (k->b->map && k->at[0] * element_bytes(k->b) % 16)
         tell_unaligned(w, i, l, k, run.global, write);
@@ -336,7 +341,8 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((bytes + 31) / 32);
 }
 
-// Starts the copy to one CTA, and completes bytes at that CTA's mbarrier.
+// Starts a load to the CTA of rank `rank`. The load completes bytes at that
+// CTA's mbarrier.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;

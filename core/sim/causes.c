@@ -32,13 +32,15 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  Guests came[KEPT];       // arrivals in the current phase and in earlier ones
-  Guests due;              // operations that must precede the end of the phase
+  // arrivals in the current phase [0], the previous one [1] ...
+  Guests came[KEPT];
+  // operations that must happen before the end of the current phase
+  Guests due;
 } Mbar;
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
-  uint32_t next;           // index of the next older entry
+  uint32_t next;  // index of the next older access to the granule; 0: none
   int how;
   uint64_t was;            // the granule's bytes before the step
 } Touch;
@@ -46,27 +48,27 @@ typedef struct Touch {
 struct SimCauses {
   const SimProg *p;
   uint32_t units;          // number of clusters for which memory is allocated
-  uint64_t first;          // number of the first current cluster
-  uint32_t nwarp, n;       // nwarp: number of warps of all clusters; n: words
-                           // in a row
-  uint32_t *vc;            // vector clocks: a row per warp, one for an agent,
-                           // and a saved row
-  uint32_t *bar;           // vector clocks of barriers, cluster by cluster
-  uint32_t *phase;         // two vector clocks per mbarrier: of its open phase
-                           // and its completed one
+  uint64_t first;          // index of the first of the current clusters
+  // number of warps of all clusters; number of words in a vector clock
+  uint32_t nwarp, n;
+  // vector clocks: one for each warp, one for an agent, one saved
+  uint32_t *vc;
+  uint32_t *bar;           // vector clocks of barriers, cluster after cluster
+  // two vector clocks for each mbarrier: of its open and of its completed phase
+  uint32_t *phase;
   Mbar *mbar;
   SimCause now;
-  uint32_t *row;           // row of the current step; NULL: no step is running
-  int at;                  // at: mbarrier that the current step used last; in:
-                           // its phase
+  uint32_t *row;  // vector clock of the current step; NULL: no step runs
+  // mbarrier that the current step used last, and its phase
+  int at;
   uint32_t in;
-  uint32_t *rows, nrow, maxrow;  // saved rows
-  uint32_t *of, nof, maxof;      // index of the saved row of each step
-  uint32_t lanes;          // step in which lanes conflict at one granule, or
-                           // NONE
+  uint32_t *rows, nrow, maxrow;  // vector clocks of finished steps
+  uint32_t *of, nof, maxof;  // for each step: index of its vector clock in rows
+  // step in which several lanes conflict at one granule, or NONE
+  uint32_t lanes;
   Place *place;
   uint32_t nplace, maxplace;
-  Touch *touch;            // entries from 1 on
+  Touch *touch;            // accesses to granules; index 0 is unused
   uint32_t ntouch, maxtouch;
   SimPair *pair;
   uint32_t npair, maxpair;
@@ -224,7 +226,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Joins the row of step `turn` into r.
+// Joins the vector clock of step `turn` into r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -283,8 +285,9 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Pairs the current step with the earlier arrivals `came` that do not happen
-// before it. Adds no pairs if it happens after the end of `over` phases.
+// Adds pairs of the current step and those arrivals in `came` that do not
+// happen before it. Adds none if the step happens after the end of phase `over`
+// - 1.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
   for (uint32_t j = 0; j < came->n; j++)
@@ -300,9 +303,9 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// Records that the current step contributes to phase `phase` of mbarrier k,
-// after the contributions to the previous phase. Returns the number of k among
-// all mbarriers, or -1 if no step is being recorded.
+// Records that the current step contributes to phase `phase` of mbarrier k, and
+// pairs it with arrivals in the previous phase. Returns the index of k among
+// the mbarriers of all clusters, or -1 if no step is being recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -424,7 +427,8 @@ bool simcauses_still(const SimCauses *s, int g, uint32_t turn) {
 
 // ---- earlier values ----
 
-// Returns the newest change of a granule among touch k and older ones; 0: none.
+// Returns the newest access that changes the granule, among access k and older
+// ones, or 0.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -435,13 +439,15 @@ static uint32_t newest(const SimCauses *s, uint64_t key) {
   return s->maxplace ? change(s, find(s->place, s->maxplace, key)->first) : 0;
 }
 
-// Reports whether the step of `row` comes after touch t in every schedule.
+// Reports whether the step with vector clock `row` comes after access t in
+// every schedule.
 static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether the step of `row` follows a plain write, with which no other
-// change of the granule commutes. The step can then not read earlier values.
+// Reports whether access t is a plain write that comes before the step with
+// vector clock `row` in every schedule. No other change commutes with a plain
+// write, so the step cannot read older values.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -450,9 +456,9 @@ static uint64_t low(uint64_t u, int size) {
   return size < 8 ? u & (((uint64_t)1 << size * 8) - 1) : u;
 }
 
-// Reports whether the newest changes of a granule, all by atomics that commute,
-// added the same number. Any subset of them then leaves a value that the
-// granule had in this run.
+// Reports whether the newest changes of a granule, back to a plain write, are
+// atomic additions of the same number. Then any subset of them gives a value
+// that the granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -474,7 +480,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the granule's bytes before step `turn`. now: its present bytes.
+// Returns the bytes of the granule before step `turn`; `now` is its value at
+// present.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -483,8 +490,9 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
   return now;
 }
 
-// Returns the last step before `turn` that changed the granule. NONE: there is
-// none, or `row` follows a plain write that replaced its value.
+// Returns the last step before `turn` that changed the granule. Returns NONE if
+// there is none, or if a plain write that replaced its value comes before the
+// step with vector clock `row` in every schedule.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {
   uint32_t k = newest(s, key);
@@ -493,7 +501,7 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes of granule number k of the first active lane.
+// Returns the bytes of granule number k that the first active lane found.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

@@ -1,7 +1,6 @@
-// Checks assertions of the script: assumptions about values (cute.assume),
-// coordinates that must be inside their tensor's shape, and layouts with traced
-// extents. A violation is reported at the line of the script that made the
-// assertion.
+// Checks the script's assertions: assumptions about values (cute.assume),
+// coordinates that must be inside a tensor's shape, and layouts with traced
+// extents. A violation is reported at the script line that made the assertion.
 #include "sim/claim.h"
 
 #include <setjmp.h>
@@ -49,8 +48,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    f->r.coord[k] = v < t->lo ? v - t->lo : v;  // for a copy: its first
-                                                // out-of-range element
+    // of a copy: the first element that is out of range
+    f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
   }
@@ -58,8 +57,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
 
 // ---- layouts ----
 
-// Holds an error of the layout algebra, which is caught in a context of its
-// own.
+// Catches an error of the layout algebra, in a context made for the check.
 typedef struct Try {
   jmp_buf env;
   ErrKind kind;
@@ -74,8 +72,8 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// Returns the layout words of an assertion with their values in lane l; NULL:
-// an operand has no elements.
+// Returns the words of three layouts, with the values that lane l has for
+// traced numbers. Returns NULL if one of the layouts has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {
@@ -92,8 +90,8 @@ static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   return word;
 }
 
-// Writes to text, which has n bytes, what is wrong with the layout. Returns
-// false if the layout is correct, or if that is unknown.
+// Writes to text, which has n bytes, how the layout differs from the correct
+// one. Returns false if it is correct or if that cannot be decided.
 static bool wrong_layout(SimWarp *w, const SimClaim *c, int l, char *text,
                          size_t n) {
   Try t = {.text = text, .n = n};

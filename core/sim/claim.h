@@ -4,9 +4,9 @@
 
 #include "sim/inside.h"
 
-// SimTerm: the slot of a value, or the constant konst if there is no slot.
-// SimTold: the bounds on a value. SimClaim: an assumption (mem is -1), or one
-// bound for each mode of a coordinate of an element of mem.
+// SimTerm: a value in a slot, or the constant konst if slot is 0. SimTold: a
+// value and its bounds. SimClaim: an assumption (mem is -1), or the coordinate
+// of an element of mem, with bounds for each mode.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -20,17 +20,21 @@ typedef struct SimClaim {
   int n;
   int32_t mem;
   bool write;
-  SimTerm when;        // condition under which the assertion is checked
-  uint32_t note;       // name of a range that begins or ends here; 0: none
+  // condition under which the assertion is checked; true by default
+  SimTerm when;
+  // index into Fn.text: a named range of the script begins or ends here; 0: an
+  // assertion
+  uint32_t note;
   bool begins;
   SimTold *part;
-  uint32_t rule;       // TracedRule that the layout words in the parts must
-                       // fulfil; 0: none
-  uint64_t *good;      // hash of the values that passed the last check
+  // the TracedRule by which the third layout must follow from the other two; 0:
+  // none
+  uint32_t rule;
+  uint64_t *good;      // hash of the last values that passed the check
 } SimClaim;
 
-// Checks the assertion of a TRAP, whose x is a SimClaim. Reports the active
-// lanes that violate it.
+// Checks assertion i->x, a SimClaim, and reports the active lanes that violate
+// it.
 void simclaim_check(SimWarp *w, const SimIns *i);
 
 #endif

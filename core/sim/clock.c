@@ -3,16 +3,16 @@
 // ready, its quarter of the SM is free, and its pipe accepts work. Among
 // several warps, the one that can issue earliest goes first. A result is ready
 // after the pipe's work and a latency. Asynchronous agents fill shared memory
-// through a pipe of their own. A gate (a barrier's round or an mbarrier's
-// phase) opens when its last part is given.
+// through a pipe of their own. A gate, which is one round of a barrier or one
+// phase of an mbarrier, opens when its last arrival or completion comes.
 //
 // Arithmetic does not delay later instructions, because the compiler moves
 // instructions that wait after those that do not. A warp waits for its
 // arithmetic at the end of a loop iteration, at branches and at barriers.
 //
 // The model does not simulate an SM: it does not know the compiler's schedule
-// and registers. Address arithmetic that a compiler folds is free (sums with
-// constants, loop invariants).
+// and registers. Address arithmetic that a compiler folds (sums with constants,
+// loop invariants) costs nothing.
 #include "sim/clock.h"
 
 #include <math.h>
@@ -21,48 +21,51 @@
 #include "sim/work.h"
 
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
-// Cycles of work that a pipe queues before an instruction must wait.
+// Cycles of work that can be queued at a pipe before an instruction must wait:
+// at a pipe of the SM, and at global memory.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
-// Number of arithmetic instructions that may overtake a waiting one.
+// Number of arithmetic instructions that may issue before an earlier one whose
+// operands are not ready.
 enum { AHEAD = 24 };
-// Number of lanes at one word of shared memory that also delays other warps.
+// If at least this many lanes of an atomic access one word of shared memory,
+// other warps wait, too.
 enum { CROWD = 16 };
 
-// Asynchronous operations of a thread or warp, and the times at which its
-// groups complete. A group never completes before an earlier one.
+// Asynchronous operations of a thread or warp: the times `end` at which the
+// latest groups complete. No group completes before an earlier one.
 typedef struct Groups {
-  double from, open;      // operations in no group yet; from: when they begin;
-                          // open: when they end
+  // start and end of the operations that are in no group yet
+  double from, open;
   double end[GROUPED];
   uint32_t n;
 } Groups;
 
 typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
-  int warp, quarter;      // warp: number in its cluster; quarter: quarter of
-                          // its SM
+  // number of the warp in its cluster; its quarter of the SM
+  int warp, quarter;
   size_t at;              // index of its next step
   double t;               // earliest time of its next step
   uint32_t last;          // last instruction issued
   bool done;
-  uint32_t gate;          // gate at which it waits; 0: none
-  double tensor;          // earliest time of its next mma
-  // Time at which all arithmetic has its operands, and the instruction that
-  // gets its operands last.
+  uint32_t gate;          // gate at which the warp waits; 0: none
+  double tensor;          // earliest time at which it can issue the next mma
+  // The time at which all arithmetic so far has its operands, and the
+  // instruction whose operands are ready last.
   double last_end;
   uint32_t last_at;
-  // For each of the latest arithmetic instructions: the time at which its
-  // operands are ready, and the instruction that gets its operands last.
+  // For the latest arithmetic instructions: when their operands are ready, and
+  // the instruction.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // start time of the current loop iteration
-  uint32_t passes;        // completed loop iterations
-  double given;           // earliest time of its next arrival
-  double asked, agents;   // last bulk load; asked: issue time; agents:
-                          // completion
+  uint32_t passes;        // number of completed loop iterations
+  double given;           // earliest time of the warp's next arrival at a gate
+  // issue time of the last bulk load; time at which its data arrives
+  double asked, agents;
   Groups copies, sums, stores;
-  uint32_t *ready;        // time at which each id (a value or register) is
-                          // ready
+  // for each value or register (its id): time at which it is ready
+  uint32_t *ready;
 } Player;
 
 typedef struct Gate {
@@ -74,10 +77,10 @@ typedef struct Stage {    // a running cluster
   Player *player;
   Gate *gate;
   int live;
-  uint32_t number;        // position in the order in which clusters start
+  uint32_t number;        // index of the cluster in the order of starts
   double began;
-  double *word;           // for each CTA: time at which a contended word is
-                          // free
+  // for each CTA: time at which a word that many lanes access is free
+  double *word;
 } Stage;
 
 typedef struct Sm {
@@ -90,16 +93,17 @@ struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
-  double *stall;          // stall cycles of each instruction
+  double *stall;  // for each instruction: cycles that warps waited at it
   const SimTape *tape;
-  uint32_t *parts;        // number of parts of each gate
+  // for each gate: number of arrivals and completions that open it
+  uint32_t *parts;
   Stage *stage;
   Sm *sm;
   double busy[PIPES];
   Player **heap;
   size_t nheap;
   double end;
-  uint32_t began;         // clusters started so far
+  uint32_t began;         // number of clusters started so far
   SimTiming *out;
   bool oom;
 };
@@ -190,8 +194,8 @@ static void group_add(Groups *g, double from, double end) {
   if (end > g->open) g->open = end;
 }
 
-// Closes the group of the operations started so far. `op` is the operation's
-// name.
+// Closes the group that contains the operations since the last group. `op` is
+// the name of the operation.
 static void group_close(SimClock *k, const Player *p, Groups *g,
                         const SimIns *i, const char *op) {
   double before = g->n ? g->end[(g->n - 1) % GROUPED] : 0;
@@ -200,8 +204,7 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
   g->open = 0;
 }
 
-// Returns the time at which all groups except the last `pending` have
-// completed.
+// Returns the time at which all groups except the last `pending` are complete.
 static double group_end(const Groups *g, uint32_t pending) {
   if (g->n <= pending) return 0;
   return g->end[(g->n - 1 - pending) % GROUPED];
@@ -209,7 +212,8 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the latency from the opening of p's gate to p's next instruction.
+// Returns the latency between the opening of the gate at which p waits and p's
+// next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -235,8 +239,9 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Occupies a pipe for `work` cycles, beginning at t or later; returns the time
-// at which it is free.
+// Occupies a pipe for `work` cycles from time t on, or from when it is free.
+// Returns the time at which the work ends. counts: adds the work to the pipe's
+// busy cycles.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
                    double work, bool counts) {
   *pipe = most(*pipe, t) + work;
@@ -252,9 +257,8 @@ static double operands(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// Returns the time at which instruction i of p can issue: its operands are
-// ready (except for arithmetic, which waits separately) and its pipe accepts
-// it.
+// Returns the time at which instruction i of warp p can issue: its operands are
+// ready and its pipe accepts it. Arithmetic does not wait for operands here.
 static double can_go(const SimClock *k, const Player *p, const SimWork *c,
                      const SimIns *i, const Sm *sm, int q) {
   double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
@@ -271,7 +275,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    case K_TURN:  // only the last copy of an unrolled body waits
+    // Only the last copy of an unrolled loop body waits.
+    case K_TURN:
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:
       t = most(t, p->last_end);
@@ -295,8 +300,8 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
   return t;
 }
 
-// Times an access to global memory: returns the time at which the last sector
-// of step s arrives. work: cycles of L1.
+// Returns the time at which the last sector of a global access arrives. The
+// access occupies L1 for `work` cycles.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -306,8 +311,9 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Times an arithmetic instruction. It occupies its pipes at issue, and its
-// result is ready a latency after the last of its operands.
+// Executes an arithmetic instruction at time t. It occupies its pipes from t
+// on. Returns the time of its result: a latency after its last operand is
+// ready.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -326,14 +332,14 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
   return from + c->late;
 }
 
-// Times a fence: the warp continues when this fence and those before it are
-// complete.
+// Executes a fence: the warp continues when this fence and the earlier fences
+// of the SM are complete.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
   p->t = most(t + late, sm->fence);
 }
 
-// Reports whether an access, or an arrival, contains an implicit fence.
+// Reports whether access or arrival i contains an implicit fence.
 static bool releases(const SimIns *i) {
   bool arrival = i->op == OP_MBARARRIVE || i->op == OP_MBARTX ||
                  i->op == OP_MBARTOKEN;
@@ -341,8 +347,9 @@ static bool releases(const SimIns *i) {
   return i->sem >= SEM_RELEASE && i->scope >= SCOPE_CLUSTER;
 }
 
-// Times an atomic of shared memory. Lanes that access one word are serialised.
-// If all lanes of a warp access one word, other warps also wait for that word.
+// Executes an atomic in shared memory and returns the time of its result. Lanes
+// that access one word are serialized. If CROWD or more lanes of a warp access
+// one word, other warps also wait for that word.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;
@@ -363,10 +370,12 @@ static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return end;
 }
 
-// Performs step s at time t; returns the time at which its result is ready.
+// Executes step s of warp p at time t. Returns the time at which its result is
+// ready.
 static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, int q, double t) {
-  bool one = p->warp < k->p->nwarp;  // only the first CTA is measured
+  // only the first CTA's SM counts busy cycles
+  bool one = p->warp < k->p->nwarp;
   const SimMachine *m = k->m;
   double bytes, work;
   switch ((SimWorkKind)c->kind) {
@@ -404,7 +413,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
              (i->op == OP_ATOMIC ? m->atomic : 1), one);
       return t + (i->op == OP_ATOMIC ? m->global : 0);
     case K_CPASYNC:
-      // cp.async writes as its data arrives: extra passes delay nobody
+      // cp.async writes data when it arrives, so extra passes delay no other
+      // work
       take(k, &sm->shared, PIPE_SHARED, t,
            s->sectors * (double)SECTOR / LINE, one);
       work = most(s->sectors * (double)SECTOR / LINE, m->copy);
@@ -441,8 +451,8 @@ static double perform(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
   return t;
 }
 
-// Simulates one instruction of p. Returns false if it cannot issue at p->t, and
-// then advances p->t.
+// Simulates one instruction of warp p. Returns false if it cannot issue at
+// p->t; then sets p->t to the time at which it can.
 static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   const SimIns *i = &k->p->ins[s->at];
   const SimWork *c = &k->w->work[s->at];
@@ -478,12 +488,13 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Simulates the completion of an agent that fills a CTA's shared memory.
+// Simulates the completion of an agent, which may fill a CTA's shared memory.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
   if (!s->at) return;
   double end = most(p->agents, p->t);
-  if (s->bytes)  // the bytes are written as they arrive
+  // The pipe that fills shared memory writes the bytes as they arrive.
+  if (s->bytes)
     end = most(end, take(k, &sm->fill, PIPE_FILL, p->asked + k->m->global,
                          s->bytes / k->m->fill, s->cta == 0) + k->m->tma);
   if (s->bytes)
@@ -509,7 +520,8 @@ static void begin(SimClock *k, Stage *s, double t) {
   }
 }
 
-// Advances the earliest warp by a step; false: no warp is left.
+// Advances the warp with the earliest time by one step. Returns false if all
+// warps have ended.
 static bool play(SimClock *k, int64_t *left) {
   if (!k->nheap) return false;
   Player *p = k->heap[0];
@@ -550,8 +562,8 @@ static bool play(SimClock *k, int64_t *left) {
       }
       return true;
     }
-    case TAPE_BEGIN: case TAPE_END: {  // a range begins or ends after all
-                                       // arithmetic
+    // The range begins or ends when all arithmetic has its operands.
+    case TAPE_BEGIN: case TAPE_END: {
       double t = most(p->t, p->last_end);
       p->at++;
       tell(k, p, (SimEvent){.kind = s->mark == TAPE_BEGIN ? EVENT_BEGIN

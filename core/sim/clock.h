@@ -4,11 +4,12 @@
 
 #include "sim/tape.h"
 
-// The costs and dependences of a program's instructions on a machine.
+// State of the cost model: costs and dependences of a program's instructions on
+// one machine.
 typedef struct SimClock SimClock;
 SimClock *simclock_new(Ctx *cx, const SimProg *p, const SimMachine *m);
-// Simulates the event log; false: out of memory. Calls go(ud) periodically, and
-// stops if it returns false.
+// Simulates the event log and fills in `out`. Calls go(ud) periodically, and
+// stops when it returns false. Returns false if memory is exhausted.
 bool simclock_play(SimClock *k, const SimTape *t, bool (*go)(void *ud),
                    void *ud, SimTiming *out);
 

@@ -1,4 +1,5 @@
-// The warps of a cluster: initial values, scheduling, barriers, deadlock.
+// The warps of a cluster: initial values, scheduling, barriers, register
+// reallocation, and detection of deadlocks.
 #include "sim/async.h"
 #include "sim/bulk.h"
 #include "sim/debug.h"
@@ -12,7 +13,8 @@
 
 #include <string.h>
 
-// A warp's last access to another CTA's memory.
+// The last access of a warp to shared memory of another CTA: epoch, lanes and
+// line.
 struct SimReach { uint32_t clk, lanes, src; };
 
 // ---- initial state ----
@@ -199,8 +201,8 @@ void simcluster_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Reports whether a lane of w knows that warp u of its CTA arrived in epoch clk
-// of u.
+// Reports whether some lane of w happens after warp u's arrival in epoch clk. u
+// is a number in the CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   for (int l = 0; l < LANES; l++) {
@@ -210,8 +212,8 @@ static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   return false;
 }
 
-// Checks that all arrivals of a round happen before those of the next.
-// Otherwise they could be counted in the wrong round in another schedule.
+// Checks that the arrivals of the previous round happen before w's arrival.
+// Otherwise another schedule could count w's arrival in the previous round.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -280,7 +282,7 @@ uint32_t simcluster_missing(const SimWarp *w) {
   return w->valid & ~w->gone & ~w->came;
 }
 
-// Starts the next round if all threads arrived or exited.
+// Completes the round of the cluster barrier if all threads arrived or exited.
 static void look(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->nall; k++)
@@ -362,8 +364,8 @@ static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
   f->gone.landed = landed;
 }
 
-// A CTA is known to run if w synchronised with one of its threads, directly or
-// through others, or acquired what such a thread released.
+// A CTA is known to run if w synchronized with one of its threads, directly or
+// through other threads, or acquired what such a thread released.
 bool simcluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   int n = p->nwarp, first = rank * n, turn = simmbar_turn(p);
@@ -392,7 +394,8 @@ void simcluster_reach(SimWarp *w, const SimIns *i, int l, int rank,
   r->src = i->src;
 }
 
-// Reports whether a thread of CTA `rank` knows of the access that warp u made.
+// Reports whether an access by `lanes` of warp u in epoch clk happens before
+// some thread of CTA `rank`.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {
   SimWarp *w = &c->warp[rank * c->prog->nwarp];
@@ -404,7 +407,8 @@ static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
   return false;
 }
 
-// Reports arrivals at a barrier that no thread waited for.
+// Reports a barrier at which some threads arrived but not enough to complete
+// the round.
 static void tell_left(SimCluster *c, int rank, int id) {
   const SimBar *b = &c->cta[rank].bar[id];
   int k = __builtin_ctz(b->members);
@@ -417,9 +421,9 @@ static void tell_left(SimCluster *c, int rank, int id) {
   f->barrier.others = b->expected;
 }
 
-// Reports, after all warps exited, two faults: arrivals at the cluster barrier
-// without a wait, and CTAs that may have exited before others used their
-// memory.
+// Reports three faults after all warps exited: incomplete rounds of barriers,
+// CTAs that may have exited before others accessed their shared memory, and
+// agents that may still access it.
 static void check_ends(SimCluster *c) {
   const SimProg *p = c->prog;
   for (int k = 0; k < p->ncta; k++)
@@ -456,9 +460,9 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = other && other->allot.i ? (int)other->allot.i->imm : 0;
 }
 
-// Reports whether w executes setmaxnreg together with the other warps of its
-// warpgroup. They must execute the same instruction, and only after all of them
-// executed the previous one.
+// Checks the warps of w's warpgroup before setmaxnreg i: all must execute i,
+// and only after all executed the previous setmaxnreg. Reports misuse and then
+// returns false.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->allot.n++;
@@ -505,8 +509,8 @@ bool simcluster_registers(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Reports warps that exited without a setmaxnreg that others of their warpgroup
-// executed.
+// Reports warps that exited without a setmaxnreg that other warps of their
+// warpgroup executed.
 static void check_allotments(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];
@@ -522,8 +526,8 @@ static void check_allotments(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have polled an mbarrier's phase in vain
-// for a long time.
+// Reports whether all runnable warps have tested phases of mbarriers for a long
+// time without success.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->vain < MANY) return false;
@@ -533,7 +537,7 @@ static bool in_vain(SimCluster *c) {
   return !c->landing;
 }
 
-// Picks the next warp at random; NULL: none can run.
+// Returns a random warp that can run, or NULL.
 static SimWarp *pick(SimCluster *c) {
   SimWarp *can[MAX_ALL];
   uint64_t n = 0;
@@ -542,8 +546,8 @@ static SimWarp *pick(SimCluster *c) {
   return n ? can[base_random(&c->rng) % n] : NULL;
 }
 
-// Appends the output of printf of all warps, in the order of warps. The order
-// does not depend on the schedule.
+// Appends the printf output of all warps in the order of their numbers, so that
+// it does not depend on the schedule.
 static void print_all(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     const SimText *t = &c->warp[k].text;
@@ -577,7 +581,7 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   c->index = (uint32_t)index;
   c->hopeless = false;
   c->moved = c->changed = c->still = c->since = c->quiet = 0;
-  c->asleep = UINT64_MAX;  // it waits for no other cluster
+  c->asleep = UINT64_MAX;  // does not wait for other clusters
   memset(c->spin, 0, (size_t)p->nall * sizeof *c->spin);
   for (int k = 0; k < p->ncta; k++) init_cta(c, k, index);
   for (int k = 0; k < p->nall; k++) init_warp(c, k);
@@ -586,8 +590,8 @@ void simcluster_begin(SimCluster *c, uint64_t index) {
   memset(c->reach, 0, (size_t)(p->ncta * p->nall) * sizeof *c->reach);
 }
 
-// Reports whether all runnable warps poll memory in vain. Sets *others if other
-// clusters may still change the polled memory.
+// Reports whether all runnable warps poll memory that no warp of this cluster
+// will change. Sets *others if other clusters may still change it.
 static bool is_stuck(SimCluster *c, bool *others) {
   bool global;
   c->look = false;
@@ -596,7 +600,7 @@ static bool is_stuck(SimCluster *c, bool *others) {
   return true;
 }
 
-// Returns the next warp to run; NULL: none can run.
+// Returns the next warp to run, or NULL if none can run.
 static SimWarp *next(SimCluster *c, bool *others) {
   if (c->landing) simasync_chance(c);
   for (;;) {
@@ -619,7 +623,7 @@ void simcluster_tick(SimCluster *c) {
 bool simcluster_run(SimCluster *c) {
   SimWarp *w;
   bool others = false;
-  // number of failed polls after which other clusters run
+  // After this many failed polls, other clusters run.
   int patience = c->prog->relay ? (int)(base_random(&c->rng) % 32) : 256;
   c->polls = 0;
   c->look = true;

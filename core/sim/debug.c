@@ -1,4 +1,5 @@
-// The debugger's hooks: stop conditions, and access to the state at a stop.
+// Implements the debugger's interface (debug.h): stop conditions, and access to
+// the state at a stop.
 #include "sim/debug.h"
 
 #include <string.h>
@@ -10,12 +11,14 @@
 #include "sim/shadow.h"
 #include "sim/wgmma.h"
 
-// The last known state of a watched element. clk and src identify its last
-// write, so that a store of an equal value is also noticed.
+// The state of a watched element after the last instruction. clk and src
+// identify its last write, so that a store of an equal value counts as a
+// change.
 typedef struct SimKept {
   SimThere there;
-  uint64_t bits, cluster;  // bits: the value; cluster: first CTA of the cluster
-                           // whose shadow was read
+  // the value; index of the first CTA of the cluster whose shadow memory was
+  // read
+  uint64_t bits, cluster;
   uint32_t clk, src;
   uint16_t warp;
   bool known;
@@ -59,7 +62,7 @@ static const SimMem *mem_of(const SimDebug *d, Ref mem) {
                                                       : NULL;
 }
 
-// Returns `bits` bits at bit `at` of p.
+// Returns `bits` bits from bit `at` of p on.
 static uint64_t bits_at(const uint8_t *p, int64_t at, int bits) {
   uint64_t u = 0;
   memcpy(&u, p + at / 8, (size_t)(at % 8 + bits + 7) / 8);
@@ -82,7 +85,8 @@ static SimThere registers(SimWarp *w, const SimMem *m, int64_t e, int lane,
   return there;
 }
 
-// Returns the offset in the cluster's shared memory of the byte with element e.
+// Returns the address in the cluster's shared memory of the byte with element
+// e.
 static uint32_t shared_at(SimWarp *w, const SimMem *m, int64_t e, int lane) {
   uint32_t home = w->home;
   if (m->rank)
@@ -122,7 +126,7 @@ SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t e, int k,
   return m->space == SP_SMEM ? shared(w, m, e, lane, out) : global(m, e, out);
 }
 
-// Returns the granule of an element; NULL: the element has none.
+// Returns the shadow granule of an element, or NULL if it has none.
 static const SimGran *granule(const SimDebug *d, Ref mem, int64_t e, int k,
                               int lane) {
   const SimMem *m = mem_of(d, mem);
@@ -144,7 +148,7 @@ SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
-  a.warp = -1;             // the writer is an agent
+  a.warp = -1;             // an agent wrote it, not a warp
   a.op = q->warp >= p->nactor ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];
@@ -232,8 +236,8 @@ static bool is_met(const SimDebug *d, const SimPoint *p) {
   return d->i->src && (!w->line || !same_line(fn, w->line, d->i->src));
 }
 
-// Returns a warp that can access the element: the owner's, or for global memory
-// any.
+// Returns a warp that can access the element: its owner's, or any warp for
+// global memory. Returns -1 if the owner is not in this cluster.
 static int eye_of(const SimDebug *d, const SimElement *e) {
   const SimMem *m = mem_of(d, e->mem);
   bool all = m && m->space != SP_RMEM && m->space != SP_SMEM;
@@ -254,7 +258,8 @@ static SimKept look_at(SimDebug *d, const SimElement *e) {
   return n;
 }
 
-// Reports whether the element changed since the previous instruction.
+// Reports whether element k changed in the previous instruction, and records
+// its new state.
 static bool changed(SimDebug *d, int k) {
   SimKept now = look_at(d, &d->change[k]), *was = &d->kept[k];
   bool anew = now.cluster == was->cluster &&
@@ -266,7 +271,8 @@ static bool changed(SimDebug *d, int k) {
   return other;
 }
 
-// Records the current state of elements that are watched since this stop.
+// Records the current state of the watched elements if the list changed at this
+// stop. Returns false if memory is exhausted.
 static bool keep_elements(SimDebug *d) {
   if (d->nkept == d->nchange) return true;
   base_free(d->kept);
@@ -282,8 +288,8 @@ static void ask(SimDebug *d, SimWhy why, int which) {
   if (!d->stop(d)) d->over = true;
 }
 
-// Returns the step that changed element k: its last writer if known, otherwise
-// the previous instruction.
+// Returns the instruction that changed element k: its last writer, or the
+// previous instruction if the writer is unknown.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
   if (simdebug_warp(d, d->before.cta, 0) < 0) return d->before;
@@ -292,7 +298,8 @@ static SimAt changed_by(const SimDebug *d, int k) {
   return a.step ? a : d->before;
 }
 
-// Handles a stop condition that holds; false: continue without a stop.
+// Handles a stop condition that is met: stops, or with `recall` only records
+// it. Returns false if the run was not stopped.
 static bool meet(SimDebug *d, SimWhy why, int which) {
   d->met = why == WHY_CHANGE ? changed_by(d, which) : at_of(d, d->w, d->i);
   d->met.step = d->step;

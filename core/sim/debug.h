@@ -1,36 +1,36 @@
 // The debugger's interface to a run. The simulator calls it before every
-// instruction. It stops the run under given conditions, and reads the state at
+// instruction; it stops the run under given conditions, and reads the state at
 // a stop.
 //
 // The instructions of a run are numbered from 1 on, in the order in which the
-// simulator executes them; clusters run on one host thread. A run with the same
-// seed has the same steps. Therefore a debugger steps back by a new run to an
-// earlier step.
+// simulator executes them. With a debugger, all clusters run on one host
+// thread. Runs with the same seed execute the same instructions, so a debugger
+// steps back by a new run to an earlier instruction.
 #ifndef CUTE_SIMDEBUG_H
 #define CUTE_SIMDEBUG_H
 
 #include "sim/sim.h"
 
-// A breakpoint: a line, for all warps or for one.
+// A breakpoint at a line, for all warps or for one warp.
 typedef struct SimPoint {
   int64_t cta;             // CTA, counted cluster by cluster; -1: any
-  int warp;                // warp number in its CTA; -1: any
-  const char *file;        // chunk name as in Fn.src
+  int warp;                // number of the warp in its CTA; -1: any
+  const char *file;        // chunk name, as in Fn.src
   uint32_t line;           // line number; 0: any
-  bool every;              // stop at each instruction of the line, not only at
-                           // its first
+  // whether to stop at each instruction of the line, not only at the first
+  bool every;
 } SimPoint;
-// A watchpoint: the run stops when an element of a memory object changes.
+// A watchpoint: stops when an element of a memory object changes.
 typedef struct SimElement {
   Ref mem;
   int64_t element;
-  int64_t cta;             // owner of the shared memory or registers
-  int warp, lane;          // owner of the registers
+  int64_t cta;             // the CTA that owns the shared memory or registers
+  int warp, lane;          // the thread that owns the registers
 } SimElement;
 
-// Why a run stops. STEP: `until` is reached. CHANGE: the element changed, or
-// the same value was stored to it. END: a fault was found at the end of a
-// cluster.
+// Why a run stops. STEP: step `until` is next. POINT: a breakpoint. CHANGE: the
+// element changed, or the same value was stored to it. FAULT: a new fault. END:
+// a fault was found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;
@@ -40,76 +40,82 @@ typedef struct SimAt {
   uint64_t step;           // step number; 0: none
   int64_t cta;
   int32_t block[3];
-  int warp;                // warp number in its CTA
+  int warp;                // number of the warp in its CTA
   uint32_t lanes, src;
-  Ref ref;                 // the instruction in the IR
+  Ref ref;                 // its instruction in the IR
   const char *op;
 } SimAt;
 
 typedef struct SimDebug SimDebug;
 struct SimDebug {
-  // Conditions, which are set before the run and at every stop. recall:
-  // conditions that hold are recorded in `met` and do not stop the run.
-  uint64_t until;          // latest step before which the run stops
+  // Stop conditions, which the caller sets before the run and at every stop.
+  // recall: a condition that is met is recorded in `met` but does not stop the
+  // run.
+  uint64_t until;          // the run stops before this step at the latest
   bool recall, faults;
   const SimPoint *point;
   int npoint;
   const SimElement *change;
   int nchange;
-  bool (*stop)(SimDebug *d);  // false ends the run. Must not longjmp
+  // Called at a stop. The run ends if it returns false. Must not longjmp.
+  bool (*stop)(SimDebug *d);
   void *ud;
   // The current stop.
   uint64_t step;
   SimWhy why;
-  int which;               // index of the breakpoint or watchpoint
-  SimAt met;               // instruction that met a condition last; for a
-                           // change, the writer
-  bool over;               // the caller ended the run
+  int which;               // index of the breakpoint or watchpoint that was met
+  // the instruction that last met a condition; for a change, its writer
+  SimAt met;
+  bool over;               // whether the caller ended the run
   // Private to debug.c.
   struct SimCluster *c;
   struct SimWarp *w;
-  const struct SimIns *i;  // next instruction of w; NULL: the cluster is done
-  SimAt before;            // previous instruction
-  struct SimKept *kept;    // state of the watched elements
+  // next instruction of w; NULL: the cluster has ended
+  const struct SimIns *i;
+  SimAt before;            // the instruction before it
+  struct SimKept *kept;    // last known state of the watched elements
   int nkept;
 };
 
 // ---- called by the interpreter ----
-// w is about to execute i; false: it must not.
+// Called before w executes i. Returns false if it must not execute it.
 bool simdebug_before(struct SimWarp *w, const struct SimIns *i);
 void simdebug_end(struct SimCluster *c);
 void simdebug_free(SimDebug *d);
 
 // ---- called at a stop ----
 SimAt simdebug_at(const SimDebug *d);
-const char *simdebug_fault(const SimDebug *d);  // base_realloc'd; NULL: none
-int simdebug_warps(const SimDebug *d);  // number of warps in the cluster
-// Returns warp `warp` of CTA `cta` as a number in the cluster; -1: the CTA is
-// not in this cluster.
+// Returns the message of the newest fault, allocated by base_realloc, or NULL.
+const char *simdebug_fault(const SimDebug *d);
+// returns the number of warps in the cluster
+int simdebug_warps(const SimDebug *d);
+// Returns the number in the cluster of warp `warp` of CTA `cta`, or -1 if the
+// CTA is not in this cluster.
 int simdebug_warp(const SimDebug *d, int64_t cta, int warp);
 
-// State of warp k of the cluster. state: "runs", "barrier", "mbarrier",
-// "cluster", "registers", "warpgroup", "ended".
+// State of warp k of the cluster. state is "runs", "barrier", "mbarrier",
+// "cluster", "registers", "warpgroup" or "ended".
 typedef struct SimWarpAt {
   int64_t cta;
   int warp;
   const char *state;
-  uint32_t src, active;    // src: next instruction, or the one at which it
-                           // waits
+  // src: line of the next instruction, or of the one at which it waits
+  uint32_t src, active;
   Ref ref;
-  int bar, mbar;           // number of the barrier or mbarrier at which it
-                           // waits, or -1
-  uint64_t count;          // instructions executed
-  int copies, agents;      // copies: cp.async instructions in flight; agents:
-                           // other asynchronous operations in flight
+  // number of the barrier or mbarrier at which it waits, or -1
+  int bar, mbar;
+  uint64_t count;          // number of instructions that it executed
+  // number of cp.async instructions and of other asynchronous operations in
+  // flight
+  int copies, agents;
 } SimWarpAt;
 SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 
-// Barriers of warp k's CTA that are in use, and mbarriers.
+// A barrier in use of warp k's CTA, or an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
-  int32_t mem;             // the mbarrier's object; -1: a barrier
-  int64_t element;         // the mbarrier's element, or the barrier's number
+  int32_t mem;             // the mbarrier's object; -1: it is a barrier
+  int64_t element;  // the mbarrier's element, or the number of the barrier
   int64_t phase, arrived, expected, bytes;
 } SimBarAt;
 int simdebug_bars(const SimDebug *d, SimBarAt *out, int max);
@@ -117,13 +123,14 @@ int simdebug_bars(const SimDebug *d, SimBarAt *out, int max);
 typedef enum SimThere {
   THERE, THERE_UNDEFINED, THERE_FLYING, THERE_NOT
 } SimThere;
-// Reads a value of the IR in a lane of warp k of the cluster.
+// Reads IR value r in a lane of warp k of the cluster. Returns false if it has
+// no value.
 bool simdebug_value(const SimDebug *d, Ref r, int k, int lane, uint64_t *out);
-// Reads an element of a memory object as a lane of warp k would access it.
+// Reads an element of a memory object as a lane of warp k accesses it.
 SimThere simdebug_element(const SimDebug *d, Ref mem, int64_t element, int k,
                           int lane, uint64_t *out);
-// Returns the last writer of an element in this cluster. Its step is 0 if there
-// is none, or if it is unknown.
+// Returns the instruction in this cluster that last wrote an element. Its step
+// is 0 if there is none or it is unknown.
 SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t element, int k,
                       int lane);
 

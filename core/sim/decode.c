@@ -1,5 +1,5 @@
 // Decodes Fn into SimProg: finds the values that are uniform in a warp, assigns
-// slots to values, and resolves the jumps of regions.
+// slots to values, and resolves the jumps at regions.
 #include "ir/intrin.h"
 #include "ir/operands.h"
 #include "ir/target.h"
@@ -22,22 +22,22 @@ typedef struct Prog {
   const Launch *l;
   const Fn *fn;
   SimProg *p;
-  bool *uni;         // value is uniform in a warp
-  bool *bad;         // VAR or region was found to be divergent
-  bool *need;        // some instruction reads it
-  bool *spread;      // some instruction reads it in all lanes
+  bool *uni;  // for each Ref: whether its value is equal in all lanes of a warp
+  bool *bad;  // for each VAR or region: whether it was found to be divergent
+  bool *need;        // for each Ref: whether some instruction reads it
+  bool *spread;  // for each Ref: whether some instruction reads it in all lanes
   uint32_t *slot;
-  uint32_t *token;   // slot of the token that links a try_wait and its wait
-                     // (token.h)
-  uint32_t *home;    // VAR: number of divergent regions around it
-  uint32_t *head;    // stack of open regions: index of the SimIns that opens
-                     // each
+  // for a try_wait and its wait: slot that links them (token.h)
+  uint32_t *token;
+  uint32_t *home;    // for each VAR: number of divergent regions around it
+  // stack of the open regions: index of the SimIns that opens each
+  uint32_t *head;
   uint32_t nhead;
   uint32_t top;      // bytes of slots assigned so far
-  uint32_t full;     // slot of a full lane mask, if there are patches
-  Ref end;           // instructions from here on compute operands of patches
+  uint32_t full;  // slot with a mask of all lanes, if the program has patches
+  Ref end;  // from this instruction on, the IR computes operands of patches
   int gran;
-  const SimMmaIns *mma;  // last MMA decoded
+  const SimMmaIns *mma;  // the last decoded MMA
 } Prog;
 
 SimClass sim_class(DType t) {
@@ -53,7 +53,7 @@ SimClass sim_class(DType t) {
   }
 }
 
-// Reports whether i is computed only if its value is needed.
+// Reports whether i is executed only if its value is needed.
 static bool is_pure(const Ins *i) {
   return op_pure((Op)i->op) || i->op == OP_VGET;
 }
@@ -88,9 +88,9 @@ static bool sreg_uniform(Prog *g, SReg s) {
   return true;
 }
 
-// Reports whether r is uniform. An instruction that depends only on its
-// operands is uniform if they are, and a region is uniform if its bounds are.
-// Nothing else is uniform.
+// Reports whether r is uniform in a warp. A value that depends only on its
+// operands is uniform if they are; a region is uniform if its condition or
+// bounds are. All other values are not.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -104,15 +104,15 @@ static bool find_uniform(Prog *g, Ref r) {
   return true;
 }
 
-// Marks a VAR or a region as divergent. Returns true if it was not marked
-// before.
+// Marks a VAR or region as divergent. Returns true if it was not marked before.
 static bool spoil(Prog *g, Ref r) {
   bool news = !g->bad[r];
   g->bad[r] = true;
   return news;
 }
 
-// Reports whether some lanes leave the region and others stay.
+// Reports whether break i may take some lanes of a warp out of its region while
+// others stay.
 static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
                         uint32_t n) {
   bool one = g->uni[i->a[0]];
@@ -120,11 +120,12 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
   return !one;
 }
 
-// Makes one pass over the regions. Returns true if it found a divergent one.
+// Makes one pass over all instructions. Returns true if it found a new
+// divergent VAR or region.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
-  uint32_t n = 0, div = 0;  // n: number of open regions; div: number of
-                            // divergent ones among them
+  // number of open regions; number of divergent ones among them
+  uint32_t n = 0, div = 0;
   for (Ref r = g->end; r < g->fn->ins.n; r++) g->uni[r] = find_uniform(g, r);
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -137,8 +138,8 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
     if (i->op == OP_BREAKIF && parts_lanes(g, i, open, n))
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
-      if (g->bad[r]) g->uni[r] = false;  // some lanes leave the region while
-                                         // others stay
+      // Some lanes may leave the region while others stay.
+      if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
       open[n++] = r;
@@ -161,12 +162,14 @@ static void want(Prog *g, Ref r, bool lanes) {
   if (lanes) g->spread[r] = true;
 }
 
-// Reports whether the number and the thread count of a barrier are uniform.
+// Reports whether the operands of a barrier, its thread count and number, are
+// uniform.
 static bool bar_uniform(Prog *g, const Ins *i) {
   return (!i->a[0] || g->uni[i->a[0]]) && (!i->a[1] || g->uni[i->a[1]]);
 }
 
-// Reports whether instruction r reads its operands in all lanes.
+// Reports whether instruction r reads its operands in all lanes, so that
+// uniform operands must be copied to all lanes.
 static bool reads_lanes(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_VSET || i->op == OP_BREAKIF || i->op == OP_EXITIF)
@@ -188,7 +191,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // these values have storage of their own
+        break;  // these need no slot here
     }
 }
 
@@ -221,8 +224,8 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
-// Assigns storage for n elements of `size` bytes per lane. Size 0: one bit per
-// lane.
+// Allocates rows for n elements, each with `size` bytes for every lane. Size 0:
+// one bit for every lane.
 static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
@@ -278,8 +281,8 @@ static void place_tokens(Prog *g) {
   }
 }
 
-// Finds the unit of each register object, which is the narrowest element of all
-// names of the object.
+// Finds the unit in which each register object is stored: the narrowest element
+// among all views of the object.
 static int *find_units(Prog *g) {
   int *unit = NEW(g->cx, int, g->fn->mem.n + 1);
   for (size_t k = 0; k < g->fn->mem.n; k++)
@@ -305,7 +308,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
     s->unit = unit;
     s->size = (unit + 7) / 8;
     s->per = s->bits / unit;
-    s->count = m->count * s->own / unit;  // converted to units
+    s->count = m->count * s->own / unit;  // in units
     if (m->ref != r) {
       s->base = g->p->mem[m->ref]->base;
       s->def = g->p->mem[m->ref]->def;
@@ -346,7 +349,7 @@ static void place_all_mem(Prog *g) {
   }
 }
 
-// Returns a copy of memory object m that belongs to the CTA of rank `rank`.
+// Returns a copy of memory object m as seen in the CTA of rank `rank`.
 static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   SimMem *m = NEW(g->cx, SimMem, 1);
   *m = *own;
@@ -354,8 +357,8 @@ static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   return m;
 }
 
-// Sets two slots of memory objects: the rank of the owner for objects in other
-// CTAs, and the address for objects at raw addresses.
+// Assigns two slots in memory objects: that of the owner's rank for objects in
+// other CTAs, and that of the address for objects at raw addresses.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -375,8 +378,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records an access of `bytes` bytes to memory. No granule may be wider than an
-// access.
+// Records that the program accesses `bytes` bytes of memory at once. No shadow
+// granule may be wider than an access.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -456,8 +459,9 @@ static void decode_send(Prog *g, const Ins *i, SimIns *d) {
   d->x = s;
 }
 
-// Decodes an mbarrier operation. The last operand, if any, is the rank of the
-// CTA that owns the mbarrier; operand c is a count, bytes or a parity.
+// Decodes an operation on an mbarrier. The last operand, if any, is the rank of
+// the CTA that owns the mbarrier. Operand c is a number of arrivals or bytes,
+// or a parity.
 static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
   Operand o[OPERANDS];
@@ -467,20 +471,22 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = i->op == OP_MBARTRY || i->op == OP_MBARWAIT ? i->a[2] : 0;
-  d->wide = phase && ir_type(g->fn, phase) == DT_U64;  // the operand is a token
+  // whether the operand is a token
+  d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
 }
 
-// Returns a number of bytes that divides each row of a box inside the tensor.
+// Returns a number of bytes that divides the part of each box row that is
+// inside the tensor.
 static int box_unit(const TensorMap *m, int bits) {
   int unit = 16;
   while (m->extent[0] * bits / 8 % unit) unit /= 2;
   return unit;
 }
 
-// Reads the operands of a bulk copy in the order of ops.h.
+// Decodes the operands of a bulk copy, in the order of ops.h.
 static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   Operand o[OPERANDS];
   int n = operands_all(g->fn, i, o), k = 0;
@@ -498,7 +504,7 @@ static void decode_bulk(Prog *g, const Ins *i, SimIns *d) {
   if (!store) b->bar = side(g, &o[k++]);
   if (send) b->rank = g->slot[o[k++].ref];
   else if (!store) b->mask = g->slot[o[k++].ref];
-  if (!send) b->global = mem_at(g, other), k++;  // skips the cache policy
+  if (!send) b->global = mem_at(g, other), k++;  // skip the cache policy
   if (map) {
     const Ins *at = ir_get(g->fn, other);
     b->map = g->l->arg[ir_memof(g->fn, other)->arg].map;
@@ -568,7 +574,8 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
   }
 }
 
-// Decodes a region instruction; d is instruction `at` of the program.
+// Decodes an instruction that opens, divides, leaves or closes a region. d is
+// instruction `at` of the program.
 static void decode_region(Prog *g, const Ins *i, SimIns *d, uint32_t at) {
   SimIns *prog = g->p->ins;
   if (i->op == OP_ELSE) {
@@ -627,8 +634,8 @@ static void decode_scalars(Prog *g, Ref r, const Ins *i, SimIns *d) {
   d->cls = (uint8_t)sim_class((DType)d->type);
 }
 
-// Returns Ins.imm. For a CUDA function that is a single instruction, returns
-// that instruction's imm.
+// Returns i's Ins.imm. A CUDA function that one instruction implements gets the
+// imm of that instruction.
 static int64_t what_of(const Ins *i) {
   if (i->op == OP_MATH && i->type == DT_F32) {
     if (i->imm == MF_EXP2) return MF_EX2APPROX;
@@ -693,12 +700,12 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // uses only values, Ins.imm and flags
+      break;  // these need only slots, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
-      break;  // never occurs in a program
+      break;  // these do not occur in a program
   }
 }
 
@@ -718,8 +725,8 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
                    .uniform = g->uni[r]};
 }
 
-// Decodes the assertion that begins at entry k of Fn.claim. Returns the index
-// of the next assertion.
+// Decodes the assertion that begins at entry k of Fn.claim into d. Returns the
+// index of the next assertion.
 static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
   size_t n = 1;
@@ -742,8 +749,8 @@ static size_t decode_claim(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns an array with a SimIns.x for each patch that inserts an operation on
-// an mbarrier or a tensor map.
+// Returns an array with the SimIns.x of each patch that inserts an operation on
+// an mbarrier or on a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->nedit + 1) * sizeof *x);
@@ -751,7 +758,7 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      Ins i = *ir_get(g->fn, e->mem);  // *i starts with the operands of the map
+      Ins i = *ir_get(g->fn, e->mem);  // operands of *i: those of the map
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;
@@ -772,7 +779,8 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
   p->nins++;
 }
 
-// Decodes the instructions that compute operands for patches of instruction r.
+// Decodes the IR instructions that compute operands for the patches of
+// instruction r.
 static void decode_operands(Prog *g, Ref r, const void *const *put) {
   for (size_t k = 0; k < g->l->nedit; k++) {
     const SimEdit *e = &g->l->edit[k];
@@ -802,24 +810,26 @@ static void decode_all(Prog *g) {
   while (k < claims) k = decode_claim(g, k, &p->ins[p->nins++]);
   p->nins += simedit_before(g->l, g->end, g->end, g->full, put,
                             &p->ins[p->nins]);
-  // Appends the instruction that ends the program.
+  // The last instruction ends the program.
   p->ins[p->nins] = (SimIns){.op = OP_NOP, .stat = -1};
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Returns the initial registers per thread of a kernel that uses setmaxnreg,
-// which is the largest number that fits. Warps are distributed over the
-// quarters of an SM. Registers are allocated in units of 8 per thread.
+// Returns the registers that a thread has at the start of a kernel with
+// setmaxnreg: the largest number for which the CTA fits. The warps are
+// distributed over the quarters of an SM. A thread's registers are allocated in
+// units of 8.
 static int registers_of(const SimProg *p) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
   return n > 256 ? 256 : n & ~7;
 }
 
-// Counts the actors of a cluster. Its mbarriers are the elements of all objects
-// that some instruction initialises as an mbarrier.
+// Counts the actors of a cluster: warps, agents and mbarriers. Its mbarriers
+// are the elements of all objects in which some instruction initializes an
+// mbarrier.
 static void count_actors(SimProg *p, const Launch *l) {
-  enum { MOST = 128 };  // maximum number per CTA
+  enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
   int64_t n = 0, agents = 0;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -837,8 +847,8 @@ static void count_actors(SimProg *p, const Launch *l) {
   p->nactor += p->nturn + p->nmbar;
 }
 
-// Reports whether the results of a cluster may depend on the progress of other
-// clusters.
+// Reports whether the results of a cluster may depend on other clusters because
+// of instruction d.
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
   if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);
@@ -888,7 +898,7 @@ SimProg *simdecode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  take(&g, 64, 64);  // slot 0 means none
+  take(&g, 64, 64);  // no value gets slot 0, which means none
   p->rows = NEW(cx, SimRows, 2 * n);
   simblocks_areas(cx, p);
   place_all_mem(&g);

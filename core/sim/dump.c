@@ -1,10 +1,9 @@
-// Prints the decoded program: each instruction as decoded, beside the
-// instruction as the dump of the IR shows it.
+// Prints the decoded program, with each instruction beside its IR instruction.
 #include <inttypes.h>
 
 #include "sim/inside.h"
 
-// Prints the slot of an instruction's value (u: the value is uniform), and the
+// Prints a decoded instruction: the slot of its value (u: uniform) and the
 // target of its jump.
 static void put_ins(Ctx *cx, const SimProg *p, uint32_t pc, Dump *d,
                     Buf *out) {

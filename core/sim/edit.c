@@ -1,8 +1,8 @@
 // Patches a program: removes, weakens, inserts and replaces instructions, and
-// replaces operands. All other instructions keep their indices. An inserted
-// instruction counts as part of the next one. Instructions that compute an
-// operand are appended to the function, and are decoded before the instruction
-// that uses the operand.
+// replaces operands. Other instructions keep their indices; an inserted
+// instruction counts as a part of the next one. IR instructions that compute a
+// new operand are appended to the function and decoded before the instruction
+// that uses it.
 #include "sim/edit.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 // ---- operands ----
 
-// Maximum number of instructions that compute one value.
+// Maximum number of IR instructions that compute one operand.
 enum { MADE = 1 + 2 * EDIT_STEPS };
 
 static Ref append(Fn *fn, Ins i, Fact fact) {
@@ -60,7 +60,7 @@ static void change(Fn *fn, SimEdit *e) {
   e->last = (Ref)fn->ins.n;
 }
 
-// Copies n elements of `size` bytes to an array with room for `more` others.
+// Returns a copy of n elements of `size` bytes, with room for `more` elements.
 static void *copied(Ctx *cx, const void *p, size_t n, size_t more,
                     size_t size) {
   void *to = arena_zero(cx, &cx->scratch, (n + more + 1) * size);

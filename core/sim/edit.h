@@ -6,29 +6,34 @@
 #include "ir/ir.h"
 
 typedef enum SimHow {
-  EDIT_DROP,     // the instruction is removed
-  EDIT_AS,       // it is replaced: op, imm, flags, count describe the new one
-  EDIT_BEFORE,   // another is inserted before it: op, imm, flags and count
-  EDIT_SEM,      // its HINT_SEM or HINT_SCOPE changes: sem, scope; 0: unchanged
-  EDIT_VALUE     // its operand number `operand` is replaced: from, step
+  // The instruction is removed.
+  EDIT_DROP,
+  // The instruction is replaced by one with op, imm, flags and count.
+  EDIT_AS,
+  // An instruction with op, imm, flags and count is inserted before it.
+  EDIT_BEFORE,
+  // Its memory order (HINT_SEM) or scope becomes sem, scope; 0: unchanged.
+  EDIT_SEM,
+  // Its operand number `operand` is replaced; from and step compute the new
+  // one.
+  EDIT_VALUE
 } SimHow;
 
-// Where the computation of a replaced operand starts. The value is converted to
-// the operand's type.
+// The value from which the computation of a new operand starts. The result is
+// converted to the operand's type.
 typedef enum SimFrom {
-  FROM_SELF,     // the original value
+  FROM_SELF,     // the original operand
   FROM_NUMBER,   // the constant imm
-  FROM_RANK,     // the block's rank in its cluster
+  FROM_RANK,     // the rank of the CTA in its cluster
   FROM_LANE,     // the lane number
   FROM_WARP,     // the warp number
-  FROM_REF       // mem: another value, or an object, defined at that
-                 // instruction
+  FROM_REF       // mem: a value or a memory object in the IR
 } SimFrom;
 
-// One step of the computation of an operand: x becomes `x op y`, or `y op x` if
-// flip is set. y is the value `with`, or imm.
+// One step in the computation of an operand: x becomes `x op y`, or `y op x` if
+// `flip` is set. y is the value `with`, or imm if `with` is 0.
 typedef struct SimCalc {
-  uint8_t op;    // Op with two integer operands
+  uint8_t op;    // an Op with two integer operands
   bool flip;
   Ref with;
   int64_t imm;
@@ -37,41 +42,46 @@ typedef struct SimCalc {
 enum { EDIT_STEPS = 6 };
 
 typedef struct SimEdit {
-  Ref ref;       // an instruction with effects; BEFORE: or the end of the
-                 // function, any number of times
-  uint8_t how;   // SimHow
-  uint8_t op;    // The Op of a new instruction. Either it has no operands (a
-                 // barrier, a wait, a fence), or `mem` gives them:
-                 // - MBARWAIT, MBARARRIVE on a ring: execution n uses mbarrier
-                 //   base + n % count of mem. MBARWAIT waits for phase n /
-                 //   count + imm. If imm is 1, one lane executes MBARARRIVE.
-                 // - MBARTX: one lane expects imm bytes.
-                 // - MBARCPASYNC; with EDIT_AS also MBARWAIT.
-                 // - MAPACQUIRE: the map in memory that a TMAPAT names.
-  uint8_t sem, scope;  // scope: also applies to MBARWAIT
+  // The patched instruction, which has an effect. With EDIT_BEFORE, the end of
+  // the function is possible, too, and an instruction may have several patches.
+  Ref ref;
+  uint8_t how;   // a SimHow
+  // The Op of a new instruction. Either it has no operands (a barrier, a wait,
+  // a fence), or `mem` determines them:
+  // - MBARWAIT and MBARARRIVE on a ring of mbarriers: execution n uses mbarrier
+  //   base + n % count of mem. MBARWAIT waits for phase n / count + imm. If imm
+  //   is 1, one lane executes MBARARRIVE.
+  // - MBARTX: one lane expects imm bytes.
+  // - MBARCPASYNC; with EDIT_AS also MBARWAIT.
+  // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
+  uint8_t op;
+  // new order and scope; the scope also applies to MBARWAIT
+  uint8_t sem, scope;
   uint16_t flags;
-  uint32_t count;  // thread count of a BAR; 0: all threads
+  uint32_t count;  // thread count of a BAR; 0: all threads of the CTA
   Ref mem;
   int64_t imm, base;
-  uint8_t operand, from, nstep;  // VALUE; operand: its number; from: SimFrom;
-                                 // nstep: length of step
+  // EDIT_VALUE: operand's number; a SimFrom; number of steps
+  uint8_t operand, from, nstep;
   SimCalc step[EDIT_STEPS];
-  Ref first, last;  // VALUE: instructions that compute the operand, appended by
-                    // simedit_launch
+  // EDIT_VALUE: first and last IR instruction that compute the operand;
+  // simedit_launch sets them
+  Ref first, last;
 } SimEdit;
 
 struct Launch;
 struct SimIns;
-// Returns the launch of a function with the operands of its EDIT_VALUEs, or l
-// if there are none. Instructions that compute operands follow the last
-// instruction of l's function.
+// Returns a launch whose function also computes the operands of all
+// EDIT_VALUEs, or l if there are none. The IR instructions that compute them
+// follow the last instruction of l's function.
 const struct Launch *simedit_launch(Ctx *cx, const struct Launch *l);
 // Decodes the insertions before instruction r to out, which has room for
-// l->nedit; returns their number. end: number of original instructions. full:
-// slot of a full lane mask. x: SimIns.x of each patch's instruction.
+// l->nedit. Returns their number. end: number of instructions before
+// simedit_launch. full: slot with a mask of all lanes. x: SimIns.x for each
+// patch.
 uint32_t simedit_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                         const void *const *x, struct SimIns *out);
-// Patches decoded instruction d.
+// Applies the patches of decoded instruction d to it.
 void simedit_apply(const struct Launch *l, uint32_t full, const void *const *x,
                    struct SimIns *d);
 

@@ -1,4 +1,4 @@
-// The interpreter: runs one warp until it must wait, yields or ends.
+// The interpreter: runs a warp until it must wait, yields, or ends.
 #include "sim/address.h"
 #include "sim/async.h"
 #include "sim/bulk.h"
@@ -78,7 +78,8 @@ static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   }
 }
 
-// Stores value c in the active lanes to n elements from the first on.
+// Stores the value in slot c, in the active lanes, to the n elements of a
+// register object that start at unit s->konst.
 static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
   const SimMem *m = s->mem;
@@ -93,7 +94,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    if (m->size > 8)  // the value is a constant, whose upper half is zero
+    // Only a constant is stored to a wider unit; its upper half is zero.
+    if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
     for (int l = 0; l < LANES; l++)
@@ -102,8 +104,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns the first unit of the register that lane l selects with the index in
-// slot `which`. Returns -1, and reports a fault, if the index is out of range.
+// Returns the first unit of the register that lane l selects by the index in
+// slot `which`. Returns -1 and reports a fault if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -124,7 +126,8 @@ static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
 static void pick(SimWarp *w, const SimIns *i) {
   const SimMem *m = ((const SimSide *)i->x)->mem;
   uint32_t lack = 0;
-  int64_t first = 0;  // the undefined unit that the first such lane selects
+  // an undefined unit, of the first lane that selects one
+  int64_t first = 0;
   for (int l = 0; l < LANES; l++) {
     int64_t at = w->active >> l & 1 ? chosen(w, i, i->c, l) : -1;
     uint64_t u = 0;
@@ -172,8 +175,8 @@ static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
   }
 }
 
-// Copies `bytes` bytes of packed units of each lane to buf, beginning with the
-// first unit.
+// Copies `bytes` bytes of the registers of each lane in mask to buf, from the
+// first unit of s on. Units are packed.
 static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
                    uint32_t mask, int bytes, SimLaneBuf buf) {
   const SimMem *m = s->mem;
@@ -261,8 +264,8 @@ static void store(SimWarp *w, const SimIns *i) {
   simmem_store(w, i, s->mem, w->active, off, bytes, buf);
 }
 
-// Copies between registers. Undefined elements stay undefined. Overlapping
-// registers are read before they are written.
+// Copies registers to registers. Undefined elements stay undefined. If the
+// registers overlap, all are read before any is written.
 static void copy_registers(SimWarp *w, const SimCopy *c, uint32_t mask) {
   const SimMem *m = c->src.mem, *n = c->dst.mem;
   int units = c->bytes * 8 / m->unit;
@@ -309,8 +312,8 @@ static void copy(SimWarp *w, const SimIns *i) {
 
 // ---- collective operations ----
 
-// Checks that exactly the lanes of `want` are active; reports a fault
-// otherwise.
+// Reports whether exactly the lanes in `want` are active. If not, reports a
+// fault.
 static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   if (w->active == want) return true;
   uint32_t lack = want & ~w->active;
@@ -327,8 +330,8 @@ static bool together(SimWarp *w, const SimIns *i, uint32_t want) {
   return false;
 }
 
-// Checks that the whole warp is active. After a divergent barrier, further
-// results would be meaningless.
+// Checks that the whole warp is active. Stops the run after a divergent
+// barrier, because later results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
   if (together(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
   if (i->who == WHO_WARP) w->cluster->stop = true;
@@ -345,7 +348,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    if (each) each(w, i);  // orders no memory, unlike sync_warp
+    if (each) each(w, i);  // only sync_warp (each is NULL) also orders memory
     else simorder_meet(w, w->active);
   }
   w->active = here;
@@ -373,8 +376,9 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
-// Moves a warp without active lanes to the next instruction with active lanes:
-// skips regions that no lane enters, and enters the other half of a branch.
+// Moves a warp that has no active lanes to the next instruction with active
+// lanes: leaves the regions that no lane executes, and enters the other half of
+// a branch.
 void simexec_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {
@@ -382,8 +386,8 @@ void simexec_find(SimWarp *w) {
     const SimIns *head = &prog[f->head];
     w->pc = head->jump;
     if (head->op == OP_IF) {
-      if (f->other) return;  // the other half, or the end, of the branch is
-                             // next
+      // The other half of the branch, or its end, is next.
+      if (f->other) return;
       if (prog[w->pc].op == OP_ELSE) w->pc = prog[w->pc].jump;
       w->pc++;
     }
@@ -392,8 +396,8 @@ void simexec_find(SimWarp *w) {
   if (!w->active) w->pc = w->cluster->prog->nins;
 }
 
-// Removes the lanes for which the condition holds from the `levels` innermost
-// regions.
+// Removes the active lanes for which i's condition holds from the `levels`
+// innermost regions, or from the kernel.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
@@ -469,8 +473,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Returns the number of instructions that the cluster executed since memory
-// last changed, sampled every OFTEN instructions; 0: memory changed.
+// Returns how many instructions the cluster executed while memory did not
+// change. Checks this every OFTEN instructions and otherwise returns 0.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->since < OFTEN) return 0;
@@ -519,7 +523,8 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints one conversion of n characters at spec. The conversion fits the type.
+// Prints value u of type `type` by the conversion spec of n characters, such as
+// %5d, which fits the type.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
   char fmt[32];
@@ -555,7 +560,7 @@ static bool print_lane(SimWarp *w, const SimPrint *p, int l) {
 }
 
 static void print(SimWarp *w, const SimIns *i) {
-  enum { MOST = 1 << 20 };  // size of the device's own buffer
+  enum { MOST = 1 << 20 };  // size of the printf buffer of the GPU, in bytes
   if (w->text.n > MOST) return;
   for (int l = 0; l < LANES; l++)
     if (w->active >> l & 1 && !print_lane(w, i->x, l))
@@ -585,14 +590,14 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simcluster_left(w->cluster);
 }
 
-// Records that the active lanes know that the preceding launch is complete.
+// Records that the preceding launch is complete for the active lanes.
 static void wait_before(SimWarp *w) {
   int actor = w->cluster->prog->before;
   if (actor) simorder_learn(w, w->active, actor, 1);
 }
 
-// Allows the next launch to start. Marks the CTA as early unless these lanes
-// know that the preceding launch is complete.
+// Lets the next launch start. Marks the CTA as early if some active lane does
+// not happen after the preceding launch.
 static void let_in(SimWarp *w) {
   int actor = w->cluster->prog->before;
   for (uint32_t m = actor ? w->active : 0; m; m &= m - 1)
@@ -600,8 +605,8 @@ static void let_in(SimWarp *w) {
       w->cta->early = true;
 }
 
-// Makes the warp repeat an instruction that could not be executed, when it runs
-// next. Returns false if the warp must wait.
+// Returns whether instruction i was executed (done). If not, the warp will
+// execute it again when it runs next.
 static bool again(SimWarp *w, bool done) {
   if (done) return true;
   w->pc--;
@@ -609,7 +614,8 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// Counts an ordered load as a possible poll.
+// Records that i may be a poll, if it is an ordered load. Returns whether it
+// is.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -619,7 +625,7 @@ static bool polls(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Counts an atomic that changed nothing as a possible poll.
+// Executes an atomic, and records that it may be a poll if it changed nothing.
 static void atomic(SimWarp *w, const SimIns *i) {
   uint64_t moved = w->cluster->moved;
   simmem_atomic(w, i);
@@ -630,8 +636,9 @@ static void atomic(SimWarp *w, const SimIns *i) {
 
 static bool step(SimWarp *w, const SimIns *i);
 
-// Executes an instruction once for each memory object that contains addresses
-// of its lanes, and combines the values that they load.
+// Executes instruction i, an access with raw pointers, once for each memory
+// object that contains addresses of active lanes. Combines the values that the
+// lanes load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -656,7 +663,7 @@ static bool at_addresses(SimWarp *w, const SimIns *i) {
   return go;
 }
 
-// Executes one instruction. Returns false if another warp may run now.
+// Executes instruction i. Returns false if another warp may run next.
 static bool step(SimWarp *w, const SimIns *i) {
   if (i->who > WHO_MASK && !all_here(w, i)) return true;
   switch ((Op)i->op) {
@@ -731,7 +738,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
-      return true;  // never occurs in a program
+      return true;  // not instructions of a decoded program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -750,15 +757,15 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  if (op == OP_MBARTRY) return !i->jump;  // the wait that follows is a
-                                          // scheduling step
+  // A linked wait is the scheduling step instead (token.h).
+  if (op == OP_MBARTRY) return !i->jump;
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
          op == OP_MBARTOKEN ||
          op == OP_MBARWAIT || op == OP_MBARCPASYNC;
 }
 
-// Executes i, when w->pc already points to the next instruction. Returns false
-// if another warp may run now.
+// Executes i after w->pc was advanced. Returns false if another warp may run
+// next.
 static inline bool execute(SimWarp *w, const SimIns *i) {
   w->cluster->serial++;
   w->count++;
@@ -781,11 +788,12 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// Runs w until it must wait, yields or ends. watched: a debugger or an event
+// Runs w until it must wait, yields, or ends. watched: a debugger or an event
 // log is attached.
 static inline void run(SimWarp *w, bool watched) {
-  enum { SLICE = 1 << 16,  // instructions until other warps run
-         PATIENCE = 64 };  // failed polls until other lanes run
+  enum { SLICE = 1 << 16,  // other warps run after this many instructions
+         // other lanes of the warp run after this many failed polls
+         PATIENCE = 64 };
   SimCluster *c = w->cluster;
   const SimIns *prog = c->prog->ins;
   w->polling = false;

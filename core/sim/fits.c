@@ -1,5 +1,5 @@
-// Checks that a launch is valid for its function and for the simulator: grid,
-// block and cluster dimensions.
+// Checks the grid, block and cluster dimensions of a launch: they must be valid
+// for the function and for the simulator.
 #include "sim/fits.h"
 
 #include "sim/prog.h"

@@ -4,7 +4,7 @@
 
 #include "sim/sim.h"
 
-// Fails with ERR_LAUNCH if they are invalid.
+// Fails with ERR_LAUNCH if the dimensions are invalid.
 void simfits_check(Ctx *cx, const Launch *l);
 
 #endif

@@ -42,103 +42,110 @@
 
 // ---- alu.c ----
 uint64_t simalu_one(const SimIns *i, uint64_t a, uint64_t b, uint64_t c);
-void simalu_lanes(const SimIns *i, char *v);  // all 32 lanes
+// computes an arithmetic instruction in all 32 lanes
+void simalu_lanes(const SimIns *i, char *v);
 
 // ---- mem.c ----
 struct SimMatrix;
 struct Access;
-// Returns the lanes of mask whose access is in bounds and aligned. Sets x->at,
-// and x->home if the object belongs to another CTA.
+// Returns the lanes of mask whose access is in bounds and aligned, and reports
+// faults of the others. Sets x->at, and x->home if the object belongs to
+// another CTA.
 uint32_t simmem_check(struct Access *x, uint32_t mask);
-// Checks that the preceding launch no longer uses an element of global memory
-// that lane l, or an agent on its behalf, reads or writes.
+// Reports a fault if the preceding launch may still use an element of global
+// memory that lane l, or an agent on its behalf, reads or writes.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
-// Loads `bytes` bytes of each lane in mask into buf. off: offsets in elements
-// of mem. Returns the lanes that got data. Reports faults, and counts
-// statistics.
+// Loads `bytes` bytes for each lane in mask into buf. off: offsets in elements
+// of m. Returns the lanes that got data. Reports faults and counts statistics.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
                      SimLaneBuf buf);
 void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
                   uint32_t mask, const int64_t *off, int bytes,
                   SimLaneBuf buf);
-// Load and store elements narrower than a byte. Each lane's element is in the
-// low bits of a word.
+// Load or store elements narrower than a byte. A lane's element is in the low
+// bits of its word.
 void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out);
 void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// What a load or an atomic would access: the bits that its active lanes find in
-// memory, and the granules that a lane accesses, by their keys in
+// What a load or an atomic would access: the bits that its active lanes would
+// find in memory, and the granules that a lane would access, by their keys for
 // simcauses_access.
 typedef struct SimAsk {
-  uint64_t found[LANES], key;  // granules have n keys, from `key` on
-  int n, size;             // bytes of a granule
-  bool one;                // all lanes access the same granules
+  // found: bits for each lane. The n granules have the keys from `key` on.
+  uint64_t found[LANES], key;
+  int n, size;             // number of granules, and bytes in each
+  bool one;                // whether all lanes access the same granules
 } SimAsk;
-// Finds what i would access, without executing it. Returns false if i is
-// another operation, or is out of bounds.
+// Finds what instruction i would access, without executing it. Returns false if
+// i is neither a load nor an atomic, or is out of bounds.
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
-// Reports whether i leaves memory unchanged if its lanes find these bits there.
+// Reports whether atomic i leaves memory unchanged if its lanes find these bits
+// there.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
-// Executes ldmatrix or stmatrix: moves rows of 16 bytes, one per lane.
+// Executes the memory accesses of ldmatrix or stmatrix: each lane moves a row
+// of 16 bytes.
 void simmem_rows(SimWarp *w, const SimIns *i, const struct SimMatrix *x,
                  const int64_t *off, SimLaneBuf buf);
 void simmem_cpasync(SimWarp *w, const SimIns *i);
 void simmem_commit(SimWarp *w);
-// Reports whether a cp.async of w to granule g is not yet in a group.
+// Reports whether a cp.async of w that is in no group yet writes granule g.
 bool simmem_open(const SimWarp *w, uint32_t g);
-// Finds the lane and group of a committed cp.async to g; false: there is none.
+// Finds the lane and the group of a cp.async of w in a group that writes
+// granule g. Returns false if there is none.
 bool simmem_group(const SimWarp *w, uint32_t g, int *lane, uint32_t *group);
-// Completes the copies of the lanes of mask in the cp.asyncs numbered below
-// `upto`. The bytes become visible as a write of `actor` in `epoch`.
+// Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
+// `upto`. Their bytes become visible as a write of `actor` in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
-void simmem_reset(SimCluster *c);       // prepares for the next cluster
+void simmem_reset(SimCluster *c);  // prepares the memory for the next cluster
 void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off);
 
 // ---- send.c ----
 void simsend_run(SimWarp *w, const SimIns *i);
 
 // ---- order.c ----
-// Orders all lanes of mask: earlier accesses of each lane happen before later
-// ones of all.
+// Orders all lanes of mask: accesses of each lane before this point happen
+// before later accesses of all of them.
 void simorder_meet(SimWarp *w, uint32_t mask);
-// simorder_give releases everything that happens before the lanes of mask, and
-// their own accesses, into `to`. simorder_take acquires it.
+// simorder_give adds to `to` everything that happens before the lanes of mask,
+// and their own accesses, as a release does. simorder_take makes the lanes of
+// mask acquire `from`.
 void simorder_give(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_take(SimWarp *w, uint32_t mask, const SimPast *from);
 void simorder_forget(const SimCluster *c, SimPast *p);
 // Reports whether `past` covers epoch `clk` of an actor that is not a warp.
 bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
                     uint32_t clk);
-// The following functions release a part of what simorder_give releases.
-// simorder_give_agents releases epochs of asynchronous agents, without what
-// they wrote for threads. simorder_give_turns releases only the turn actors
-// among them (mbar.h). simorder_give_fenced releases what the lanes fenced for
-// the cluster. simorder_learn makes the lanes of mask acquire what an actor
-// that is not a warp did up to that epoch.
+// Functions that release or acquire less:
+// - simorder_give_agents releases epochs of asynchronous agents, but not what
+//   agents wrote for threads.
+// - simorder_give_turns releases only the epochs of turn actors (mbar.h).
+// - simorder_give_fenced releases what the lanes fenced for the cluster.
+// - simorder_learn makes the lanes of mask acquire what an actor that is not a
+//   warp did up to an epoch.
 void simorder_give_agents(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_give_turns(SimWarp *w, uint32_t mask, uint32_t *turns);
 void simorder_give_fenced(SimWarp *w, uint32_t mask, SimPast *to);
 void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch);
-// Reports whether accesses of `lanes` of actor u in epoch clk happen before
-// lane l.
+// Reports whether accesses by `lanes` of actor u in epoch clk happen before
+// lane l of w.
 bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);
-// Records that lane l performs an ordered read, or write, of granule g.
-// NO_GRANULE: memory that is never written. keep: the write replaces a value
-// that its thread released, or read.
+// Record that lane l reads or writes granule g with a memory order. g is
+// NO_GRANULE for memory that is never written. keep: the write replaces a value
+// that its thread released or read, so the older releases stay.
 void simorder_read(SimWarp *w, const SimIns *i, int l, int64_t g);
 void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g, bool keep);
-// simorder_view returns everything that happens before lane l.
-// simorder_released returns what a strong write of lane l releases. Both start
-// with an epoch for each thread of the cluster, warp by warp. NULL: there is
-// nothing, or memory is exhausted.
+// simorder_view returns the vector clock of what happens before lane l, and
+// simorder_released that of what a strong write of lane l releases. Both have
+// an epoch for each thread of the cluster, warp by warp. They return NULL if
+// the clock is empty or memory is exhausted.
 const uint32_t *simorder_view(SimWarp *w, int l);
 const uint32_t *simorder_released(SimWarp *w, const SimIns *i, int l);
 void simorder_fence(SimWarp *w, int kind);
@@ -149,7 +156,7 @@ void simdump_prog(Ctx *cx, const SimProg *p, Buf *out);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
-// Moves w, which has no active lane, to the next instruction with active lanes.
+// Moves w, which has no active lanes, to the next instruction that has some.
 void simexec_find(SimWarp *w);
 
 #endif

@@ -1,4 +1,4 @@
-// Intrinsics: executes rows of ir/intrin.h in 32 lanes.
+// Executes the intrinsics of ir/intrin.h in 32 lanes.
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/regs.h"
@@ -53,11 +53,12 @@ static void lane_masks(SimWarp *w, const SimIns *i, IntrinId id) {
 
 // ---- properties of the device ----
 
-// Returns properties of the simulated device. A warp's clock counts its
-// instructions.
+// Returns a property of the simulated GPU. The clock of a warp counts the
+// warp's instructions.
 static uint64_t machine(const SimWarp *w, IntrinId id) {
   const SimProg *p = w->cluster->prog;
-  enum { UNIT = 128, RESERVED = 1024 };  // bytes of shared memory
+  // allocation unit and reserved part of shared memory, in bytes
+  enum { UNIT = 128, RESERVED = 1024 };
   uint64_t smem = (uint64_t)p->fn->smem_bytes;
   uint64_t total = (smem + UNIT - 1) / UNIT * UNIT;
   switch ((int)id) {
@@ -77,7 +78,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// Each of the following functions executes an operation for one group of lanes,
+// The following functions execute an operation for one group of lanes,
 // w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
@@ -118,8 +119,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Elects a lane. PTX does not specify which one. Chooses a lane in the middle,
-// or the lowest one if the immediate asks for it.
+// Executes elect. PTX does not specify which lane is elected: chooses one in
+// the middle, or the lowest one if the immediate asks for it.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -151,7 +152,7 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Returns the lane that lane l reads.
+// Returns the lane from which lane l reads in a shuffle.
 static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   int seg = intrin_segment(c), clamp = intrin_clamp(c);
   int most = (l & seg) | (clamp & ~seg), least = l & seg, from = l;
@@ -166,8 +167,8 @@ static int shuffle_from(ShuffleKind kind, int l, int b, int64_t c) {
   return from <= most ? from : l;
 }
 
-// Executes a shuffle. Lanes of the mask that are missing, and lanes outside the
-// mask, are already reported.
+// Executes a shuffle. Lanes that are in the mask but not active, and active
+// lanes outside the mask, were reported before.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t out[LANES];
   uint32_t part = u32_at(w, i->mask)[__builtin_ctz(w->active)] & w->valid;

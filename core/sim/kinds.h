@@ -1,8 +1,9 @@
-// The kinds of the simulator's reports: names and descriptions.
+// The kinds of the simulator's reports, with names and descriptions.
 #ifndef CUTE_SIM_KINDS_H
 #define CUTE_SIM_KINDS_H
 
-// SK(id, "stable-name", description): kinds of reports.
+// SK(id, "stable-name", description): a kind of report. The names do not change
+// between versions.
 #define SIM_KINDS(SK) \
   SK(OOB, "out-of-bounds", "access outside a memory object") \
   SK(ALIGN, "misaligned", \

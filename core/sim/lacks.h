@@ -1,8 +1,9 @@
-// What is missing where a fault occurs, if more is known than its kind.
+// What synchronization is missing where a fault occurs, if more is known than
+// the fault's kind.
 #ifndef CUTE_SIMLACKS_H
 #define CUTE_SIMLACKS_H
 
-// SL(id, "stable-name")
+// SL(id, "stable-name"): something that is missing.
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
   SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \

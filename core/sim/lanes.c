@@ -1,11 +1,12 @@
-// Divergence beyond branches. A warp runs as one, branch by branch, until some
-// of its lanes wait for a flag, a phase or a lock that other lanes must
-// provide. Then it splits into parts, each with its own program counter, open
-// regions and values. The parts are interleaved. They merge where they meet at
-// a collective operation (sync_warp, a barrier, a shuffle).
+// Divergence beyond branches. The lanes of a warp run together, branch by
+// branch, until some of them wait for a flag, a phase or a lock that other
+// lanes must provide. Then the warp splits into parts, each with its own
+// program counter, open regions and values. The parts are interleaved. They
+// merge where they meet at a collective operation (sync_warp, a barrier, a
+// shuffle).
 //
-// The running part is the SimWarp itself; the others are in w->part, the one
-// that has waited longest first.
+// The running part is the SimWarp itself. The others are in the list w->part;
+// the part that has waited longest is first.
 #include "sim/lanes.h"
 #include "sim/regs.h"
 #include "sim/spin.h"
@@ -16,7 +17,8 @@ struct SimPart {
   SimState state;
   int mbar;
   bool polling, tainted, wraps;
-  bool waits;              // waits at a collective operation for other lanes
+  // whether the part waits at a collective operation for other lanes
+  bool waits;
   SimFrame *frame;
   char *v;
   SimTaint *taint;
@@ -43,7 +45,7 @@ void simlanes_reset(SimWarp *w) {
 
 #define SWAP(a, b, type) do { type t_ = a; a = b; b = t_; } while (0)
 
-// Exchanges the running part with t.
+// Exchanges the running part of w with part t.
 static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->here, t->here, uint32_t);
   SWAP(w->active, t->active, uint32_t);
@@ -113,8 +115,9 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
   }
 }
 
-// Sets the running lanes aside, and continues with lanes that wait for the end
-// of their branches and loops; false: there are none.
+// Makes a part of the active lanes, and continues with the lanes of the running
+// part that wait at the end of their branches and loops. Returns false if there
+// are none.
 static bool part(SimWarp *w) {
   uint32_t rest = w->here & ~w->gone & ~w->active;
   if (!rest) return false;
@@ -138,8 +141,8 @@ static bool part(SimWarp *w) {
 
 // ---- switching ----
 
-// Switches to lanes that do not wait at a collective operation; false: there
-// are none.
+// Switches to lanes that do not wait at a collective operation. Returns false
+// if there are none.
 static bool turn(SimWarp *w) {
   if (part(w)) return true;
   SimPart *t = w->part;
@@ -147,7 +150,8 @@ static bool turn(SimWarp *w) {
   if (!t) return false;
   remove_part(w, t);
   swap(w, t);
-  w->state = SW_RUN;  // the part executes its instruction again
+  // the part executes again the instruction at which it stopped
+  w->state = SW_RUN;
   append(w, t);
   return true;
 }
@@ -163,8 +167,8 @@ static uint32_t parts(const SimWarp *w) {
   return n;
 }
 
-// Switches to another part that polls memory, because other warps may change
-// that memory.
+// If the running part waits, switches to a part that polls memory, because
+// other warps may change that memory.
 static void show(SimWarp *w) {
   for (SimPart *t = w->part; t && w->state != SW_RUN; t = t->next) {
     if (t->state != SW_RUN || t->waits) continue;
@@ -203,8 +207,8 @@ bool simlanes_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether the lanes of t are at the same instruction, in the same
-// iterations of its loops.
+// Reports whether part t is at w's instruction, in the same iterations of the
+// loops around it.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -280,7 +284,8 @@ bool simlanes_together(SimWarp *w, const SimIns *i) {
   if (!(named(w, i) & ~w->gone & ~w->here)) return true;
   SimPart *t = w->part;
   while (t && t->waits) t = t->next;
-  if (!t) return true;  // the others never arrive: the caller reports a fault
+  // the missing lanes never arrive; the caller reports a fault
+  if (!t) return true;
   w->pc--;
   remove_part(w, t);
   swap(w, t);

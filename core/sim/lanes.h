@@ -4,17 +4,17 @@
 
 #include "sim/inside.h"
 
-// Switches to other lanes of w after the running ones have polled in vain for a
-// long time.
+// Switches to other lanes of w after the running lanes have polled in vain for
+// a long time.
 void simlanes_turn(SimWarp *w);
-// Checks, before collective operation i, that its lanes are there; w->pc is
-// already behind i. Returns false if lanes are missing. Those lanes run next.
+// Checks that the lanes of collective operation i are present. w->pc is already
+// behind i. If lanes are missing, returns false and lets them run next.
 bool simlanes_together(SimWarp *w, const SimIns *i);
-// Handles the end of the running lanes. Returns true if other lanes of the warp
-// have not ended. Those lanes run next.
+// Called when the running lanes of w have ended. Returns false if the whole
+// warp has ended. Otherwise lets other lanes run next.
 bool simlanes_ended(SimWarp *w);
-// Looks, when no warp can run, for other lanes of a warp that can. Returns true
-// if there are some.
+// Called when no warp can run. Looks for a warp of which other lanes can run,
+// and lets them run next. Returns false if there is none.
 bool simlanes_press(SimCluster *c);
 void simlanes_reset(SimWarp *w);
 

@@ -1,7 +1,7 @@
-// Root causes. One missing barrier or wait shows in many places: as races in
-// both directions, on all tensors that it protects, as reads of elements that
-// have not arrived, and as deadlocks. Memory faults that share a line or a
-// tensor form one group, together with the deadlocks that they cause. In each
+// Finds root causes. One missing barrier or wait shows in many places: as races
+// in both directions, on all tensors that it protects, as reads of elements
+// that have not arrived, and as deadlocks. Memory faults that share a line or a
+// tensor form a group, together with the deadlocks that they cause. In each
 // group, the root cause is reported first.
 #include "sim/lead.h"
 
@@ -16,8 +16,8 @@ static bool is_race(const SimFault *f, SimClash how) {
 
 // ---- faults covered by another ----
 
-// Reports whether coordinate fault a explains fault f: f is about the element
-// that a's out-of-range coordinate leads to.
+// Reports whether fault a, about an out-of-range coordinate, explains fault f,
+// which is about the element at that coordinate.
 static bool names(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_OOB && f->r.kind == SIM_OOB && a->r.modes &&
          !f->r.modes && a->r.mem == f->r.mem && a->r.src == f->r.src;
@@ -29,8 +29,8 @@ static bool repeats(const SimFault *a, const SimFault *f) {
          a->r.mem == f->r.mem && a->race.how == f->race.how;
 }
 
-// Reports whether f is a race of lanes of one warp, and a is a race of warps on
-// the same two lines. Then both are one fault.
+// Reports whether a, a race between warps, explains f, a race between lanes of
+// one warp on the same two lines.
 static bool covers(const SimFault *a, const SimFault *f) {
   return a->r.kind == SIM_RACE && f->r.kind == SIM_WARPRACE &&
          a->r.mem == f->r.mem &&
@@ -38,8 +38,8 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Merges faults that became equal after the sides of races were put in program
-// order.
+// Merges faults that became equal when the sides of races were put in program
+// order. Returns the number of faults left.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -69,8 +69,8 @@ static bool of_memory(const SimFault *f) {
          k == SIM_UNINIT || k == SIM_EXIT || k == SIM_START;
 }
 
-// Reports whether a fault is of a kind that keeps threads waiting, or misuses
-// synchronisation.
+// Reports whether fault f is about synchronization: threads that wait forever,
+// or misuse of a barrier or an MMA.
 static bool of_order(const SimFault *f) {
   SimKind k = f->r.kind;
   return k == SIM_DEADLOCK || k == SIM_BARRIER || k == SIM_WARPGROUP ||
@@ -90,8 +90,8 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
   return f->r.src && f->r.src2 && a->file == b->file;
 }
 
-// Reports whether a and b are the same fault on two tensors: one barrier or
-// wait could separate the lines of both.
+// Reports whether a and b may be the same fault on two tensors: their line
+// ranges overlap, so that one barrier or wait could separate the sides of both.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -108,7 +108,8 @@ static bool together(const Fn *fn, const SimFault *a, const SimFault *b) {
   return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
 }
 
-// Assigns each fault the number of its group, which is that of its first fault.
+// Writes to of[k] the number of the group of fault k: the index of the group's
+// first fault.
 static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
   for (uint32_t k = 0; k < n; k++) of[k] = k;
   for (uint32_t k = 0; k < n; k++)
@@ -122,8 +123,8 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 
 // ---- conclusions from several faults ----
 
-// Returns a race in which the line of f reads, and a later write overwrites
-// what it read. NULL: there is none.
+// Returns a race in which f's line reads an element before a later write
+// overwrites it, or NULL.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -147,8 +148,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Reports whether line src reads f's tensor before its first write, according
-// to a fault before f in the list.
+// Reports whether, according to an earlier fault in the list, line src reads
+// f's tensor before it is first written.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -166,7 +167,8 @@ static int race_place(const SimFault *f, const SimFault *all) {
   return early && (f->r.lack || f->race.agent) ? 9 : 5;
 }
 
-// Returns the rank of a fault; lower ranks are closer to the root cause.
+// Returns the rank of fault f; faults with a lower rank are closer to the root
+// cause.
 static int place_of(const SimFault *f, const SimFault *all) {
   switch ((int)f->r.kind) {
     case SIM_MBARRIER:
@@ -192,9 +194,9 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-// Returns the order of faults with equal place_of. A write that overwrites
-// unread data follows from a read that comes too early, so it is reported
-// later.
+// Returns the order of faults of equal place_of. A write that overwrites data
+// before it is read often follows from an earlier read, so it is reported after
+// it.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }
@@ -218,7 +220,8 @@ uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n) {
   uint32_t *of = base_realloc(NULL, n * sizeof *of);
   Seat *seat = base_realloc(NULL, n * sizeof *seat);
   SimFault *all = base_realloc(NULL, n * sizeof *all);
-  bool room = of && seat && all;  // without memory, faults keep their order
+  // without memory for sorting, faults keep their order
+  bool room = of && seat && all;
   if (room) {
     group(fn, f, n, of);
     for (uint32_t k = 0; k < n; k++)

@@ -1,11 +1,12 @@
-// Root causes among faults (lead.c).
+// Finds the root causes among faults (lead.c).
 #ifndef CUTE_SIMLEAD_H
 #define CUTE_SIMLEAD_H
 
 #include "sim/report.h"
 
-// Sorts n faults so that each cause precedes its likely consequences (r.leads).
-// Removes faults that others explain, and returns the number of faults left.
+// Sorts n faults so that each cause precedes its likely consequences, and sets
+// r.leads. Removes faults that others explain. Returns the number of faults
+// left.
 uint32_t simlead_arrange(const SimProg *p, SimFault *f, uint32_t n);
 
 #endif

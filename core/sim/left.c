@@ -1,4 +1,4 @@
-// Unwritten outputs. An output is a tensor that was unwritten before the
+// Finds unwritten outputs. An output is a tensor that was unwritten before the
 // launch, and that the kernel stores to and does not read: cute.empty promises
 // that all of it will be written. If a kernel has no visible effect at all,
 // every tensor that was unwritten before the launch counts as an output, except
@@ -7,11 +7,13 @@
 // elements.
 //
 // A kernel may keep a part of an output that was written before. Such an output
-// is only reported, as a note, if the grid looks too small. Then all blocks
-// store adjacent tiles of one length, at least two in a mode, and the tiles
-// form a box that begins at the first element. In addition, a tensor that the
-// kernel reads must have the output's whole extent in that mode. No argument,
-// and no extent of a read tensor, may be equal to the end of the stores.
+// is reported only if the grid looks too small, and only as a note. All of
+// these must hold:
+// - The blocks store adjacent tiles of equal length, at least two in a mode,
+//   and the tiles form a box that begins at the first element.
+// - A tensor that the kernel reads has the output's whole extent in that mode.
+// - No argument, and no extent of a tensor that is read, equals the end of the
+//   stores.
 #include "sim/bulk.h"
 #include "sim/left.h"
 #include "sim/members.h"
@@ -20,15 +22,16 @@
 
 struct SimLeft {
   SimLeft *next;
-  int32_t mem;             // index into Fn.mem
+  int32_t mem;             // memory object, an index into Fn.mem
   const LaunchArg *arg;
-  int bits;                // bits per element
+  int bits;                // bits of an element
   SimMembers of;
-  bool moves;              // its footprint becomes known only at the launch
+  bool moves;              // whether the footprint is known only at the launch
 };
 
-// Reports whether argument k's memory is read, or may stay undefined, through
-// any argument.
+// Reports whether unwritten elements of argument k's memory are no fault: the
+// kernel reads this memory or allows undefined elements, through this argument
+// or an overlapping one.
 static bool is_free(const SimProg *p, int32_t k) {
   const SimArea *a = simblocks_area(p, k);
   for (size_t j = 0; j < p->fn->mem.n; j++) {
@@ -41,12 +44,13 @@ static bool is_free(const SimProg *p, int32_t k) {
   return !a;
 }
 
-// Reports whether the function has no effect: no store, no output, no trap.
+// Reports whether the function has no visible effect: no store, no output, no
+// trap.
 static bool is_idle(const Fn *fn) {
   for (size_t k = 0; k < fn->arg.n; k++)
     if (fn->arg.p[k].written) return false;
-  for (size_t k = 0; k < fn->claim.n; k++)  // cute.assume has an effect: it
-                                            // checks values
+  // cute.assume has an effect, because it checks values.
+  for (size_t k = 0; k < fn->claim.n; k++)
     if (!fn->claim.p[k].mem && !fn->claim.p[k].rule) return false;
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
@@ -57,7 +61,7 @@ static bool is_idle(const Fn *fn) {
   return true;
 }
 
-// Reports whether the memory is already listed for another argument.
+// Reports whether list t already contains the memory of argument a.
 static bool is_there(const SimLeft *t, const LaunchArg *a) {
   while (t && t->arg->p != a->p) t = t->next;
   return t;
@@ -81,7 +85,7 @@ static SimLeft *one_of(Ctx *cx, const SimProg *p, int32_t mem, bool idle) {
 
 SimLeft *simleft_make(Ctx *cx, const SimProg *p) {
   SimLeft *all = NULL;
-  // a raw address may be in an output
+  // A raw pointer may address any output.
   if (ir_has_addresses(p->fn)) return NULL;
   bool idle = is_idle(p->fn);
   for (size_t k = 0; k < p->fn->mem.n; k++) {
@@ -98,8 +102,8 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes an object of an argument, as this object
-// or as another one, such as the bytes of PTX.
+// Returns the first line that writes to an argument's memory. The memory may
+// have other names, such as the bytes of PTX.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -153,16 +157,18 @@ int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found,
 
 // ---- grids that are too small ----
 
-// The region of an output that the kernel stores to, mode by mode, from the
-// first element on.
+// The part of an output that the kernel stored to, measured along each mode
+// from the first element.
 typedef struct Stored {
   const SimArea *area;
   const LaunchArg *arg;
   int bits;
   SimMembers of;
-  int64_t end[MEMBER_MODES];   // first coordinate without a store
-  int64_t each[MEMBER_MODES];  // length of a block's tile; 0: lengths differ,
-                               // or there is one block
+  // for each mode: first coordinate that was not stored
+  int64_t end[MEMBER_MODES];
+  // for each mode: length of a block's tile; 0: the lengths differ, or there is
+  // only one block
+  int64_t each[MEMBER_MODES];
 } Stored;
 
 static uint64_t writer(const Stored *s, int64_t element) {
@@ -190,8 +196,8 @@ static void measure(Stored *s, int k) {
   s->end[k] = c;
 }
 
-// Reports whether n is an argument of the launch, or an extent of a tensor that
-// it reads.
+// Reports whether n equals a scalar argument of the launch, or an extent of a
+// tensor that the kernel reads.
 static bool names(Ctx *cx, const SimProg *p, int64_t n) {
   for (size_t k = 0; k < p->fn->arg.n; k++)
     if (!p->fn->arg.p[k].pointer &&
@@ -205,15 +211,15 @@ static bool names(Ctx *cx, const SimProg *p, int64_t n) {
     SimMembers t = {0};
     if (a->map ? !simmembers_map(&t, a->map, dtype_bits(m->type))
                : !simmembers_layout(cx, &t, p->launch, m))
-      return true;  // the extents are unknown
+      return true;  // the extents are unknown, so n may be one of them
     for (int j = 0; j < t.n; j++)
       if (t.extent[j] == n) return true;
   }
   return false;
 }
 
-// Reports whether the blocks store to all of the box up to `end`, and to
-// nothing outside it.
+// Reports whether the blocks stored to all elements of the box below `end`, to
+// none outside it, and each block to some.
 static bool is_box(Ctx *cx, const SimProg *p, const Stored *s, SimShort *few) {
   uint64_t blocks = p->nunit * (uint64_t)p->ncta, met = 0;
   uint8_t *seen = arena_zero(cx, &cx->scratch, blocks + 1);

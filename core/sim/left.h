@@ -1,16 +1,18 @@
-// Unwritten outputs and elements of outputs (left.c).
+// Finds unwritten outputs and unwritten elements of outputs (left.c).
 #ifndef CUTE_SIMLEFT_H
 #define CUTE_SIMLEFT_H
 
 #include "sim/blocks.h"
 
 typedef struct SimLeft SimLeft;
-// Collects the outputs to check after the launch, before it starts.
+// Returns the outputs that must be checked after the launch. It is called
+// before the launch.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
-// Returns the number of unwritten elements after the launch, and adds reports
-// to found unless it is NULL.
+// Returns the number of unwritten elements after the launch. Calls `found` for
+// each output that has some, unless `found` is NULL.
 int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
-// Finds a grid that is too small, as far as its stores show that.
+// Returns an output for which the grid looks too small (left.c), with mem -1 if
+// there is none.
 SimShort simleft_short(Ctx *cx, const SimProg *p);
 
 #endif

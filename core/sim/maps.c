@@ -1,13 +1,13 @@
-// Tensor maps that a kernel creates in memory. They are copied from an
-// argument's map, changed to describe another tensor, released to the TMA
-// proxy, and acquired by the threads that use them. The address of a tensor in
-// such a map consists of its object number and a byte offset.
+// Tensor maps that a kernel creates in memory. The kernel copies an argument's
+// map, changes it to describe another tensor, and releases it to the TMA proxy;
+// the threads that use it acquire it. In such a map, the address of a tensor
+// consists of an object number and a byte offset.
 //
-// Copies read a map through a proxy of its own. A thread's change to a map is
-// visible to a copy after two fences: a release after all writes to the map,
-// and an acquire of the map. A thread of the copy's CTA must acquire the map
-// after the release and before the copy. Which threads and instructions write
-// the map does not matter. Therefore writes are recorded in all memory from
+// Copies read a map through a proxy of their own. A change to a map is visible
+// to a copy after two fences: a release after all writes to the map, and an
+// acquire of the map. A thread of the copy's CTA must acquire the map after the
+// release and before the copy. It does not matter which threads and
+// instructions write the map. Therefore writes are recorded in all memory from
 // which copies take maps.
 #include "sim/async.h"
 #include "sim/bulk.h"
@@ -18,21 +18,22 @@
 
 #include <string.h>
 
-enum { WHERE = 40 };       // bits of the byte offset in an address
+enum { WHERE = 40 };       // bits of the byte offset in a tensor's address
 enum { BYTES = 128, KEPT = 8 };
 
-// Lanes of a warp that executed an operation in epoch clk. unit: number of the
-// cluster, from 1 on; 0: none.
+// An operation that `lanes` of a warp executed in epoch clk. unit: index of the
+// cluster, counted from 1; 0: no operation.
 typedef struct Deed { uint32_t unit, clk, lanes; uint16_t warp; } Deed;
-// The latest KEPT release or acquire fences of a map.
+// The latest KEPT fences, all releases or all acquires, of a map.
 typedef struct Fences { Deed deed[KEPT]; uint32_t n; } Fences;
-typedef struct Note {      // writes to a map
-  uintptr_t at;            // address of the 128 bytes; 0: entry is unused
-  uint32_t unit, src;      // cluster of the last writer, and its line
-  Deed word[TENSORMAP_WORDS];  // writer of each word; unit 0: none
+typedef struct Note {      // the writes to a map, and its fences
+  uintptr_t at;  // host address of the map's 128 bytes; 0: the entry is unused
+  // cluster (as in Deed) and line of the last write
+  uint32_t unit, src;
+  Deed word[TENSORMAP_WORDS];  // for each word: who wrote it last
   Fences released, acquired;   // fences since the last write
 } Note;
-// Hash table of 2^k entries.
+// A hash table of maps, with 2^k entries.
 typedef struct SimMaps { Note *note; uint32_t n, size; } SimMaps;
 
 typedef uint64_t Words[TENSORMAP_WORDS];
@@ -41,8 +42,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Loads the words at operand s for the lanes of mask; returns the lanes that
-// got data.
+// Loads the words of the maps at operand s for the lanes of mask. Returns the
+// lanes that got data.
 static uint32_t load(SimWarp *w, const SimIns *i, const SimSide *s,
                      uint32_t mask, Words *words) {
   int64_t off[LANES];
@@ -72,7 +73,8 @@ static void store(SimWarp *w, const SimIns *i, const SimSide *s, uint32_t mask,
 
 // ---- records of writes and fences ----
 
-// Returns the records of this cluster, or of all if clusters communicate.
+// Returns the table of maps of this cluster, or of all clusters if they
+// communicate.
 static SimMaps *maps_of(SimCluster *c) {
   SimMaps **p = c->prog->relay ? simrelay_maps(c->prog) : &c->maps;
   if (*p) return *p;
@@ -106,8 +108,8 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the record for address p, or NULL if there is none and none is
-// created.
+// Returns the entry of the map at address p. If there is none, creates it
+// (make) or returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)(BYTES - 1);
@@ -135,7 +137,8 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
   return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
 }
 
-// Reports whether the operation of a lane happens before lane l.
+// Reports whether operation d, as executed by lane `lane`, happens before lane
+// l of w.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
     return simorder_before(w, l, d->warp, 1u << lane, d->clk);
@@ -209,8 +212,8 @@ void simmaps_release(SimWarp *w) {
   }
 }
 
-// Records an acquire. Only maps in global memory are recorded, because copies
-// use no others.
+// Records an acquire of the map at operand s. Maps in shared memory are not
+// recorded, because copies do not use them.
 static void acquire(SimWarp *w, const SimSide *s) {
   int64_t off[LANES];
   if (s->mem->space != SP_GMEM) return;
@@ -223,7 +226,8 @@ static void acquire(SimWarp *w, const SimSide *s) {
   }
 }
 
-// Copies a map by all lanes together, and releases it.
+// Copies a map from shared memory to global memory by all lanes together, and
+// releases it.
 static void publish(SimWarp *w, const SimIns *i, const SimMapOp *o,
                     Words *words) {
   uint32_t one = w->active & ~(w->active - 1);
@@ -301,7 +305,7 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the object that an address is in, or NULL.
+// Returns the object that contains a tensor's address, or NULL.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;
@@ -332,7 +336,7 @@ bool simmaps_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   tensormap_encode(&like, want);
   tensormap_read(t->words, &like);
   tensormap_write(&like, want);
-  for (int k = 0; k < TENSORMAP_RANK; k++)  // unused modes
+  for (int k = 0; k < TENSORMAP_RANK; k++)  // modes that the map does not use
     if (k >= t->map.rank && like.extent[k] != 1)
       return tell(w, i, l, s, off[l], MAP_NONE);
   t->map = like;

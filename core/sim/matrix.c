@@ -1,9 +1,11 @@
-// Tensor cores and matrix copies: gathers registers of the warp into tiles by
-// the fragment layouts of tables.c, and scatters tiles to registers.
+// Executes tensor-core instructions and matrix copies: gathers the registers of
+// a warp into tiles by the fragment layouts of tables.c, and scatters tiles to
+// registers.
 #include "sim/regs.h"
 #include "sim/tables.h"
 
-// Copy 32-bit words of every lane to units of registers, and back.
+// put_words stores a 32-bit word for each lane to units of registers; get_words
+// reads such words.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -56,8 +58,8 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
   }
 }
 
-// Reads a 32-bit register of every lane; it must be defined in the lanes of
-// mask.
+// Reads a 32-bit register of all lanes. Reports a fault if it is undefined in a
+// lane of mask.
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
                      uint32_t mask, uint32_t *word) {
   for (int k = 0; k < 32 / x->mem->unit; k++)
@@ -65,7 +67,8 @@ static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
   get_words(x->mem, rmem_at(w, x->mem, x->unit), word);
 }
 
-// Executes movmatrix: lane 4i+j holds columns 2j and 2j+1 of row i.
+// Executes movmatrix, which transposes an 8x8 matrix. Lane 4i+j holds columns
+// 2j and 2j+1 of row i.
 static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
   const SimMem *m = x->rmem;
   uint32_t from[LANES], to[LANES];
@@ -90,8 +93,8 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
     return;
   }
   int64_t off[LANES];
-  SimLaneBuf buf;           // the rows, in order
-  uint16_t piece[32 * 8];   // the rows in 16-bit pieces
+  SimLaneBuf buf;           // rows of the matrices, in order
+  uint16_t piece[32 * 8];   // the same rows in pieces of 16 bits
   memset(buf, 0, sizeof buf);
   simmem_offsets(w, &x->smem, off);
   if (x->store) {
@@ -105,16 +108,16 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns scratch k for a tile: 0 to 2 for A, B and C, 3 for raw elements of an
-// operand.
+// Returns the buffer for tile k: 0 to 2 for A, B and C, 3 for raw elements of
+// an operand.
 void *simmatrix_room(SimWarp *w, int k) {
   return (char *)w->cluster->tile + k * SIM_ROOM;
 }
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 
-// Copies one value of each lane of a group to a tile, or back. SIZE: bytes per
-// element.
+// Copies one value of each lane of a group between registers and a tile. SIZE:
+// bytes of an element.
 #define MOVE(SIZE, to, from) \
   for (int t = 0; t < n; t++) \
     memcpy((to), (from), SIZE); \
@@ -122,8 +125,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l of registers that also have a name with a narrower
-// type, so that a value has several units.
+// Returns value v of lane l, where the registers have a view with narrower
+// elements, so that a value consists of several units.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -141,12 +144,12 @@ static void joined_put(SimWarp *w, const SimOperand *o, int v, int l,
              u >> (k * m->unit) & unit_mask(m));
 }
 
-// Returns the number of bytes of a value in a tile.
+// Returns how many bytes a value has in a tile.
 static int value_size(const SimOperand *o) {
   return o->mem->per == 1 ? o->mem->size : o->mem->bits / 8;
 }
 
-// Copies registers of group g to a row-major tile of raw elements.
+// Copies operand o of the lanes in group g to a row-major tile of raw elements.
 void simmatrix_gather(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, void *to) {
   char *tile = to;
@@ -201,14 +204,15 @@ void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
 static int16_t small_int(DType t, uint8_t u) {
   switch ((int)t) {
     case DT_I8: return (int8_t)u;
-    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));  // bit 3 is the
-                                                              // sign
+    // Bit 3 is the sign.
+    case DT_I4: return (int16_t)((u & 15) - ((u & 8) << 1));
     case DT_U4: return u & 15;
     default: return u;
   }
 }
 
-// Convert accumulators in place between raw f16 and the type that simmma uses.
+// Convert accumulators in place between raw f16 and f32, which simmma uses for
+// f16 values.
 void simmatrix_widen_f16(float *tile, int n) {
   for (int k = n; k-- > 0;) {
     uint16_t u;
@@ -233,7 +237,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
     simmma_widen(o->type, raw, (size_t)o->size, out);
     return;
   }
-  // 4-bit floats in a byte of their own start at bit 2
+  // A 4-bit float alone in a byte is in bits 2 to 5.
   int shift = bits == 4 && o->mem->bits == 8 ? 2 : 0;
   for (int k = 0; k < o->size; k++)
     out[k] = dtype_to_float(o->type, (uint64_t)((uint8_t)raw[k] >> shift) &
@@ -299,8 +303,8 @@ static void mma_double(SimWarp *w, const SimMmaIns *x, int g) {
   simmatrix_scatter(w, x, g, c);
 }
 
-// Multiplies matrices of complex doubles. The target uses four instructions on
-// real and imaginary parts.
+// Multiplies matrices of complex doubles as the GPU does, by four instructions
+// on real and imaginary parts.
 static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
   enum { MOST_K = 16 };
   double *a = room(w, 0), *b = room(w, 1), *c = room(w, 2);
@@ -328,7 +332,7 @@ static void mma_complex(SimWarp *w, const SimMmaIns *x, int g) {
 
 // Returns the lanes whose metadata the instruction reads.
 static uint32_t metadata_lanes(const AtomMma *r) {
-  // lanes 2 and 3 of each four repeat lanes 0 and 1
+  // with two words of metadata a row, only half of each quad's lanes hold them
   bool alike = atom_mma_words(r) == 2;
   return alike ? 0x33333333u << 2 * r->selector : FULL;
 }
@@ -367,13 +371,13 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
 int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   int half = r->group / 2, g = i / half, in = i % half;
   int four = e[m * atom_mma_words(r) + g / 4] >> (g % 4 * 4) & 15;
-  int index = in * 2 / half;  // which of the two 2-bit indices selects the
-                              // element
+  // number of the 2-bit index that selects the element
+  int index = in * 2 / half;
   int pick = four >> (2 * index) & 3, each = half / 2;
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scales of a row, which are in lane 4 * (row % 8) + row / 8.
+// Unpacks the scale factors of a row; lane 4 * (row % 8) + row / 8 holds them.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -412,7 +416,8 @@ static void mma_special(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_scatter(w, x, 0, c);
 }
 
-// Executes dp4a, dp2a and packed multiply-adds: every lane has its own tile.
+// Executes dp4a, dp2a and packed multiply-adds, in which every lane has a tile
+// of its own.
 static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
   enum { MOST = 8 };
@@ -441,7 +446,7 @@ static void mma_lanes(SimWarp *w, const SimMmaIns *x) {
   }
 }
 
-// Executes UniversalFMA: every lane computes its own result, in the result's
+// Executes UniversalFMA. Every lane computes its own result, in the result's
 // type.
 static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
   const AtomMma *r = x->row;
@@ -464,7 +469,8 @@ static void fma_lanes(SimWarp *w, const SimMmaIns *x) {
 
 // ---- undefined operands ----
 
-// value_def returns the lanes in which value v is defined. set_def sets them.
+// value_def returns the lanes in which value v of operand o is defined. set_def
+// sets them for the active lanes.
 static uint32_t value_def(SimWarp *w, const SimOperand *o, int v) {
   uint32_t d = FULL;
   for (int k = 0; k < o->mem->per; k++)
@@ -479,8 +485,8 @@ static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
   }
 }
 
-// Reports whether every value is defined in every active lane. Sets *none if no
-// value is defined in any.
+// Reports whether all values of operand o are defined in all active lanes. Sets
+// *none if all are undefined.
 static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   uint32_t both = FULL, any = 0;
   for (int v = 0; v < o->nval; v++) {
@@ -492,7 +498,8 @@ static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   return !(w->active & ~both);
 }
 
-// Marks the rows of a tile that hold an undefined element of group g.
+// Marks in `bad` the rows of operand o's tile that hold an undefined element of
+// group g.
 static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, int cols, bool *bad) {
   for (int v = 0; v < o->nval; v++) {
@@ -504,8 +511,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// Marks an element of D as undefined if C's element is undefined, or an element
-// in its row of A or of B.
+// Marks an element of D as undefined if the element of C, an element of the row
+// of A, or an element of the column of B is undefined.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;
@@ -528,9 +535,9 @@ static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
     set_def(w, &x->d, v, def[v]);
 }
 
-// Sets which elements of D are defined. A completely undefined operand is a
-// fault here; a partly undefined one may only affect rows that are never
-// stored.
+// Sets which elements of D are defined. An operand without any defined element
+// is a fault. A partly undefined operand is not, because it may only affect
+// rows that are never stored.
 static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
   const SimOperand *o[3] = {&x->a, &x->b, &x->c};
   bool clean = true;

@@ -1,10 +1,10 @@
-// mbarriers: a phase completes when all expected arrivals and all expected
+// mbarriers. A phase completes when all expected arrivals and all expected
 // bytes have come. Threads that wait for the phase acquire what the arriving
-// threads release, and the writes of agents that complete bytes. In order.c,
-// each mbarrier is an actor whose epochs are its phases.
+// threads released, and what agents wrote whose bytes were counted. In order.c,
+// each mbarrier is an actor, and its epochs are its phases.
 //
-// An mbarrier's storage is in shared memory, where mbarrier.init creates it.
-// Its state is a SimMbar, which is found by address.
+// The storage of an mbarrier is in shared memory, where mbarrier.init creates
+// it. Its state is a SimMbar, found by the address of the storage.
 #include "ir/intrin.h"
 #include "sim/async.h"
 #include "sim/mbar.h"
@@ -14,14 +14,14 @@
 #include "sim/token.h"
 #include "sim/turns.h"
 
-// Maximum number of arrivals, and of bytes in absolute value.
+// Maximum number of arrivals, and maximum magnitude of the byte count.
 enum { MAX_COUNT = (1 << 20) - 1 };
 
-// A warp's last use of an mbarrier: lanes, epoch and line.
+// The last use of an mbarrier by a warp: epoch, lanes and line.
 struct SimUse { uint32_t clk, lanes, src; };
 
-// A warp's last wait that passed because phase `phase` - 1 was complete: lanes,
-// epoch and line.
+// The last wait of a warp that passed, in phase `phase` because phase - 1 was
+// complete: epoch, lanes and line.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -44,7 +44,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return c->prog->nactor - c->prog->nmbar + index_of(c, b);
 }
 
-// Returns the number of waits of warp k that passed at b.
+// Returns the counter of waits at b that warp k passed.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
   return &c->mbarwaits[k * c->prog->nmbar + index_of(c, b)];
 }
@@ -104,11 +104,11 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   SimFault *f = simreport_fault(w, SIM_MBARRIER, l, i->src, src2, m->index,
                                 simprog_bit(m, off) / m->own);
   if (f) f->mbar.how = how;
-  w->cluster->stop = true;  // further results would be meaningless
+  w->cluster->stop = true;  // later results would be meaningless
   return f;
 }
 
-// Fills in the fault of n arrivals at once, more than b's phase still expects.
+// Fills in a fault: n arrivals at once are more than b's phase still expects.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -139,9 +139,9 @@ static void next_came(SimCluster *c, SimMbar *b) {
   b->fed[0] = b->bytes != 0;
 }
 
-// Records a wait for the end of the previous phase that does not happen before
-// the end of this phase. In a schedule where this phase ends first, the wait
-// would wait for a later phase.
+// Finds a wait for the previous phase that does not happen before the end of
+// this phase, and records it. If this phase ends first in another schedule,
+// that wait waits for a later phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -202,20 +202,22 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b) {
 
 // ---- operations of lanes ----
 
-// Lanes that use one mbarrier with the same argument.
+// Lanes that use the same mbarrier with the same argument.
 typedef struct Group {
   SimMbar *b;
   uint32_t mask;
-  int64_t amount;   // number of arrivals or bytes, or a parity
-  bool far;         // the mbarrier is in another CTA
+  // the argument: number of arrivals or bytes, a parity or a token
+  int64_t amount;
+  bool far;         // whether the mbarrier belongs to another CTA
 } Group;
 
-// Execution of an mbarrier instruction. left: lanes with a valid address that
-// have not executed it yet.
+// The execution of an mbarrier instruction by a warp.
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  uint32_t left, clk;       // clk: epoch of the instruction
+  // lanes with a valid address that have not executed it yet; epoch of the
+  // instruction
+  uint32_t left, clk;
 } Visit;
 
 static void visit(Visit *v, SimWarp *w, const SimIns *i) {
@@ -242,8 +244,8 @@ static int64_t amount(const SimWarp *w, const SimIns *i, int l) {
   return i->c ? p[l] : 1;
 }
 
-// Reports whether b is initialised, and whether that happens before lane l. b
-// is element off of m. Reports a fault otherwise.
+// Checks that b is initialized, and that its initialization happens before lane
+// l. Reports a fault otherwise. b is element off of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   if (!b || b->gone) {
@@ -279,8 +281,8 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, uint32_t src,
   b->moved = moved;
 }
 
-// Finds the next lanes that use one mbarrier, and stores them in *g; false: no
-// lanes are left.
+// Moves lanes that use one mbarrier from v->left to group *g. Returns false if
+// no lanes are left or a fault was reported.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -307,7 +309,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns why lane l cannot initialise an mbarrier for n arrivals at `old`.
+// Returns why lane l cannot initialize an mbarrier for n arrivals where `old`
+// is (NULL: no mbarrier was there), or MBAR_NONE.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -317,8 +320,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initialises an mbarrier. If its storage was used by an earlier one, it
-// continues in a new, even phase of that one.
+// Initializes an mbarrier. If the storage had an mbarrier b before, the new one
+// continues b's phases with an even phase number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -394,7 +397,7 @@ void simmbar_data(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   }
 }
 
-// Reports whether a thread waits for b, or bytes are expected.
+// Reports whether a thread waits for b, or bytes are expected or in flight.
 static bool is_busy(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
     if (c->warp[k].state == SW_MBAR && &c->mbar[c->warp[k].mbar] == b)
@@ -404,7 +407,8 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Returns the line of a use of b that does not happen before lane l; 0: none.
+// Returns the line of a use of b that does not happen before lane l, or 0 if
+// there is none.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -420,7 +424,8 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    if (g.mask & (g.mask - 1)) {  // two lanes invalidate one mbarrier
+    // Two lanes invalidate the same mbarrier.
+    if (g.mask & (g.mask - 1)) {
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
     }
@@ -438,8 +443,9 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Records a fence.mbarrier_init, or a fence of the async proxy. Other threads
-// may use what these lanes initialised after the next barrier.
+// Records a fence.mbarrier_init or a fence of the async proxy after
+// initializations by these lanes. After the next barrier, other threads may use
+// these mbarriers.
 void simmbar_fence(SimWarp *w) {
   SimCluster *c = w->cluster;
   for (int k = 0; k < c->nmbar; k++)
@@ -447,16 +453,17 @@ void simmbar_fence(SimWarp *w) {
       c->mbar[k].fenced = true;
 }
 
-// Records that all threads of the cluster met at its barrier, `met` times so
-// far.
+// Records the completion of round `met` of the cluster barrier: threads of all
+// CTAs may now use the mbarriers that were fenced before.
 void simmbar_share(SimCluster *c, uint32_t met) {
   for (int k = 0; k < c->nmbar; k++)
     if (c->mbar[k].fenced && !c->mbar[k].shared) c->mbar[k].shared = met;
 }
 
-// Releases what happens before the arriving lanes to the phase. A relaxed
-// arrival releases only turn epochs (mbar.h), which order no memory. An arrival
-// with CTA scope at another CTA's mbarrier releases only what agents did.
+// Adds to b's phase what an arrival releases: what happens before the arriving
+// lanes. A relaxed arrival releases only turn epochs (mbar.h), which order no
+// memory. An arrival with CTA scope at another CTA's mbarrier releases only
+// what agents did.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   if (i->sem == SEM_RELAXED) {
     uint32_t *vc = g->b->past[OPEN].vc;
@@ -472,10 +479,11 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_give(w, g->mask, &g->b->past[FAR_OPEN]);
 }
 
-// Reports whether all arrivals in b's previous phase happen before lane l.
+// Reports whether all arrivals in b's previous phase happen before lane l, so
+// that the phase was complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
-  if (b->fed[1]) return false;  // without an arrival, bytes could complete the
-                                // phase
+  // Otherwise bytes may complete the phase after its last arrival.
+  if (b->fed[1]) return false;
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)
     if (u != w->id &&
@@ -485,7 +493,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// it could be counted in the previous phase in place of another arrival.
+// another schedule could count it in that phase in place of another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -506,14 +514,15 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns a token: the mbarrier's index + 1, and the phase of the arrival.
+// Returns a token for an arrival now: b's index + 1, and the phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts the arrivals of one instruction, which all belong to one phase.
+// Counts the arrivals of one instruction, all in one phase: `each` by every
+// lane of g.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -572,14 +581,14 @@ void simmbar_expect(SimWarp *w, const SimIns *i) {
   w->ring += i->put > 0;
 }
 
-// Reports whether the phase that g names, by parity or token, is complete.
+// Reports whether the phase that g names by parity or token is complete.
 static bool is_over(const Visit *v, const Group *g) {
   if (v->x.i->wide) return g->b->phase > phase_of(g->amount);
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Reports whether a token belongs to this mbarrier, and to its current or
-// previous phase.
+// Checks that a token is from this mbarrier, and from its current or previous
+// phase. Reports a fault otherwise.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
   int64_t phase = g->b->phase, asked = phase_of(g->amount);
@@ -602,7 +611,7 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
     simorder_take(w, g->mask, &g->b->past[FAR_DONE]);
 }
 
-// Records that a wait of w at i passed at b.
+// Records that w passed a wait i at b.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
   ++*waits_of(w->cluster, w->id, b);
@@ -612,7 +621,8 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the number of bytes in flight to b that belong to phase `phase`.
+// Returns how many bytes are in flight to b by operations that started in phase
+// `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -627,7 +637,7 @@ static SimLack lack_of(const SimWarp *w, const SimMbar *b, uint32_t phase,
   const SimCluster *c = w->cluster;
   uint32_t own = *waits_of(c, w->id, b), n = own;
   const SimWarp *u = w - w->in;
-  // another thread may wait on behalf of this warp
+  // If w never waited, another thread may have waited on its behalf.
   for (int k = 0; k < c->prog->nwarp && !own; k++, u++)
     if (*waits_of(c, u->id, b) > n) n = *waits_of(c, u->id, b);
   if (n && !landed && (b->phase > phase ? n > phase
@@ -654,7 +664,7 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
   if (c->causes) simcauses_look(w, index_of(c, b), b->phase, wait);
 }
 
-// Checks that a wait is for the same phase as the try_wait before it.
+// Checks that a wait is for the phase that the linked try_wait tested.
 static void check_token(const Visit *v) {
   const SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -690,8 +700,8 @@ bool simmbar_wait(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Executes a try_wait whose result only decides whether to wait: it returns
-// false in all lanes.
+// Executes a try_wait whose result only decides whether a wait follows: returns
+// false in all lanes, so that the wait is executed.
 static void put_off(Visit *v) {
   SimWarp *w = v->x.w;
   const SimIns *i = v->x.i;
@@ -732,9 +742,8 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->vain++;
 }
 
-// Reports a wait at b that may come late: in another schedule, the phase after
-// its own ends before it. The wait would then wait for a phase that never
-// completes.
+// Reports the recorded wait at b that may come late. In a schedule where the
+// next phase ends before the wait, it waits for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -746,7 +755,8 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
   f->mbar.n = (int64_t)d->phase - 1;
 }
 
-// Reports, after all warps exited, arrivals in a phase that never completed.
+// Reports, after all warps exited, waits that may come late, and arrivals in
+// phases that never completed.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->nmbar; k++) {
     const SimMbar *b = &c->mbar[k];
@@ -764,8 +774,8 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An mbarrier arrival that follows the cp.asyncs, up to number `upto`, of lanes
-// of a warp.
+// An mbarrier arrival by lanes of a warp that follows the completion of their
+// cp.asyncs with numbers up to `upto`.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
@@ -781,7 +791,7 @@ static void land(SimAsync *a, SimStage stage) {
   simmem_land(a->w, d->mask, d->upto, actor_of(c, b), simmbar_epoch(b));
   if (n <= b->missing) {
     b->missing -= n;
-    return;  // simmbar_complete checks the phase
+    return;  // simmbar_complete reports a wrong phase
   }
   SimFault *f = simreport_fault(a->w, SIM_MBARRIER, a->lane, a->i->src, b->src,
                                 b->mem, b->element);
@@ -817,7 +827,8 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->batches, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    a->turn = w->batches + 1;  // completes after the earlier cp.asyncs
+    // completes after the warp's earlier cp.async arrivals
+    a->turn = w->batches + 1;
     a->generic = true;
   }
   w->ring += i->put > 0;

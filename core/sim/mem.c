@@ -1,8 +1,9 @@
-// Accesses to shared and global memory: bounds, statistics, bytes. Conflicts
-// with other threads are found by shadow.c.
+// Accesses to shared and global memory: checks bounds and alignment, counts
+// statistics, and moves bytes. Conflicts with other threads are found by
+// shadow.c.
 //
 // A cp.async reads its source when it is issued. Its destination is pending
-// until a wait, at which the bytes are written.
+// until a wait, which writes the bytes.
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/bulk.h"
@@ -41,8 +42,8 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 
 // ---- bounds and alignment ----
 
-// Returns the first element of lane l's access that is in a gap of the layout,
-// as an index into the object; -1: none is.
+// Returns the first element of lane l's access that is in a gap of the object's
+// layout, or -1 if none is.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -92,8 +93,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
-// Reports an mbarrier of a CTA that may not have started. Such an mbarrier
-// counts as not initialised.
+// Reports a fault: lane l accesses memory of CTA `rank`, which may not have
+// started. An mbarrier there counts as not initialized.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 simprog_bit(x->m, x->off[l]) / x->m->own);
@@ -101,8 +102,8 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets x->home for each lane: the first byte of the CTA whose memory it
-// accesses.
+// Sets x->home for each lane to the first byte of the CTA that owns the memory
+// that the lane accesses.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -148,7 +149,7 @@ static void check_before(Access *x, uint32_t mask) {
   }
 }
 
-// Checks that the bytes that the lanes access as data contain no mbarriers.
+// Reports mbarriers among the bytes that the lanes access as data.
 static void check_mbarriers(Access *x, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -190,8 +191,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Computes the lanes' addresses relative to the first lane's, which is rounded
-// down to `unit`. Returns false if they are too far apart.
+// Writes to rel the lanes' addresses relative to the first lane's address,
+// which is rounded down to `unit`. Returns false if they are too far apart.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -205,8 +206,8 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
   return fits;
 }
 
-// Records a request. Addresses of lanes outside mask are 0. If src is NULL, all
-// sources are 0, too.
+// Records the access as a shared-memory request. Lanes outside mask get address
+// 0. src: the sources of a cp.async; NULL: 0 for all lanes.
 static void record(const Access *x, SimAccess kind, uint32_t mask,
                    const uint64_t *src) {
   SimWarp *w = x->w;
@@ -251,8 +252,8 @@ static int global_sectors(const Access *x, uint32_t mask) {
   return simaccess_global(x->bytes, addr, mask);
 }
 
-// Reports whether L1 keeps the sectors of the access. It does not keep sectors
-// that are stored, or that may change.
+// Reports whether L1 caches the sectors of this access. It does not cache
+// sectors that are stored or that may change.
 static bool keeps(const Access *x) {
   if (x->i->op == OP_CPASYNC) return !(x->i->imm & CPF_GLOBAL);
   return !x->write && (x->i->op == OP_COPY || (x->i->op == OP_LD &&
@@ -316,13 +317,14 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
-// Reports whether some of n bytes of global memory are undefined, and reports
-// that as a fault.
+// Reports whether some of n bytes of global memory, from byte `at` of m on, are
+// undefined and must not be.
 static bool lacks(const SimMem *m, int64_t at, int n) {
   return m->defined && !m->lax && !all_defined(m->defined, at, n);
 }
 
-// Sets bits atomically, because other threads write neighbouring bits.
+// Sets n bits from bit `at` on. Uses atomics, because other host threads write
+// neighbouring bits.
 static void set_defined(uint8_t *bits, int64_t at, int n) {
   for (int64_t k = at; k < at + n;) {
     int64_t upto = (k | 7) + 1;
@@ -336,7 +338,7 @@ static void set_defined(uint8_t *bits, int64_t at, int n) {
 }
 
 // Checks for races with other clusters. The lanes of mask read, or write the
-// bytes at data + lane * stride (data NULL: by an atomic).
+// bytes at data + lane * stride. data is NULL if an atomic writes.
 static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
                         int stride) {
   const SimMem *m = x->m;
@@ -348,22 +350,22 @@ static void meet_others(Access *x, uint32_t mask, const uint8_t *data,
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->relay; }
 
-// Returns the first granule of an access to shared memory.
+// Returns the first shadow granule of an access to shared memory.
 static int64_t granule(const Access *x, uint32_t addr) {
   return shadow_run(x->w->cluster, addr, (uint32_t)x->bytes).g;
 }
 
-// Returns the granule of lane l's bytes in global memory; NO_GRANULE if the
-// kernel does not write it.
+// Returns the shadow granule of lane l's bytes in global memory, or NO_GRANULE
+// if the kernel does not write that memory.
 static int64_t global_granule(const Access *x, int l) {
   const SimMem *m = x->m;
   if (!shadow_has(m)) return NO_GRANULE;
   return shadow_granule(x->w->cluster, m->area, shadow_place(m, x->at[l]));
 }
 
-// The granules that a lane accesses: the key of the first one, its bytes in
-// memory, the number of granules (0: the memory has no shadow), and the bytes
-// in each.
+// The granules that a lane accesses. key: identifies the first one. p: its
+// bytes in memory. n: number of granules; 0: the memory has no shadow. size:
+// bytes of a granule.
 typedef struct Places { uint64_t key; const uint8_t *p; int n, size; } Places;
 
 static Places places_of(const Access *x, int l) {
@@ -382,7 +384,7 @@ static Places places_of(const Access *x, int l) {
                   .size = 1 << shift};
 }
 
-// Records lane l's access as part of a scheduling step (turns.h).
+// Records lane l's access as part of the current scheduling step (turns.h).
 static void note(const Access *x, int l, int how) {
   Places s = places_of(x, l);
   for (int k = 0; k < s.n; k++) {
@@ -397,7 +399,7 @@ static void notes(const Access *x, uint32_t mask, int how) {
   for (; mask; mask &= mask - 1) note(x, __builtin_ctz(mask), how);
 }
 
-// Copies lane l's bytes to buf + l * stride.
+// Copies the bytes that each lane of mask loads to buf + lane * stride.
 static void read_global(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const SimMem *m = x->m;
   meet_others(x, mask, NULL, 0);
@@ -435,8 +437,8 @@ uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
   return mask;
 }
 
-// Reports whether the last write of granule g was a release by the thread that
-// now accesses it.
+// Reports whether the thread that now writes granule g also made the last write
+// to it, a release.
 static bool own_release(const SimWarp *w, int l, const SimGran *g) {
   return g->flags & GF_RELEASED && g->warp == w->id && g->lanes == 1u << l;
 }
@@ -459,7 +461,7 @@ static void write_shared(Access *x, uint32_t mask, SimLaneBuf buf) {
   if (moved) simspin_moved(c, false);
 }
 
-// Reports whether one of the lanes stores a new value.
+// Reports whether some lane stores a value that differs from memory.
 static bool changes(const Access *x, uint32_t mask, SimLaneBuf buf) {
   for (; mask; mask &= mask - 1) {
     int l = __builtin_ctz(mask);
@@ -497,14 +499,14 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   notes(&x, mask, CAUSE_WRITE);
-  bool whole = i->sem && m->space == SP_GMEM;  // the lock excludes atomics
-                                               // during the store
+  // the lock keeps atomics of other host threads out during the store
+  bool whole = i->sem && m->space == SP_GMEM;
   if (whole) pthread_mutex_lock(w->cluster->lock);
   if (m->space == SP_SMEM) write_shared(&x, mask, buf);
   else write_global(&x, mask, buf);
   if (whole) pthread_mutex_unlock(w->cluster->lock);
-  if (i->sem >= SEM_RELEASE) w->clk++;  // later accesses belong to a new epoch:
-                                        // not released
+  // The store released what came before; later accesses are in a new epoch.
+  if (i->sem >= SEM_RELEASE) w->clk++;
 }
 
 // ---- agents ----
@@ -528,7 +530,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true};
   x.at[lane] = at;
-  if (!data) {  // the write is combined with memory as by an atomic
+  if (!data) {  // the write is combined with memory, as an atomic does
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;
@@ -552,7 +554,7 @@ int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane) {
 
 // ---- elements narrower than a byte ----
 
-// Returns the first bit of an element in its first byte.
+// Returns the position of the first bit of lane l's element in its first byte.
 static int part_shift(const Access *x, int l) {
   return (int)((uint64_t)x->off[l] * (uint64_t)x->m->bits & 7);
 }
@@ -561,7 +563,7 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t mask, const int64_t *off, uint32_t *out) {
   Access x = {.w = w, .i = i, .m = m, .off = off, .bytes = 1};
   SimLaneBuf buf;
-  uint32_t two = 0;  // lanes whose element extends into the next byte
+  uint32_t two = 0;  // lanes whose element extends into a second byte
   mask = simmem_check(&x, mask);
   count(&x, mask, true);
   for (int part = 0; part < 2 && mask; part++) {
@@ -580,8 +582,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// Stores with an atomic operation per byte, because other threads may write the
-// other bits of the byte.
+// Stores the bits of an element by an atomic operation on each byte, because
+// other host threads may write the other bits.
 static void put_bits(Access *x, int l, unsigned mask, unsigned u) {
   const SimMem *m = x->m;
   simspin_moved(x->w->cluster, m->space == SP_GMEM);
@@ -634,9 +636,9 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-// Computes the result of an atomic. In global memory, L2 adds floats and
-// flushes subnormal f32. In shared memory, a loop adds the value in memory to
-// the operand. cmp: the value that CAS compares with.
+// Returns the new value of an atomic. In global memory, L2 adds floats and
+// flushes subnormal f32. In shared memory, a loop of instructions adds the
+// value in memory to the operand. cmp: the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -722,8 +724,8 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 
 // ---- polls ----
 
-// Sets x->at and x->home of lane l without a report. Returns false if the
-// access is out of bounds.
+// Sets x->at and x->home of lane l for an access at offset off. Returns false,
+// without a report, if it is out of bounds.
 static bool reaches(Access *x, int l, int64_t off) {
   const SimMem *m = x->m;
   const SimProg *p = x->w->cluster->prog;
@@ -769,18 +771,20 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 
 // ---- cp.async ----
 
-// A cp.async instruction in flight, executed by a warp.
+// A cp.async instruction that a warp executed and that is in flight.
 struct SimBatch {
   uint32_t mask;           // lanes whose copies are in flight
-  uint32_t open;           // lanes that have not put it in a group
-  uint32_t read;           // lanes whose sources were read
+  uint32_t open;           // lanes for which it is in no group yet
+  uint32_t read;           // lanes that read their source
   uint32_t src;
   uint32_t bytes;
   uint64_t number;
   uint32_t group[LANES];
-  uint32_t dst[LANES];     // byte offsets in shared memory
+  // destinations, as offsets in the cluster's shared memory
+  uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  const SimIns *i;         // the instruction, if the kernel writes the source
+  // the instruction, if the kernel also writes the source; otherwise NULL
+  const SimIns *i;
   int64_t from[LANES];
 };
 
@@ -826,13 +830,13 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
   }
 }
 
-// Reads the sources of a cp.async. part: number of bytes for each lane; NULL:
-// all bytes. Returns the lanes that read.
+// Reads the sources of a cp.async. part: number of bytes that each lane reads;
+// NULL: all bytes. Returns the lanes that read.
 static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
   s->unit = s->bytes;
-  while (mask) {  // groups of lanes that read the same number of bytes
+  while (mask) {  // in groups of lanes that read the same number of bytes
     uint32_t same = mask;
     for (int l = 0; part && l < LANES; l++) {
       if (part[l] != part[__builtin_ctz(mask)]) same &= ~(1u << l);
@@ -899,8 +903,9 @@ void simmem_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->committed[l] += w->active >> l & 1;
 }
 
-// Returns the cp.async of w in flight to granule g, of a lane that put it in a
-// group (open: of one that has not yet); NULL: there is none.
+// Returns the cp.async of w in flight that writes granule g, and its lane in
+// *lane; NULL: there is none. open: one that is in no group yet, otherwise one
+// in a group.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t g, bool open,
                                 int *lane) {
   uint32_t at = shadow_byte(w->cluster, g);

@@ -1,5 +1,6 @@
-// Footprint: the elements of an argument's memory that its layout reaches. Some
-// may be gaps, such as those after the rows of a padded matrix.
+// Computes footprints: the elements of an argument's memory that its layout
+// reaches. Elements between them are gaps, such as those after the rows of a
+// padded matrix.
 #include "sim/members.h"
 
 #include "layout/algebra.h"
@@ -7,8 +8,8 @@
 
 #include <string.h>
 
-// Returns the text of argument k's layout. The layout's dynamic numbers are the
-// arguments that follow argument k.
+// Returns the layout of argument k as text. For each dynamic number in it,
+// takes the value from the arguments that follow argument k.
 static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
                              size_t k) {
   const char *s = "";
@@ -18,14 +19,15 @@ static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
     int64_t n = wide ? (int64_t)l->arg[k].bits : (int32_t)l->arg[k].bits;
     s = arena_printf(cx, &cx->scratch, "%s%.*s%lld", s, (int)(q - text), text,
                      (long long)n);
-    if (q[1] == '{') q = strchr(q, '}');  // skips the divisibility
+    if (q[1] == '{') q = strchr(q, '}');  // skip the divisibility in braces
   }
   return arena_printf(cx, &cx->scratch, "%s%s", s, text);
 }
 
 static bool put_mode(SimMembers *t, int64_t extent, int64_t stride) {
   if (t->n == MEMBER_MODES || stride < 0 || extent < 1) return false;
-  t->extent[t->n] = stride ? extent : 1;  // stride 0: a single element
+  // a mode of stride 0 reaches a single element
+  t->extent[t->n] = stride ? extent : 1;
   t->stride[t->n++] = stride;
   return true;
 }
@@ -57,7 +59,8 @@ bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l,
   return put_layout(cx, t, layout_of(cx, l, text, (size_t)m->arg));
 }
 
-// Returns the mode with the largest stride below `below`; -1: there is none.
+// Returns the mode of t with the largest stride below `below`, or -1 if there
+// is none.
 static int next_mode(const SimMembers *t, int64_t below) {
   int best = -1;
   for (int k = 0; k < t->n; k++)
@@ -74,10 +77,12 @@ const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m) {
   int64_t below = INT64_MAX;
   for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
     int j = next_mode(&t, t.stride[k]);
-    for (int i = 0; i < t.n; i++)  // two modes have the same stride
+    // two modes have the same stride, so they overlap
+    for (int i = 0; i < t.n; i++)
       if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
     int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];
-    if (inner > t.stride[k]) return NULL;  // the modes overlap
+    // the modes overlap, so nothing is known about gaps
+    if (inner > t.stride[k]) return NULL;
     gaps |= inner < t.stride[k];
   }
   if (!gaps) return NULL;

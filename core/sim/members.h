@@ -1,11 +1,11 @@
-// Footprint: elements that the layout of an argument reaches (members.c).
+// Footprints: which elements the layout of an argument reaches (members.c).
 #ifndef CUTE_SIMMEMBERS_H
 #define CUTE_SIMMEMBERS_H
 
 #include "sim/sim.h"
 
 enum { MEMBER_MODES = 16 };
-// Flattened modes of the layout: extents, and strides in elements. Modes with
+// The layout's modes, flattened: extents, and strides in elements. Modes with
 // stride 0 have extent 1.
 struct SimMembers {
   int n;
@@ -13,15 +13,16 @@ struct SimMembers {
 };
 typedef struct SimMembers SimMembers;
 
-// Fill in the footprint of an object of global memory, or of a tensor map's
-// tensor with elements of `bits` bits. Return false if the footprint is not
-// known at the launch.
+// Fill in the footprint of an object of global memory, or of the tensor of a
+// tensor map with elements of `bits` bits. Return false if it is unknown at the
+// launch.
 bool simmembers_layout(Ctx *cx, SimMembers *t, const Launch *l, const Mem *m);
 bool simmembers_map(SimMembers *t, const TensorMap *m, int bits);
-// Returns the footprint of an object that has gaps. NULL: no gaps are known.
+// Returns the footprint of an object if it has gaps. Returns NULL if it has
+// none or they are unknown.
 const SimMembers *simmembers_gaps(Ctx *cx, const Launch *l, const Mem *m);
-// Reports whether an element is in the footprint. coord: receives its
-// coordinate in t->n modes; NULL: not wanted.
+// Reports whether an element is in the footprint. Unless coord is NULL, writes
+// to it the element's coordinate in the t->n modes.
 bool simmembers_has(const SimMembers *t, int64_t element, int64_t *coord);
 
 #endif

@@ -1,17 +1,17 @@
-// Details of faults of accesses, barriers, tensor maps and MMAs, as report.h
-// stores them.
+// Details of faults, as report.h stores them: misuse of barriers, mbarriers,
+// tensor maps and MMAs.
 #ifndef CUTE_SIMMISUSE_H
 #define CUTE_SIMMISUSE_H
 
 typedef enum SimClash { CLASH_WAW, CLASH_WAR, CLASH_RAW } SimClash;
-// The agent that carries out an asynchronous operation. Agents from COPY on use
-// a proxy of their own.
+// The agent that executes an asynchronous operation. Agents from AGENT_COPY on
+// use a proxy of their own.
 typedef enum SimAgent {
   AGENT_NONE, AGENT_CPASYNC, AGENT_SEND, AGENT_COPY, AGENT_WGMMA
 } SimAgent;
 // Misuse of a barrier.
-//   ODD                a thread count that is not a multiple of the warp size
-//   DIFFERS            another thread count than other warps use
+//   ODD                the thread count is not a multiple of the warp size
+//   DIFFERS            the thread count differs from that of other warps
 //   TWICE              the same warp arrives again
 //   RANGE              no barrier has this number
 //   LANES              lanes of a warp name different barriers
@@ -19,20 +19,20 @@ typedef enum SimAgent {
 //   TWICE_CLUSTER      cluster barrier: a second arrival
 //   UNCAME_CLUSTER     cluster barrier: a wait without an arrival
 //   LEFT               only n of the threads had arrived when the block ended
-//   EARLY              an arrival that may be counted in the round before
+//   EARLY              the arrival may be counted in the previous round
 typedef enum SimMisuse {
   BAR_ODD, BAR_DIFFERS, BAR_TWICE, BAR_RANGE, BAR_LANES, BAR_LANES_COUNT,
   BAR_TWICE_CLUSTER, BAR_UNCAME_CLUSTER, BAR_LEFT, BAR_EARLY
 } SimMisuse;
 
 // Misuse of an mbarrier.
-//   NONE       not initialised            UNORDERED  init not ordered before
-//   UNFENCED   no fence for agents        TWICE      initialised twice
+//   NONE       not initialized            UNORDERED  init not ordered before
+//   UNFENCED   no fence for agents        TWICE      initialized twice
 //   COUNT      invalid arrival count      MANY       too many mbarriers
 //   OVER       too many arrivals          BYTES      too many bytes
 //   GONE       invalidated                BUSY       invalidated while in use
 //   AGAIN      re-init not ordered        DATA       accessed as data
-//   EARLY      may arrive a phase early   TOKEN      of a phase long over
+//   EARLY      may arrive a phase early   TOKEN      token of an old phase
 //   FOREIGN    token of another mbarrier  LEFT       unfinished phase at end
 //   STILL      uses not ordered before    MISSED     wait may come a phase late
 typedef enum SimWrong {
@@ -40,9 +40,12 @@ typedef enum SimWrong {
   MBAR_OVER, MBAR_BYTES, MBAR_GONE, MBAR_BUSY, MBAR_AGAIN, MBAR_DATA,
   MBAR_EARLY, MBAR_TOKEN, MBAR_FOREIGN, MBAR_LEFT, MBAR_STILL, MBAR_MISSED
 } SimWrong;
-// What is wrong with a tensor map in memory: it is invalid; it describes more
-// than the tensor; its change was not released; its change was not acquired; it
-// changes while a copy uses it.
+// What is wrong with a tensor map in memory:
+// - NONE: it is not a valid map.
+// - BEYOND: it describes more than the tensor's memory.
+// - UNRELEASED: a change was not released to the TMA proxy.
+// - UNACQUIRED: the copy's CTA did not acquire a change.
+// - CHANGED: it changes while a copy uses it.
 typedef enum SimMapWrong {
   MAP_NONE, MAP_BEYOND, MAP_UNRELEASED, MAP_UNACQUIRED, MAP_CHANGED
 } SimMapWrong;
@@ -51,16 +54,20 @@ typedef enum SimStuck {
   STUCK_BARRIER, STUCK_MBAR, STUCK_CLUSTER, STUCK_REGISTERS, STUCK_TEAM,
   STUCK_FLAG
 } SimStuck;
-// Misuse of a warpgroup's MMA: lanes have different operands; warps have
-// different operands; the block does not have all warps of the warpgroup; not
-// all warps of the warpgroup issue the MMA.
+// Misuse of a warpgroup's MMA:
+// - LANES: lanes of a warp have different operands.
+// - DIFFERS: warps of the warpgroup have different operands.
+// - SHORT: the block does not have all warps of the warpgroup.
+// - LACKS: some warps of the warpgroup do not issue the MMA.
 typedef enum SimTeamwork {
   TEAM_LANES, TEAM_DIFFERS, TEAM_SHORT, TEAM_LACKS
 } SimTeamwork;
 
-// Misuse of setmaxnreg: the count is invalid; warps of a warpgroup execute
-// different instructions; it is not ordered after the previous one; not all
-// warps execute it.
+// Misuse of setmaxnreg:
+// - COUNT: the number of registers is invalid.
+// - DIFFERS: warps of a warpgroup execute different instructions.
+// - APART: it is not ordered after the previous setmaxnreg of other warps.
+// - LACKS: some warps of the warpgroup do not execute it.
 typedef enum SimAllotment {
   ALLOT_COUNT, ALLOT_DIFFERS, ALLOT_APART, ALLOT_LACKS
 } SimAllotment;

@@ -1,6 +1,6 @@
 // Arithmetic of the tensor cores. A simple version computes one output with
-// integers. A vectorised version computes whole tiles; outputs that it cannot
-// compute are computed by the simple version.
+// integers. A vectorized version computes whole tiles, and leaves outputs that
+// it cannot compute to the simple version.
 #include "sim/mma.h"
 
 #include <math.h>
@@ -36,7 +36,8 @@ static SimRule rule_of(const SimMma *m) {
   }
   if (m->arch == 90 && !m->wgmma && fp8) {
     r.emulated = true;
-    r.emin_a = r.emin_b = -14;  // converted to f16
+    // these formats are converted to f16, with its smallest exponent
+    r.emin_a = r.emin_b = -14;
   }
   return r;
 }
@@ -72,8 +73,8 @@ bool simmma_known(const SimMma *m) {
 
 #define NAN_BITS 0x7fffffffu
 
-// A finite value sig * 2^(exp - 23). exp is at least the least exponent of its
-// format.
+// A finite value sig * 2^(exp - 23). exp is at least the smallest exponent of
+// its format.
 typedef struct Part {
   uint64_t sig;
   int exp;
@@ -85,24 +86,25 @@ static Part part_of(float x, int emin) {
   int e = (int)(u >> 23 & 0xff);
   Part p = {u & 0x7fffff, (e ? e : 1) - 127, u >> 31};
   if (e) p.sig |= 0x800000;
-  if (p.sig && p.exp < emin) {  // subnormal in the format
+  if (p.sig && p.exp < emin) {  // the value is subnormal in its format
     p.sig >>= emin - p.exp;
     p.exp = emin;
   }
   return p;
 }
 
-// Returns x * 2^-right, truncated toward zero. right may be negative.
+// Returns x * 2^-right with a sign, truncated toward zero. right may be
+// negative.
 static int64_t cut(uint64_t x, int right, bool neg) {
   uint64_t y = right <= 0 ? x << -right : right > 63 ? 0 : x >> right;
   return neg ? -(int64_t)y : (int64_t)y;
 }
 
-// Converts sum * 2^exp to f32, toward zero, with `keep` fraction bits.
+// Converts sum * 2^exp to f32, rounding toward zero to `keep` fraction bits.
 static float round_f32(int64_t sum, int exp, int keep) {
   if (sum == 0) return 0;
   uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
-  int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the value
+  int top = 63 - __builtin_clzll(mag) + exp;  // exponent of the result
   if (top > 127) return sum < 0 ? -INFINITY : INFINITY;
   int quantum = (top < -126 ? -126 : top) - keep;
   if (quantum > exp) {
@@ -114,8 +116,8 @@ static float round_f32(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-// Handles infinities and NaNs. If an operand is one, returns true and stores
-// the result.
+// Handles infinities and NaNs: if an operand is one, sets *out to the result
+// and returns true.
 static bool special_sum(int n, const float *a, const float *b, float c,
                         float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);
@@ -133,7 +135,8 @@ static bool special_sum(int n, const float *a, const float *b, float c,
   return true;
 }
 
-// Returns one sum. A zero result is +0, even if negative terms were truncated.
+// Returns c plus the sum of n products. A zero result is +0, even if negative
+// terms were truncated to zero.
 float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
                  float c) {
   float out;
@@ -161,8 +164,9 @@ float simmma_sum(const SimRule *r, int n, const float *a, const float *b,
   return dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
 }
 
-// mma.sync of fp8 on Hopper: the compiler emits two f16 instructions, the first
-// for k = 0,1,4,5,..., and adds C to their result.
+// Splits the operands of an fp8 mma.sync on Hopper. The compiler implements it
+// by two f16 instructions, the first for k = 0,1,4,5,..., and adds C to their
+// result.
 static void emulated_operands(int k, const float *a, float *first,
                               float *second) {
   for (int i = 0; i < k; i++)
@@ -186,7 +190,7 @@ static float dot_emulated(const SimRule *r, int k, const float *a,
   return add_accumulator(x, c, r->half);
 }
 
-// Returns one element of the result of an MMA instruction.
+// Returns one element of the result of an MMA.
 static float dot_plain(const SimRule *r, int k, const float *a, const float *b,
                        float c) {
   if (r->emulated) return dot_emulated(r, k, a, b, c);
@@ -207,7 +211,7 @@ static int32_t clamp_or_wrap(int64_t s, bool sat) {
 
 static int32_t dot_int(const SimMma *m, const int16_t *a, const int16_t *b,
                        int32_t c) {
-  int32_t s = 0;  // at most 256 * 255 * 255
+  int32_t s = 0;  // at most 256 * 255 * 255, so an int32_t holds the sum
   for (int i = 0; i < m->k; i++) s += a[i] * b[i];
   return clamp_or_wrap((int64_t)c + s, m->sat);
 }
@@ -227,8 +231,8 @@ static double dot_f64(int k, const double *a, const double *b, double c) {
 
 // ---- block scales ----
 
-// Splits a scale into sig * 2^exp, with 1 <= sig < 2, or sig < 1 if the scale
-// is subnormal. If the scale is a NaN, sig is a NaN.
+// Returns scale factor `code` of type t as sig * 2^exp, with 1 <= sig < 2, or
+// sig < 1 if it is subnormal. The sig of a NaN is a NaN.
 static double scale_of(DType t, uint8_t code, int *exp) {
   double x = dtype_to_double(t, t == DT_UE8M0 ? code : code & 0x7f);
   *exp = 0;
@@ -242,8 +246,8 @@ static double scale_of(DType t, uint8_t code, int *exp) {
   return x;
 }
 
-// Adds c and the terms value[i], which have the exponents exp[i]. Each is
-// truncated to a multiple of 2^(e-F).
+// Returns c plus the terms value[i], whose exponents are exp[i]. Each is
+// truncated to a multiple of 2^(e-f), where e is the largest exponent.
 static float scaled_sum(int n, const double *value, const int *exp, int f,
                         float c) {
   Part pc = part_of(c, -126);
@@ -274,7 +278,7 @@ float simmma_scaled(const SimScaled *q, const float *a, const float *b,
     if (isnan(sa) || isnan(sb)) return bits_float(NAN_BITS);
     for (int k = i; k < i + group; k++) p += (double)a[k] * (double)b[k];
     exp[terms] = ea + eb;
-    if (!small) {  // also add the exponents of the operands
+    if (!small) {  // 8-bit kinds: add the operands' exponents, too
       int own = part_of(a[i], r.emin_a).exp + part_of(b[i], r.emin_b).exp;
       p = ldexp(p, -own);
       exp[terms] += own;
@@ -326,8 +330,8 @@ uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 
 // ---- tiles ----
 
-// Computes Hopper's fp8 mma.sync: adds both halves of K in the compiler's
-// order, then C. Works in pieces that fit on the stack.
+// Computes tiles of an fp8 mma.sync on Hopper: adds both halves of K in the
+// compiler's order, then C. Works in pieces that fit on the stack.
 static void tile_emulated(const SimRule *r, int M, int N, int K, const float *A,
                           const float *B, const float *C, float *D) {
   enum { TM = 16, TN = 8 };

@@ -1,59 +1,58 @@
-// The arithmetic of the tensor cores. Results are equal to the hardware's in
-// every bit.
+// The arithmetic of the tensor cores, with the hardware's results in every bit.
 //
 // A matrix instruction adds all its products and the accumulator at once. The
 // exponent of a product is the sum of its operands' exponents. Its significand,
-// in [1,4), is not normalised. A subnormal operand has the format's least
-// exponent. Zeros do not count. Let e be the largest exponent of all terms.
-// Each term is truncated toward zero to a multiple of 2^(e-F). The integers are
-// added exactly, and the sum is converted once: to f32 toward zero, or to f16
-// to nearest even. The architecture determines F, and whether K is split into
-// one or two such sums.
+// in [1,4), is not normalized. A subnormal operand has the smallest exponent of
+// its format. Zeros do not count. Let e be the largest exponent of all terms.
+// Each term is truncated toward zero to a multiple of 2^(e-F). The truncated
+// terms are added exactly, as integers, and the sum is converted once: to f32
+// toward zero, or to f16 to nearest even. The architecture determines F, and
+// whether K is split into one or two such sums.
 #ifndef CUTE_SIMMMA_H
 #define CUTE_SIMMMA_H
 
 #include "base/dtype.h"
 
 typedef enum SimMmaOp {
-  SIMMMA_MUL,  // multiply and add
-  SIMMMA_XOR,  // b1: population count of a ^ b
-  SIMMMA_AND   // b1: population count of a & b
+  SIMMMA_MUL,  // multiplies and adds
+  SIMMMA_XOR,  // b1: adds the population count of a ^ b
+  SIMMMA_AND   // b1: adds the population count of a & b
 } SimMmaOp;
 
-// Numerical description of an MMA instruction. It is filled in from an atom's
+// The numeric description of an MMA instruction. It is filled in from an atom's
 // table row: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k,
 // ...}.
 typedef struct SimMma {
-  DType a, b;  // operands: f16 bf16 tf32 e4m3 e5m2 e2m1 e2m3 e3m2 f32 f64,
-               // i8 u8 i4 u4, b1
+  // operands: f16 bf16 tf32 e4m3 e5m2 e2m1 e2m3 e3m2 f32 f64, i8 u8 i4 u4, b1
+  DType a, b;
   DType c;     // accumulator and result: f32 f16, f64, i32
-  int k;       // extent of K of the instruction
+  int k;       // the instruction's extent of K
   int arch;    // sm number of the target: 70 75 80 86 87 89 90 100 103 120
-  bool wgmma;  // a warpgroup instruction (fp8 differs from mma.sync)
-  bool sat;    // .satfinite: integer accumulators are clamped
+  bool wgmma;  // a wgmma, not an mma.sync; their fp8 results differ
+  bool sat;    // .satfinite: whether integer accumulators saturate
   SimMmaOp op;
 } SimMma;
 
-// Reports whether the functions below can compute m. Some combinations are
-// plain FMAs and no tensor-core operation: a = b = c = f32, and f16 f16 f16
-// with k = 1 on sm_0.
+// Reports whether the functions below can compute m. Two combinations are plain
+// FMAs, not tensor-core operations: a = b = c = f32; and f16 f16 f16 with k = 1
+// on sm_0.
 bool simmma_known(const SimMma *m);
 
 // Returns one element of the result. Operands, accumulator and result are raw
-// bits, one element in the low bits of each word. This is the slow, simple
+// bits, one element in the low bits of each word. This is the simple, slow
 // version, which adds term by term in integers.
 uint64_t simmma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                     uint64_t c);
 
-// A block-scaled sum, or a sum with operands selected by a sparse A. It has n
-// products. Scale k of each side applies to `per` of them (per 0: no scales).
-// Scales are raw codes of `type`.
+// A sum with block scale factors, or with operands that a sparse A selects. It
+// has n products. Scale factor k of each side applies to `per` of them (per 0:
+// there are none). Scale factors are raw codes of `type`.
 //
 // This follows the published model of MMA-Sim; it was not measured here. 8-bit
 // kinds use the fused sum, with each product's exponent increased by the
-// exponents of its scales. 4-bit kinds (n = 64) add 16 products exactly and
-// multiply them by the significands of their scales. The exponent of such a
-// term is that of its scales alone; F is 35.
+// exponents of its scale factors. 4-bit kinds (n = 64) add 16 products exactly
+// and multiply them by the significands of their scale factors. The exponent of
+// such a term is that of its scale factors alone; F is 35.
 typedef struct SimScaled {
   const SimMma *m;
   int n, per;
@@ -63,27 +62,26 @@ typedef struct SimScaled {
 float simmma_scaled(const SimScaled *q, const float *a, const float *b,
                     float c);
 
-// Multiplies a whole tile with float operands and f32 or f16 accumulators.
-// Operands are widened to f32 (dtype_to_float, simmma_widen). A (M,K), B (N,K),
-// C and D (M,N) are row-major. An f16 accumulator's values are f16 values
-// stored as f32. D may be C. This is the vectorised version, whose results
-// equal those of simmma_dot in every bit. A NaN result is 0x7fffffff
+// Multiplies whole tiles with float operands and f32 or f16 accumulators: D = A
+// * B + C. Operands are widened to f32 (dtype_to_float, simmma_widen). A (M,K),
+// B (N,K), C and D (M,N) are row-major. f16 accumulators are stored as f32 with
+// f16 values. D may be C. This is the vectorized version; its results equal
+// those of simmma_dot in every bit. A NaN result is 0x7fffffff
 // (dtype_from_float converts it to f16's 0x7fff).
 void simmma_tile(const SimMma *m, int M, int N, const float *A,
                  const float *B, const float *C, float *D);
 
-// Multiply whole tiles of f64, and of integers (i8 u8 i4 u4 as values in
-// int16).
+// Multiply whole tiles of f64, and of integers (i8 u8 i4 u4, stored as int16).
 void simmma_tile_f64(const SimMma *m, int M, int N, const double *A,
                      const double *B, const double *C, double *D);
 void simmma_tile_int(const SimMma *m, int M, int N, const int16_t *A,
                      const int16_t *B, const int32_t *C, int32_t *D);
-// Multiplies tiles of b1. A (M,K/32) and B (N,K/32) are 32-bit words.
+// Multiplies whole tiles of b1. A (M,K/32) and B (N,K/32) are 32-bit words.
 void simmma_tile_bit(const SimMma *m, int M, int N, const uint32_t *A,
                      const uint32_t *B, const int32_t *C, int32_t *D);
 
-// Widens n packed elements of t to f32 (f16, bf16: 2 bytes; tf32, f32: 4; 8-bit
-// types: 1). Fast for f16, bf16 and tf32.
+// Widens n packed elements of type t to f32. An f16 or bf16 has 2 bytes, a tf32
+// or f32 4, other types 1. Fast for f16, bf16 and tf32.
 void simmma_widen(DType t, const void *src, size_t n, float *dst);
 
 #endif

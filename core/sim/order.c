@@ -1,22 +1,23 @@
-// Happens-before inside a cluster: barriers, warp synchronisation, release and
+// Happens-before inside a cluster: barriers, warp synchronization, release and
 // acquire, fences. Implements the causality order of the PTX memory model with
 // vector clocks.
 //
-// Each warp counts epochs (w->clk), shared by its lanes. Actors that are not
+// Each warp counts epochs (w->clk), which its lanes share. Actors that are not
 // threads count epochs, too; they are numbered after the warps. w->vc is the
 // vector clock of warp w: for each actor, the epoch up to which everything
-// happens before all lanes of w. Barriers and synchronisation of whole warps
-// need no more. What single lanes know in addition is stored in rows, with an
-// epoch for every thread and every other actor. Rows are allocated when a
-// kernel first releases, fences, or synchronises a part of a warp.
+// happens before all lanes of w. Barriers and synchronization of whole warps
+// need no more. What single lanes know in addition is stored in rows: vector
+// clocks with an epoch for every thread and every other actor. Rows are
+// allocated when a kernel first releases, fences, or synchronizes a part of a
+// warp. A lane has up to four rows:
 //
 //   seen     what happens before the lane, beyond w->vc (w->level: lane 0's row
 //            holds for all lanes)
-//   pending  what relaxed reads observed: it is seen after a fence
-//   distant  what relaxed reads observed from other CTAs: it is seen after a
+//   pending  what relaxed reads observed; it becomes seen at a fence
+//   distant  what relaxed reads observed from other CTAs; it becomes seen at a
 //            fence for the cluster or wider
-//   fenced   what happened before the lane's last fence: any strong write that
-//            follows releases it
+//   fenced   what happened before the lane's last fence; a later strong write
+//            releases it
 //
 // Each barrier has a row of what was released to it (SimPast). Each location
 // that holds a released value has two rows: one for all releases, and one for
@@ -37,8 +38,8 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words returns the length of a row. word returns the index in a row of actor u
-// (of a warp: of its lane 0).
+// words returns the number of epochs in a row. word returns the index of actor
+// u's epoch in a row (of a warp: that of its lane 0).
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + p->nactor);
 }
@@ -47,8 +48,8 @@ static size_t word(const SimProg *p, int u) {
   return (size_t)(u < p->nall ? u * LANES : p->nall * (LANES - 1) + u);
 }
 
-// Returns row number k. The rows of the threads come first, ordered by kind,
-// and then one scratch row.
+// Returns row number k. The rows of all threads come first, kind after kind,
+// followed by one row of scratch.
 static uint32_t *row(SimCluster *c, size_t k) {
   return c->row + k * words(c->prog);
 }
@@ -89,15 +90,16 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` into the row `to`, which holds a valid clock only if `some` is
-// true.
+// Joins `from` into row `to`. If `some` is false, `to` holds no valid clock
+// yet, so copies instead.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
   else copy(c, to, from);
 }
 
-// Reports whether vc, an epoch per actor, covers the whole row.
+// Reports whether vc, which has an epoch for each actor, covers the whole row
+// r.
 static bool within(const SimCluster *c, const uint32_t *r,
                    const uint32_t *vc) {
   const SimProg *p = c->prog;
@@ -108,14 +110,16 @@ static bool within(const SimCluster *c, const uint32_t *r,
   return !more;
 }
 
-// Expands a vector clock, an epoch per actor, to a row, an epoch per thread.
+// Expands a vector clock with an epoch for each actor to a row, which has an
+// epoch for each thread.
 static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = 0; u < p->nall; u++)
     for (int k = 0; k < LANES; k++) out[u * LANES + k] = vc[u];
   for (int u = p->nall; u < p->nactor; u++) out[word(p, u)] = vc[u];
 }
 
-// Computes all that happens before lane l, including its own accesses.
+// Writes to out the row of everything that happens before lane l, including its
+// own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   SimCluster *c = w->cluster;
   spread(c->prog, w->vc, out);
@@ -123,7 +127,8 @@ static void view(SimWarp *w, int l, uint32_t *out) {
   out[w->id * LANES + l] = w->clk;
 }
 
-// Copies lane 0's row to every lane, if that row stood for all of them.
+// If lane 0's row holds for all lanes, copies it to every lane, so that single
+// lanes can differ.
 static void expand(SimWarp *w) {
   if (w->seen && w->level)
     for (int l = 1; l < LANES; l++)
@@ -131,8 +136,8 @@ static void expand(SimWarp *w) {
   w->level = false;
 }
 
-// Notes that the lanes of mask may have acquired something since their proxy
-// fences.
+// Records that the lanes of mask may have acquired something since their last
+// proxy fences.
 static void learn(SimWarp *w, uint32_t mask) {
   w->fresh[0] &= ~mask;
   w->fresh[1] &= ~mask;
@@ -147,8 +152,8 @@ static void acquire(SimWarp *w, int l, const uint32_t *r) {
   w->seen |= 1u << l;
 }
 
-// Updates w's vector clock from lane 0's row, with what the row says of all
-// lanes of a warp.
+// Updates w's vector clock from lane 0's row, which holds for all lanes: raises
+// the epoch of a warp to the smallest epoch of the warp's lanes.
 static void settle(SimWarp *w) {
   const SimCluster *c = w->cluster;
   const SimProg *p = c->prog;
@@ -167,7 +172,7 @@ static void settle(SimWarp *w) {
 
 // ---- synchronisation of lanes and warps ----
 
-// Joins the rows of the lanes of mask into lane `to`'s row.
+// Joins the rows of the lanes of mask into the row of lane `to`.
 static void gather(SimWarp *w, uint32_t mask, int to) {
   uint32_t *r = lane_row(w, SEEN, to);
   bool some = w->seen >> to & 1;
@@ -229,7 +234,8 @@ bool simorder_holds(const SimProg *p, const SimPast *past, int actor,
          (past->rows && past->row[word(p, actor)] >= clk);
 }
 
-// Releases the accesses that the lanes of mask made up to the current epoch.
+// Adds to `to` the accesses that the lanes of mask made up to the current
+// epoch.
 static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
   SimCluster *c = w->cluster;
   if (!make_past(c, to)) return;
@@ -239,7 +245,7 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Releases the arrival of w, which orders no memory.
+// Adds to vector clock vc the fact that w arrived. It orders no memory.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (p->nturn) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -261,8 +267,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Releases what the lanes of mask know of n actors, none of them warps, from
-// `first` on.
+// Adds to `to` the epochs that the lanes of mask know of n actors from `first`
+// on. None of them is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   join_words(to, w->vc + first, n);
@@ -305,7 +311,8 @@ void simorder_learn(SimWarp *w, uint32_t mask, int actor, uint32_t epoch) {
   for (; mask; mask &= mask - 1) acquire(w, __builtin_ctz(mask), r);
 }
 
-// Acquires `from` for the lanes of mask, which are not the whole warp.
+// Makes the lanes of mask acquire `from`, where mask is only a part of the
+// warp.
 static void take_part(SimWarp *w, uint32_t mask, const SimPast *from) {
   SimCluster *c = w->cluster;
   if (!make_rows(c)) return;
@@ -348,8 +355,8 @@ bool simorder_before(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location; NULL: none, unless it is
-// created.
+// Returns the first row of granule g's location. If it has none, creates it
+// (make) or returns NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   if (!make_rows(c)) return NULL;
   if (!c->place) {
@@ -372,8 +379,8 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   return c->place[g] ? c->location + (c->place[g] - 1) * n : NULL;
 }
 
-// Acquires what earlier relaxed reads of the lanes of mask observed. wide: also
-// the reads from other CTAs.
+// Makes the lanes of mask acquire what their earlier relaxed reads observed;
+// with `wide`, also what they observed from other CTAs.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   for (uint32_t m = mask & w->pending; m; m &= m - 1)
     acquire(w, __builtin_ctz(m), lane_row(w, PENDING, __builtin_ctz(m)));
@@ -429,8 +436,8 @@ void simorder_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) c->gran[g].flags |= GF_RELEASED;
 }
 
-// Fences between the proxies of threads and agents: covers what happens before
-// these lanes, and their own accesses.
+// Executes a fence between the proxies of threads and agents. It covers what
+// happens before the active lanes, and their own accesses.
 static void fence_proxy(SimWarp *w, int kind) {
   int n = w->cluster->prog->nactor;
   uint32_t spaces = kind == FE_ASYNC ? 3 : kind == FE_ASYNC_GLOBAL ? 2 : 1;

@@ -1,43 +1,48 @@
-// What a run with a systematic schedule (turns.h) found out about other
-// schedules.
+// What a run with a systematic schedule (turns.h) shows about other schedules.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct SimSwap {   // a pair of steps that could be in the opposite
-                           // order
-  uint32_t src, src2;      // src: line of the first step; src2: line of the
-                           // other step
-  uint64_t *turn;          // actors of the required first steps of a schedule
-                           // with the opposite order
+// two steps that another schedule can execute in the opposite order
+typedef struct SimSwap {
+  // lines of the step that came first and of the other step
+  uint32_t src, src2;
+  // A schedule with the opposite order starts with steps of these actors.
+  uint64_t *turn;
   size_t nturn;
 } SimSwap;
-enum { SIM_FULL = 1,       // some results were not kept
-       SIM_LANES = 2,      // lanes of one instruction conflict at `src`
-       SIM_MISSED = 4,     // SimOpts.turn could not be followed to its end
-       SIM_IDLE = 8,       // the last step of SimOpts.turn had no effect: a
-                           // poll failed
-       SIM_MANY = 16,      // too many warps: nothing was recorded
-       SIM_CLOCK = 32,     // `src` reads a clock, or the SM number
-       SIM_SUMS = 64,      // `src` adds floats by atomics, in any order
-       SIM_APART = 128,    // in the end no warp could run, or only other lanes
-                           // of a warp
-       SIM_TRIES = 256 };  // a try_wait's result decided about a wait for
-                           // another phase: see Launch.tries
-// Results of the systematic schedule of a cluster, or of all clusters if they
+enum { SIM_FULL = 1,       // some results were dropped to limit memory
+       // lanes of one instruction conflict with each other at line `src`
+       SIM_LANES = 2,
+       // the required steps of SimOpts.turn could not all be executed
+       SIM_MISSED = 4,
+       // The last required step of SimOpts.turn was a poll that failed.
+       SIM_IDLE = 8,
+       SIM_MANY = 16,      // too many warps, so nothing was recorded
+       SIM_CLOCK = 32,     // line `src` reads a clock or the number of the SM
+       // Line `src` adds floats by atomics, whose result depends on the order.
+       SIM_SUMS = 64,
+       // At the end no warp could run, or only other lanes of a warp.
+       SIM_APART = 128,
+       // A wait was for another phase than the try_wait that decided about it;
+       // see Launch.tries.
+       SIM_TRIES = 256 };
+// Results of the systematic schedule of one cluster, or of all clusters if they
 // communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
-  uint64_t count, hash;    // count: number of steps; hash: of their order,
-                           // equal for orders that commute
-  uint64_t switches;       // switches from a warp that could have continued
+  // number of steps; hash of their order, equal for orders that differ only in
+  // steps that commute
+  uint64_t count, hash;
+  // number of switches from a warp that could have continued
+  uint64_t switches;
   uint32_t flags, src;
   SimSwap *swap;
   size_t nswap;
-  uint64_t *turn;          // actors of the steps; only with SimOpts.turn
-  uint32_t *line;          // lines of the steps (index into Fn.src)
+  uint64_t *turn;          // actor of each step; only set if SimOpts.turn is
+  uint32_t *line;          // line of each step, an index into Fn.src
   size_t nturn;
 } SimOrders;
 

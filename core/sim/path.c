@@ -1,18 +1,20 @@
-// Program order of the two accesses of a race. Which of them comes first in a
-// run is random. The missing barrier belongs on the path from one access to the
-// other: in a straight line, or through the back edge of a loop. A path is
-// clear if it contains no barrier. It is open if it contains a barrier in a
-// branch that may be skipped, or a wait that orders only some threads.
+// Finds the program order of the two accesses of a race. Which of them comes
+// first in a run is random. The missing barrier belongs on the path from one
+// access to the other: in a straight line, or through the back edge of a loop.
+// A path is clear if it contains no barrier. It is open if it contains a
+// barrier in a branch that may be skipped, or a wait that orders only some
+// threads.
 #include "sim/path.h"
 
 #include "sim/roles.h"
 #include "sim/tables.h"
 
-enum { MOST = 64 };            // accesses of a line that are examined
+enum { MOST = 64 };  // at most this many accesses of a line are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
-typedef struct Lines {         // instructions of a line that access the memory
+// the instructions of a line that access the memory object
+typedef struct Lines {
   uint32_t at[MOST];
   int n;
 } Lines;
@@ -23,7 +25,8 @@ static bool is_memory(const SimMem *m, int32_t index) {
   return m && m->space != SP_RMEM && (index < 0 || m->index == index);
 }
 
-// Reports whether i reads, or writes, memory object `mem`.
+// Reports whether i reads (or, with `write`, writes) memory object `mem`; -1:
+// any object.
 static bool does(const SimIns *i, bool write, int32_t mem) {
   const SimSide *s = i->x;
   const SimCopy *c = i->x;
@@ -37,8 +40,9 @@ static bool does(const SimIns *i, bool write, int32_t mem) {
          is_memory(write ? c->dst.mem : c->src.mem, mem);
 }
 
-// Finds the instructions of line src that access memory object `mem`. If none
-// uses this name of the memory, accesses through other names count.
+// Finds the instructions of line src that access memory object `mem`. If there
+// are none, the line may use another name of the memory, so finds its accesses
+// to any object.
 static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
                  Lines *out) {
   out->n = 0;
@@ -50,9 +54,10 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 
 // ---- paths ----
 
-// Returns SHUT if i orders all threads of a block, CLEAR if it orders none, and
-// OPEN if it may order some. Races with other CTAs need an order of all threads
-// of the cluster, and races inside a warp one of all its lanes.
+// Classifies instruction i: SHUT if it orders all threads of a block, CLEAR if
+// it orders none, OPEN if it orders some. For a race with another CTA, all
+// threads of the cluster must be ordered for SHUT; for a race inside a warp,
+// all its lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -66,7 +71,8 @@ static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
 
 static Way worse(Way a, Way b) { return a > b ? a : b; }
 
-// Reports whether a branch from head to end contains synchronisation.
+// Reports whether a branch from instruction head to end contains
+// synchronization.
 static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
                       const SimFault *f) {
   for (uint32_t k = head; k < end; k++)
@@ -74,8 +80,8 @@ static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
   return false;
 }
 
-// Classifies the path from `from` to `to`, a later instruction. The path uses
-// no back edge.
+// Classifies the path from instruction `from` to the later instruction `to`
+// without back edges of loops.
 static Way straight(const SimProg *p, uint32_t from, uint32_t to,
                     const SimFault *f) {
   Way way = CLEAR;
@@ -97,7 +103,8 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   return way;
 }
 
-// Returns the best path from an instruction of a to a later one of b.
+// Returns the class of the path with the least synchronization from an
+// instruction of a to a later one of b.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -115,8 +122,8 @@ static bool is_loop(const SimIns *i) {
 }
 
 // Returns the innermost loop in which a clear path leads from an instruction of
-// a, through the back edge, to one of b in the next iteration. NULL: there is
-// no such loop.
+// a, through the back edge, to an instruction of b in the next iteration.
+// Returns NULL if there is none.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -158,9 +165,9 @@ static void turn(const SimProg *p, SimFault *f) {
   else if (f->race.how == CLASH_WAR) f->race.how = CLASH_RAW;
 }
 
-// Reports whether a barrier between the accesses would have to be outside a
-// branch. Such a branch contains only one of the two accesses, or is taken by
-// only some threads.
+// Reports whether a barrier between accesses a and b would have to be outside a
+// branch: one that contains only one of the accesses, has them in different
+// halves, or is taken by only some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
     if (p->ins[k].op != OP_IF) continue;
@@ -173,8 +180,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f that a path leads from one side of the race to the other.
-// turned: first exchanges the sides.
+// Records in f the path between the sides of the race. turned: the sides are
+// exchanged first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -182,8 +189,8 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// Reports whether a clear straight path leads from an instruction of a to one
-// of b.
+// If a clear path without back edges leads from an instruction of a to one of
+// b, records it and returns true.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;
@@ -211,7 +218,8 @@ void simpath_turn(const SimProg *p, SimFault *f) {
   f->r.outside = is_outside(p, mine.at[0], its.at[0]);
   bool war = f->race.how == CLASH_WAR, one_line = f->r.src == f->r.src2;
   const Lines *a = war ? &mine : &its, *b = war ? &its : &mine;
-  // With paths in both directions, prefer a write and a later read.
+  // If paths lead in both directions, prefer the one from a write to a later
+  // read.
   if (goes_on(p, f, a, b, war) ||
       (one_line && !waw && comes_back(p, f, a, b, war)) ||
       goes_on(p, f, b, a, !war))

@@ -9,10 +9,13 @@
 
 struct SimPrices {
   const Fn *fn;
-  uint32_t *uses;   // number of uses of each value
-  bool *plain;      // whether a value is used outside addresses
-  bool *paired;     // whether a 16-bit value comes from fragments, in pairs
-  bool *free;       // whether a value is folded into another instruction
+  uint32_t *uses;   // for each value: number of its uses
+  bool *plain;      // for each value: whether it is used outside addresses
+  // for each value of 16 bits: whether it comes from fragments, in pairs
+  bool *paired;
+  // for each value: whether its computation costs nothing, because it is merged
+  // with that of an operand
+  bool *free;
 };
 
 // ---- folding ----
@@ -29,9 +32,10 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether `part`, an operand without other uses, is folded into i. This
-// applies to sums of three, products and shifted values in a sum, logic on
-// three words, and operations under the condition of a selection.
+// Reports whether the compiler merges i with `part`, an operand that has no
+// other uses. It merges sums of three terms, products and shifted values in a
+// sum, and logic on three words. An operand that a selection may discard
+// becomes an instruction under its condition.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -44,8 +48,8 @@ static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
          (op == OP_MUL || (op == OP_SHL && fixed) || (is_sum(op) && !fixed));
 }
 
-// Reports whether r, a 16-bit value, comes from a fragment, or is computed from
-// such a value.
+// Reports whether r is a 16-bit value from a fragment, or computed from such
+// values. Two such operations become one packed instruction.
 static bool in_pairs(const SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   Operand o;
@@ -58,7 +62,7 @@ static bool in_pairs(const SimPrices *p, Ref r) {
   return false;
 }
 
-// Marks operands of the instruction at r that are used for more than addresses.
+// Marks the operands that the instruction at r uses for more than addresses.
 static void mark_plain(SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   bool part = op_pure((Op)i->op) && !p->plain[r] &&
@@ -100,9 +104,9 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
   return (SimPrice){(float)issue, (float)fma, (float)alu, (float)xu, 0};
 }
 
-// Returns the cost of a division by a number that is known only at run time.
-// fixed: its reciprocal is computed before the loop. 64-bit costs are for
-// numbers that fit in 32 bits.
+// Returns the cost of a division by a divisor that is known only at run time.
+// fixed: the divisor's reciprocal is computed before the loop. 64-bit costs are
+// those of numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -111,15 +115,16 @@ static SimPrice division(Op op, DType t, bool fixed) {
   return of(30, 18, 17, 3);
 }
 
-// Finds the cost of an operation with a constant operand. Powers of two become
-// shifts.
+// Finds the cost of an operation with a constant operand. power: the constant
+// is a power of two, so the compiler uses shifts. plain: the result is used
+// outside addresses. Returns false if the constant does not change the cost.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
   bool rest = op == OP_MOD, sign = dtype_class(t) == 'I';
   if (is_sum(op)) {
     if (plain) return false;
-    *out = (SimPrice){0};  // the shift is folded into the address
+    *out = (SimPrice){0};  // the constant is part of the address
   } else if (op == OP_SHL || (op == OP_MUL && power)) {
     *out = of(wide, 0.6 * wide, 0.6 * wide, 0);
   } else if (op != OP_DIV && !rest) {
@@ -137,8 +142,8 @@ static bool by_constant(Op op, DType t, bool power, bool plain,
 
 // ---- scalar operations ----
 
-// Cost of each operation (SimPrice): instructions and pipes. Two operations on
-// 16 bits become one instruction.
+// The cost of each operation (SimPrice): instructions, and cycles of the pipes.
+// Two packed 16-bit operations become one instruction.
 #define NOTHING {0, 0, 0, 0, 0}
 #define FMA(n) {n, n, 0, 0, 0}
 #define ALU(n) {n, 0, n, 0, 0}
@@ -183,8 +188,8 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
                   (i->a[1] && ir_const(p->fn, i->a[1], &v));
   bool power = constant && v > 0 && !(v & (v - 1));
   SimPrice c;
-  if (t == DT_BOOL) return (SimPrice){0};  // booleans cost nothing: the
-                                           // comparison sets them
+  // booleans cost nothing, because comparisons set predicates
+  if (t == DT_BOOL) return (SimPrice){0};
   if (constant && by_constant(op, t, power, p->plain[r], &c)) return c;
   if (op == OP_DIV || op == OP_MOD) return division(op, t, fixed);
   if (op == OP_MUL && wide) return of(4, 7.2, 0, 0);
@@ -193,8 +198,8 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
   return wide ? of(2 * c.issue, 2 * c.fma, 2 * c.alu, 0) : c;
 }
 
-// Returns the cost of a 16-bit operation that is not paired: the cost of the
-// same operation on f32, except for FMAs.
+// Returns the cost of a 16-bit operation that has no partner. It equals the
+// cost of the same operation on f32, except for FMAs.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;
@@ -261,7 +266,7 @@ static SimPrice math_price(const Fn *fn, const Ins *i) {
   int bits = dtype_bits((DType)i->type);
   if (bits == 64) return math64((MathFn)i->imm);
   SimPrice p = MATH32[i->imm];
-  // a constant exponent needs no special cases
+  // With a constant exponent, pow needs no code for special cases.
   bool fixed = i->imm == MF_POW && ir_get(fn, i->a[1])->op == OP_CONST;
   if (fixed) p = of(31, 15, 16, 1);
   if (bits == 16) {  // 16-bit functions are computed in f32
@@ -355,7 +360,8 @@ static SimPrice intrinsic(IntrinId id) {
     case IN_SHUFIDX: case IN_SHUFIDXI: case IN_SHUFIDXF: case IN_SHUFUP:
     case IN_SHUFUPI: case IN_SHUFUPF: case IN_SHUFDOWN: case IN_SHUFDOWNI:
     case IN_SHUFDOWNF: case IN_SHUFBFLY: case IN_SHUFBFLYI: case IN_SHUFBFLYF:
-      return (SimPrice){0};  // shuffles use the pipe of shared memory instead
+      // shuffles use the pipe of shared memory, so they cost nothing here
+      return (SimPrice){0};
     default: return of(1, 0, 1, 0);
   }
 }

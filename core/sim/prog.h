@@ -1,51 +1,60 @@
-// The decoded program, shared by all clusters.
+// The decoded program, which all clusters share.
 #ifndef CUTE_SIMPROG_H
 #define CUTE_SIMPROG_H
 
 #include "sim/sim.h"
 
-// Limits: warps and barriers of a CTA, CTAs and warps of a cluster.
+// Maximum numbers: lanes of a warp, warps and barriers of a CTA, CTAs of a
+// cluster, warps of a cluster.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
-enum { SLOT = 4 * LANES };  // bytes of a value's lanes; 64-bit values use two
+// bytes of a 32-bit value in all lanes; a 64-bit value has two slots
+enum { SLOT = 4 * LANES };
 #define FULL 0xffffffffu
 
-// Format of a value in its slot: 32 lanes of 4 or 8 bytes. Each lane holds the
-// raw bits of the value's type, zero-extended (booleans are 0 or 1).
+// How a value is stored in its slot: 4 or 8 bytes for each of 32 lanes. Each
+// lane holds the raw bits of the value's type, zero-extended (booleans are 0 or
+// 1).
 typedef enum SimClass {
   SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
 } SimClass;
 SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
-// A memory object as the interpreter accesses it through one of its names. A
-// recast name has elements of another size. Registers are stored in units; a
-// unit is as wide as the narrowest element of any name. Unit u of lane l is at
-// base + (u * 32 + l) * size.
+// A memory object, seen through one of its names. A recast name has elements of
+// another size. Registers are stored in units; a unit is as wide as the
+// narrowest element among all names of the object. Unit u of lane l is at base
+// + (u * 32 + l) * size.
 typedef struct SimMem {
   Space space;
   DType type;
-  int bits;            // bits per element
-  int own;             // bits per element of the object's own type
-  int unit, size, per; // rmem; unit: bits of a unit; size: bytes of a unit;
-                       // per: units per element
-  int64_t count, bytes;  // count: number of accessible elements; bytes: size of
-                         // the object
-  int32_t index, named;  // index, named: indices into Fn.mem of the object and
-                         // of its name in the source, which differ for raw
-                         // addresses
-  uint32_t rank;       // smem: slot of the owner's CTA rank; 0: this CTA
-  uint32_t base;       // byte offset: smem in the CTA, rmem in warp values
-  uint32_t def;        // rmem: byte offset of one lane mask per unit
-  uint8_t *p, *defined;  // gmem
-  uint32_t address;    // gmem by raw address: slot of the address; 0: one
-                       // object
-  bool known;          // by raw address: memory that belongs to no argument
-  bool lax;            // undefined elements may be read
-  bool mbars;          // smem: may hold mbarriers
-  uint8_t before;      // gmem: uses by the preceding launch
-  struct SimArea *area;  // gmem: host memory that contains the object
-  const struct SimMembers *members;  // footprint, if the layout has gaps
+  int bits;            // bits of an element
+  int own;             // bits of an element in the object's own type
+  // Registers: bits and bytes of a unit; units of an element.
+  int unit, size, per;
+  // number of accessible elements; size of the object in bytes
+  int64_t count, bytes;
+  // Indices into Fn.mem of the object and of its name in the script. They
+  // differ only for raw addresses.
+  int32_t index, named;
+  uint32_t rank;       // shared memory: slot of the owner's rank; 0: this CTA
+  // byte offset: of shared memory in the CTA, of registers in SimWarp.v
+  uint32_t base;
+  // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
+  // lanes in which the unit is defined
+  uint32_t def;
+  // global memory: its bytes; bits of the bytes that are defined
+  uint8_t *p, *defined;
+  // global memory at a raw address: slot of the address; 0: none
+  uint32_t address;
+  bool known;          // raw address: whether the memory belongs to no argument
+  bool lax;            // whether undefined elements may be read
+  bool mbars;          // shared memory: whether it may hold mbarriers
+  // global memory: how the preceding launch uses it (SIM_READ ...)
+  uint8_t before;
+  // global memory: the host memory that contains the object
+  struct SimArea *area;
+  const struct SimMembers *members;  // the footprint, if the layout has gaps
 } SimMem;
 
 // Returns the first bit of an element. An element that no memory has may have a
@@ -56,24 +65,27 @@ static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
   return element < 0 ? INT64_MIN : INT64_MAX;
 }
 
-// A memory operand: the object, and the slot of the element offset.
+// A memory operand: an object, and the slot of the offset in elements.
 typedef struct SimSide {
   const SimMem *mem;
   uint32_t slot;
-  uint8_t type;        // DType of the access: wider than the element for copies
-                       // of bytes
-  bool wide;           // 64-bit offset
-  int64_t konst;       // rmem: first unit; edit.c: first element of a ring
+  // the DType of the access, which may be wider than the elements if these are
+  // bytes
+  uint8_t type;
+  bool wide;           // whether the offset has 64 bits
+  // registers: index of the first unit; edit.c: first element of a ring of
+  // mbarriers
+  int64_t konst;
 } SimSide;
 
 typedef struct SimCopy {
   SimSide dst, src;
   uint32_t pred;       // slot of the predicate; 0: none
-  uint32_t part;       // slot of the number of bytes to read; 0: all
-  int bytes;           // bytes per lane
+  uint32_t part;  // slot of the number of bytes that each lane reads; 0: all
+  int bytes;           // bytes that each lane copies
 } SimCopy;
 
-// st.async: its destination, its mbarrier, and n values of 4 or 8 bytes.
+// st.async: its destination, its mbarrier, and its n values of 4 or 8 bytes.
 typedef struct SimSend {
   SimSide dst, bar;
   int n, bytes;
@@ -89,45 +101,55 @@ typedef struct SimPrint {
 } SimPrint;
 
 typedef struct SimIns {
-  uint8_t op;          // Op
-  uint8_t type;        // DType of the operands if it matters (CMP, CVT)
-  uint8_t cls;         // SimClass of type
+  uint8_t op;          // the Op
+  uint8_t type;        // DType of the operands, if it matters (CMP, CVT)
+  uint8_t cls;         // the SimClass of type
   uint8_t to;          // DType of the result (CVT, BITCAST)
-  bool uniform;        // same value in all lanes: only lane 0 is computed
-  bool spread;         // uniform, and copied to all lanes
-  bool wide, idle, alone;  // wide: lanes have 64 bits; idle: an ATOMIC's result
-                           // is unused; alone: the ATOMIC also commutes
-  uint8_t head;        // END: Op of its region; FOR: bounds are uniform
+  // whether the result is equal in all lanes, so that only lane 0 is computed
+  bool uniform;
+  // whether a uniform result is also copied to the other lanes
+  bool spread;
+  // whether values have 64 bits; whether an ATOMIC's result is unused; whether
+  // the ATOMIC also commutes with others
+  bool wide, idle, alone;
+  // END: the Op of its region; FOR: whether its bounds are uniform
+  uint8_t head;
   uint16_t flags;      // Ins.flags
-  uint8_t sem, scope;  // LD, ST, ATOMIC, MBAR*: memory order; 0: weak
-  uint8_t who;         // Who: lanes that must execute it together
-  uint32_t mask;       // WHO_MASK: slot of the lane mask, the last operand
-  uint32_t d, a, b, c; // slots: byte offsets into the warp's values
-  uint32_t jump;       // target instruction; MBARTRY, MBARWAIT: see token.h
-  uint32_t src, ref;   // src: index into Fn.src; ref: IR instruction
-  int32_t stat;        // index of its statistics, or -1
-  uint32_t put;        // edit.c: thread count of a barrier; number of mbarriers
-                       // in a ring
+  // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
+  uint8_t sem, scope;
+  // a Who: lanes that must execute it together
+  uint8_t who;
+  // WHO_MASK: slot of the last operand, the mask of lanes
+  uint32_t mask;
+  // slots of the result and the operands: byte offsets in SimWarp.v
+  uint32_t d, a, b, c;
+  // index of the target instruction; MBARTRY, MBARWAIT: see token.h
+  uint32_t jump;
+  // line, an index into Fn.src; the IR instruction
+  uint32_t src, ref;
+  int32_t stat;        // index of its statistics record, or -1
+  // edit.c: thread count of a barrier; number of mbarriers in a ring
+  uint32_t put;
   int64_t imm;
-  const struct SimWraps *wraps;  // results that it depends on and that may
-                                 // overflow
-  const void *x;       // operation data: SimCopy, SimSide, SimMmaIns ...
+  // results that may overflow and on which the instruction depends
+  const struct SimWraps *wraps;
+  const void *x;  // data of the operation: a SimCopy, SimSide, SimMmaIns ...
 } SimIns;
 
-// Values known before a warp starts.
+// A value that is known before a warp starts.
 typedef struct SimInit {
   uint32_t slot;
   bool spread, wide;
-  uint8_t kind;        // Op of the instruction that defines the value
-  int64_t imm;         // bits, or SReg
+  uint8_t kind;        // Op of the IR instruction that defines the value
+  int64_t imm;         // the bits of a constant, or an SReg
 } SimInit;
 
-// n rows of 32 lanes of `size` bytes each, among a warp's values; size 0: words
-// with one bit per lane.
+// n rows of `size` bytes for each of 32 lanes, at offset `at` in SimWarp.v.
+// Size 0: rows of one bit for each lane.
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
-typedef struct SimArea SimArea;    // blocks.h
-typedef struct SimRelay SimRelay;  // relay.c
+typedef struct SimArea SimArea;    // see blocks.h
+typedef struct SimRelay SimRelay;  // see relay.c
 typedef struct SimProg {
   const Launch *launch;
   const Fn *fn;
@@ -135,37 +157,41 @@ typedef struct SimProg {
   uint32_t nins;
   SimInit *init;
   uint32_t ninit;
-  const SimMem **mem;  // for each IR instruction that names a memory object
+  // for each IR instruction that names a memory object: the object
+  const SimMem **mem;
   uint32_t nstat;
-  uint32_t *stat_ref;  // IR instruction of each statistics record
-  uint32_t value_bytes, *slot;  // value_bytes: bytes of a warp's registers and
-                                // values; slot: slot of each value, by Ref
-  uint32_t value_base, ntaint;  // value_base: offset of the first value;
-                                // ntaint: number of SimTaint records
-  SimRows *rows;       // all per-lane storage
+  uint32_t *stat_ref;  // for each statistics record: its IR instruction
+  // bytes of a warp's registers and values; for each Ref, the slot of its value
+  uint32_t value_bytes, *slot;
+  // offset of the first value in SimWarp.v; number of SimTaint records of a
+  // warp
+  uint32_t value_base, ntaint;
+  SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
   uint32_t nrows;
-  uint32_t nwrap, *wrap_src;  // nwrap: number of results that may overflow;
-                              // wrap_src: their lines
-  uint32_t depth;      // deepest nesting of regions
-  int nthread, nwarp;  // threads and warps of a CTA
-  int ncta, nall;      // ncta: CTAs of a cluster; nall: warps of a cluster
-  int registers;       // initial registers per thread, with setmaxnreg
-  int nmbar;           // maximum number of mbarriers
-  bool polls;          // the kernel accesses memory with a memory order
-  int before;          // actor of the preceding launch; 0: it is complete
-  int nteam;           // warpgroups, if the kernel uses wgmma
-  int nactor, nturn;   // nactor: number of actors with epochs (order.c): warps,
-                       // an agent of each warp, warpgroup agents, the preceding
-                       // launch; nturn: number of turn actors among them
-                       // (mbar.h)
-  uint64_t nunit;      // clusters of the grid
-  int64_t smem_bytes;  // bytes of shared memory of a CTA
-  int shift;           // log2 of the bytes of the narrowest access to shared
-                       // memory
+  // number of results that may overflow, and their lines
+  uint32_t nwrap, *wrap_src;
+  uint32_t depth;      // maximum depth of nested regions
+  int nthread, nwarp;  // number of threads and warps of a CTA
+  // number of CTAs and warps of a cluster
+  int ncta, nall;
+  int registers;       // with setmaxnreg: registers per thread at the start
+  int nmbar;           // maximum number of mbarriers of a cluster
+  bool polls;          // whether the kernel accesses memory with a memory order
+  int before;          // actor of the preceding launch; 0: that is complete
+  int nteam;           // number of warpgroups, if the kernel uses wgmma
+  // number of actors with epochs (order.c): warps, an agent of each warp,
+  // agents of warpgroups, the preceding launch, turn actors and mbarriers;
+  // number of turn actors among them (mbar.h)
+  int nactor, nturn;
+  uint64_t nunit;      // number of clusters of the grid
+  int64_t smem_bytes;  // bytes of shared memory of each CTA
+  // log2 of the bytes of the narrowest access to shared memory
+  int shift;
   SimArea *area;
   int narea;
-  SimRelay *relay;     // set if clusters communicate (relay.h)
-  uint64_t *changes;   // with relay: number of changes of global memory
+  SimRelay *relay;     // state of communicating clusters (relay.h), else NULL
+  // if clusters communicate: number of changes of global memory so far
+  uint64_t *changes;
 } SimProg;
 
 // Decodes a launch into cx->scratch. Fails in the same cases as sim_run.

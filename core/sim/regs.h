@@ -7,9 +7,9 @@
 
 #include "sim/inside.h"
 
-struct SimTaint {  // why a value is undefined
-  uint32_t mask, src;      // mask: the lanes; src: the line that read the
-                           // undefined register
+struct SimTaint {  // why a value is undefined, and in which lanes
+  // the lanes in which it is; the line that read the undefined register
+  uint32_t mask, src;
   int32_t mem;
   uint32_t elem;
   uint64_t bits;           // bits of the value that are undefined in some lane
@@ -35,7 +35,7 @@ static inline void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
   else u32_at(w, slot)[l] = (uint32_t)u;
 }
 
-// Returns a signed index of type i32 or i64.
+// Returns lane l's value of a signed index (i32, or i64 if wide) in a slot.
 static inline int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
   return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
 }
@@ -74,22 +74,24 @@ static inline uint64_t unit_mask(const SimMem *m) {
 }
 
 // ---- exec.c ----
-// Splits the active lanes into groups of lanes that name the same mask. Runs
-// `each` (NULL: nothing) for every group, with w->active set to the group.
-// Reports a fault if a group is different from the lanes of its mask.
+// Splits the active lanes into groups whose lanes name the same mask. Reports a
+// fault if a group does not consist of the lanes of its mask. Then runs `each`
+// for every group, with w->active set to the group; NULL: only synchronizes the
+// group's lanes.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 
 // ---- taint.c ----
-// Reports a fault if unit number `unit` of registers is undefined in a lane of
-// mask.
+// Reports a fault if unit number `unit` of a register object is undefined in a
+// lane of mask.
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
-// Makes the result of register load i undefined in the lanes whose register is
-// undefined.
+// Makes the result of register load i undefined in the lanes in which the
+// register is.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
-// Makes the result of i, which selects a register by index, undefined in the
-// lanes of `lack`. `at` is the first undefined unit in such a lane.
+// Makes the result of i, which selects a register by an index, undefined in the
+// lanes of `lack`. `at` is an undefined unit that the first of these lanes
+// selects.
 void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                    uint32_t lack);
 // -
@@ -97,12 +99,13 @@ void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
 // Called before and after every instruction of a warp that has undefined
-// values. They report uses of such values, and propagate them to results.
+// values. They report uses of undefined values, and make results undefined that
+// depend on them.
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 
 // ---- intrin.c ----
-void simintrin_run(SimWarp *w, const SimIns *i);  // executes INTRIN and ASK
+void simintrin_run(SimWarp *w, const SimIns *i);  // executes an INTRIN or ASK
 
 // ---- matrix.c ----
 void simmatrix_matrix(SimWarp *w, const SimIns *i);

@@ -1,16 +1,17 @@
 // Happens-before between clusters that communicate through global memory
-// (SimProg.relay), by PTX's causality order, and their races.
+// (SimProg.relay), by PTX's causality order, and races between them.
 //
-// A release stores a snapshot at its address. The snapshot is a vector clock of
-// what happens before the releasing thread, with an epoch for each thread of
-// its cluster (order.c). It is linked to the older snapshots at the address
-// that the thread has read. An acquire from that address adds an acquire edge
-// (Hint) from the thread to the snapshot. The edge holds from the thread's
-// current epoch on, for all threads that know that epoch. An access of another
-// cluster happens before a thread if a snapshot covers the epoch of the access,
-// and the snapshot is reachable from the thread. A thread reaches the snapshots
-// of its own edges. A reachable snapshot leads to those of the edges that its
-// cluster had when it was written.
+// A release stores a snapshot (Message) at its address: a vector clock of what
+// happens before the releasing thread, with an epoch for each thread of its
+// cluster (order.c). It is linked to the older snapshots at the address that
+// the thread has read. An acquire from that address adds an edge (Hint) from
+// the thread to the snapshot. The edge holds from the thread's current epoch
+// on, for all threads that know that epoch.
+//
+// An access of another cluster happens before a thread if the thread can reach
+// a snapshot that covers the epoch of the access. A thread reaches the
+// snapshots of its own edges. From a snapshot it reaches those of the edges
+// that the snapshot's cluster had when it was written.
 //
 // Each granule (the narrowest access) records the last write. It also records
 // all accesses from the last weak write on. Strong accesses are unordered among
@@ -30,74 +31,79 @@
 enum { PAGE = 1024 };
 
 typedef struct Hint { uint32_t message, clk; uint16_t warp, lane; } Hint;
-// A fence between the proxies of threads and of agents, for global memory. The
-// snapshot `message` has what happens before the fence; `lanes` fenced
-// together.
+// A proxy fence for global memory, which `lanes` of a warp executed together.
+// The snapshot `message` has what happens before it.
 typedef struct Proxy {
   uint32_t clk, lanes, message;
   uint16_t warp, lane;     // lane: the lowest of `lanes`
 } Proxy;
 
-typedef struct Unit {      // a cluster
+typedef struct Unit {      // the edges and proxy fences of a cluster
   Hint *hint;
-  Hint *soon;              // edges from relaxed reads, which hold after a fence
+  // edges from relaxed reads, which hold after the next fence
+  Hint *soon;
   Proxy *proxy;
   uint32_t nhint, maxhint, nsoon, maxsoon, nproxy, maxproxy;
 } Unit;
 
 typedef struct Message {
   uint32_t next;           // next older snapshot at the same address; 0: none
-  uint32_t chain, nth;     // chain: chain of snapshots at an address; nth:
-                           // position in it
-  uint32_t prior;          // next older snapshot of the same cluster in the
-                           // chain; 0: none
-  uint32_t unit, nhint;    // unit: its cluster; nhint: number of the cluster's
-                           // edges when it was written
-  // Index of the vector clock in SimRelay.word. full: the clock has an epoch
-  // per thread. Otherwise it has an epoch per warp, followed by the releasing
-  // thread and its epoch.
+  // chain of all snapshots at an address, and position in it
+  uint32_t chain, nth;
+  // next older snapshot of the same cluster in the chain; 0: none
+  uint32_t prior;
+  // its cluster; number of edges that the cluster had when it was written
+  uint32_t unit, nhint;
+  // Index in SimRelay.word of the vector clock. If full, the clock has an epoch
+  // for each thread. Otherwise it has an epoch for each warp, followed by the
+  // releasing thread and that thread's epoch.
   uint32_t word;
   bool full;
   uint32_t asked;          // number of the last query that visited the snapshot
 } Message;
 
 typedef struct Touch {     // an access by lanes of a warp
-  uint32_t unit, clk, lanes, src;  // unit: number of the cluster, from 1 on; 0:
-                                   // unused
-  uint32_t turn;           // number among all accesses
+  // unit: index of the cluster, counted from 1; 0: unused
+  uint32_t unit, clk, lanes, src;
+  uint32_t turn;           // number of the access among all accesses
   uint16_t warp;
-  bool strong : 1, agent : 1, narrow : 1;  // narrow: CTA scope
+  // narrow: strong with CTA scope
+  bool strong : 1, agent : 1, narrow : 1;
   bool wrote : 1, atomic : 1;
-  bool draws : 1, puts : 1;  // draws: an atomic adds, and its result is used;
-                             // puts: the access stores another value
+  // draws: an atomic addition whose result is used; puts: stores a value that
+  // does not depend on the old one
+  bool draws : 1, puts : 1;
 } Touch;
 
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  uint32_t others;         // list of reads, and of writes before the last one
+  // list of the reads, and of the writes before the last one
+  uint32_t others;
   uint32_t message;        // newest snapshot at this address
-  uint32_t cut;            // number (turn) of the last write that is not an
-                           // atomic
+  // number (turn) of the last write that is not an atomic
+  uint32_t cut;
 };
 
-// The last snapshot of a cluster in a chain; message 0: a free table entry.
+// The last snapshot of a cluster in a chain. In an unused table entry, message
+// is 0.
 typedef struct Last { uint64_t key; uint32_t message; } Last;
 
 struct SimRelay {
   Unit *unit;
   struct SimMaps *maps;
-  Message *message;        // entries from 1 on
-  Last *last;              // hash table; keys are a chain and a cluster
+  Message *message;        // snapshots; index 0 is unused
+  Last *last;              // hash table by chain and cluster
   uint32_t nlast, maxlast, nchain;
-  Reader *reader;          // entries from 1 on
+  Reader *reader;          // list entries of all granules; index 0 is unused
   uint32_t *word;
-  uint32_t *todo;          // snapshots that a query has still to visit
+  uint32_t *todo;          // snapshots that a query must still visit
   uint32_t nmessage, maxmessage, nreader, maxreader, free, nword, maxword,
            maxtodo, question, turn;
 };
 
-// Makes room for n elements in a growing array; false: out of memory.
+// Makes room for n elements in a growing array. Returns false if memory is
+// exhausted.
 static bool room(SimCluster *c, void **p, uint32_t *max, uint32_t n,
                  size_t size) {
   if (base_room(p, max, n, size)) return true;
@@ -115,7 +121,7 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the epoch up to which a snapshot covers a thread.
+// Returns the epoch of a thread up to which snapshot m covers its accesses.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = p->relay->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -124,8 +130,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether in a row all lanes of each warp have the same epoch. Thread
-// `own` is not compared.
+// Reports whether, in row r, all lanes of each warp have the same epoch; the
+// epoch of thread `own` may differ.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -148,8 +154,8 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
   return (uint64_t)chain << 32 | unit;
 }
 
-// Records that snapshot k is the last of its cluster in its chain. Returns
-// false if memory is exhausted.
+// Records snapshot k as the last one of its cluster in its chain. Returns false
+// if memory is exhausted.
 static bool keep_last(SimCluster *c, uint32_t k) {
   SimRelay *r = c->prog->relay;
   if (2 * r->nlast >= r->maxlast) {
@@ -171,8 +177,8 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// Creates a snapshot of lane l with this vector clock, in front of `next` in
-// the chain. Returns 0 if memory is exhausted.
+// Creates a snapshot for lane l with vector clock `row`, in front of snapshot
+// `next` in the chain. Returns 0 if memory is exhausted.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -202,8 +208,8 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
   return keep_last(c, r->nmessage) ? r->nmessage : 0;
 }
 
-// Adds snapshot m to the n snapshots that a query has still to visit, unless
-// the query visited it already. Returns the new number.
+// Adds snapshot m to the n snapshots that the current query must still visit,
+// unless the query visited it already. Returns their new number.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = c->prog->relay;
   if (!m || r->message[m].asked == r->question) return n;
@@ -213,8 +219,9 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether the last snapshot of cluster `unit`, in the chain up to m,
-// covers the epoch. If so, the chain need not be walked.
+// Reports whether the last snapshot of cluster `unit` in m's chain, at m or
+// older, covers epoch clk of a thread. If it does, the query need not walk the
+// chain.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
   const SimRelay *r = p->relay;
@@ -225,8 +232,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether a snapshot, or one reachable from it, covers the given epoch
-// of a thread of cluster `unit`.
+// Reports whether a snapshot, or one that can be reached from it, covers epoch
+// clk of a thread of cluster `unit`.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -298,16 +305,18 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses of a warp are of the same kind. Reads are one
-// kind, weak writes another. Strong writes are distinguished by their effects.
+// Reports whether two accesses by a warp are of the same kind. All reads are
+// one kind, and all weak writes another. Strong writes are of the same kind if
+// they have the same effects.
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
          a->draws == b->draws && a->puts == b->puts));
 }
 
-// Returns the entry of an access of the same kind, or a new one. If there are
-// too many, the oldest one is reused. NULL: out of memory.
+// Returns the granule's list entry for accesses of me's kind, or a new entry.
+// If the list is too long, reuses its last entry. Returns NULL if memory is
+// exhausted.
 static Touch *other_like(SimCluster *c, SimPlace *p, const Touch *me) {
   enum { MANY = 64 };
   SimRelay *r = c->prog->relay;
@@ -347,14 +356,14 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether a is the first side in a report. The first side is the read,
-// or, of two writes, the write by the later block.
+// Reports whether access a is the first side in a report. That is the read or,
+// of two writes, the one by the later block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
 }
 
-// Reports a race in which a is the first side.
+// Reports a race whose first side is access a.
 static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
                       int other) {
   const SimProg *p = x->w->cluster->prog;
@@ -382,8 +391,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether cluster `unit` executed a proxy fence after a write by a
-// thread of another cluster and before an agent that lane l starts.
+// Reports whether cluster `unit` executed a proxy fence that happens after
+// write o, and before an agent that lane l starts.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = c->prog->relay;
@@ -423,17 +432,17 @@ static void check_proxy(Access *x, int l, const Touch *me, const Touch *o) {
   f->race.agent = AGENT_COPY;
 }
 
-// Reports whether z, an atomic, observes the write o, or the result of atomics
-// that observed it.
+// Reports whether atomic z observes write o, or the result of atomics that
+// observed it.
 static bool sees(const SimPlace *p, const Touch *z, const Touch *o) {
   return z->atomic && z->strong && z->turn > o->turn &&
          (p->cut <= o->turn || p->cut > z->turn);
 }
 
-// Reports whether o, a strong write, was observed by the last atomic, and that
-// atomic happens before lane l. If lane l writes, an atomic of its own cluster
-// counts, too. If lane l reads, such an atomic does not count: in another
-// schedule it may come before the other clusters' writes.
+// Reports whether an atomic that happens before lane l observed strong write o.
+// An atomic of another cluster must be the last write. An atomic of lane l's
+// own cluster counts only if lane l writes: if it reads, the atomic might come
+// before the other clusters' writes in another schedule.
 static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
                      const Touch *o) {
   const SimRelay *r = w->cluster->prog->relay;
@@ -450,13 +459,14 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
   }
 }
 
-// Reports whether one access draws a number from a counter and the other resets
-// the counter. If the two are unordered, numbers may be drawn twice or lost.
+// Reports whether access a draws a number from a counter and access b resets
+// that counter. If they are unordered, numbers may be drawn twice or lost.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
 
-// Checks whether an earlier access of another cluster races with this one.
+// Reports a race if access `me` of lane l conflicts with the earlier access o
+// of another cluster. same: both store the same value.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);
@@ -565,7 +575,8 @@ static void hint_later(SimWarp *w, int l, uint32_t message) {
   u->soon[u->nsoon++] = (Hint){message, 0, (uint16_t)w->id, (uint16_t)l};
 }
 
-// Fence by the active lanes: acquires what relaxed reads observed.
+// Executes a fence for the active lanes: they acquire what their relaxed reads
+// observed.
 void simrelay_fence(SimWarp *w) {
   Unit *u = unit_of(w->cluster);
   uint32_t n = 0;

@@ -1,9 +1,9 @@
 // Communicating clusters (relay.c).
 //
 // The result of a cluster may depend on other clusters of the launch if it
-// reads global memory with a memory order, or uses the result of an atomic. In
-// this case all clusters run on one host thread, interleaved in an order that
-// the seed determines. Therefore the results do not depend on the number of
+// reads global memory with a memory order, or uses the result of an atomic.
+// Then all clusters run on one host thread, interleaved in an order that the
+// seed determines. Therefore results do not depend on the number of host
 // threads.
 #ifndef CUTE_SIMRELAY_H
 #define CUTE_SIMRELAY_H
@@ -11,34 +11,37 @@
 #include "sim/inside.h"
 
 struct Access;
-void simrelay_start(Ctx *cx, SimProg *p);  // creates p->relay
+void simrelay_start(Ctx *cx, SimProg *p);  // creates p->relay if it is needed
 void simrelay_free(SimProg *p);
 
 // Checks and records accesses to global memory. The lanes of mask read x->bytes
-// bytes at x->at[lane], or write the bytes at data + lane * stride (data NULL:
-// by an atomic).
+// bytes at x->at[lane], or write the bytes at data + lane * stride. data is
+// NULL if an atomic writes.
 void simrelay_access(struct Access *x, uint32_t mask, const uint8_t *data,
                      int stride);
-// Records that lane l performs an ordered read, or write, of byte `at` of m.
-// keep: the write replaces a value that its thread released, or read.
+// Record that lane l reads or writes byte `at` of m with a memory order. keep:
+// the write replaces a value that its thread released or read, so older
+// releases stay.
 void simrelay_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                    int64_t at);
 void simrelay_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t at, bool keep);
-// Record fences by the active lanes: for the GPU; for agents in global memory.
+// Record fences by the active lanes: simrelay_fence one for the GPU,
+// simrelay_proxy one for agents' accesses to global memory.
 void simrelay_fence(SimWarp *w);
 void simrelay_proxy(SimWarp *w);
-// Reports whether the given epoch of a thread of another cluster happens before
-// lane l.
+// Reports whether epoch clk of a thread of cluster `unit` happens before lane l
+// of w.
 bool simrelay_knows(SimWarp *w, int l, uint32_t unit, int warp, int lane,
                     uint32_t clk);
 struct SimMaps **simrelay_maps(const SimProg *p);
-// Finds the line and the block of the last write; false: none is known.
+// Finds the line and the block of the last write to a byte of m. Returns false
+// if none is known.
 bool simrelay_writer(const SimProg *p, const SimMem *m, int64_t at,
                      uint32_t *src, int32_t block[3]);
 
-// Return properties of the simulated device: the number of SMs, and of clusters
-// that run at once.
+// Return properties of the simulated GPU: the number of SMs, and the number of
+// clusters that run at once.
 int simrelay_sms(const SimProg *p);
 uint64_t simrelay_resident(const SimProg *p);
 

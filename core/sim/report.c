@@ -1,4 +1,4 @@
-// Faults: counts them while a cluster runs, and describes them in words.
+// Counts faults while a cluster runs, and describes them in sentences.
 #include "ir/operands.h"
 #include "sim/inside.h"
 
@@ -46,8 +46,8 @@ bool simreport_same(const SimReport *a, const SimReport *b) {
          a->mem == b->mem && a->state == b->state;
 }
 
-// If report r is among the n reports of `all`, adds 1 to its count. Otherwise
-// returns false.
+// If report r equals one of the n reports in `all`, adds 1 to that report's
+// count. Otherwise returns false.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {
@@ -60,7 +60,7 @@ static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
   return false;
 }
 
-// Fills in the report of a lane of w.
+// Fills in the report of a fault by a lane of w.
 static SimFault *begin(const SimWarp *w, SimFault *f, int lane,
                        const SimReport *r) {
   SimCluster *c = w->cluster;
@@ -132,13 +132,13 @@ bool simreport_printf(SimText *t, const char *fmt, ...) {
   return true;
 }
 
-// Returns the word for an element of a memory object.
+// Returns the word for an element of memory object mem: PTX has bytes.
 static const char *unit(const SimProg *p, int32_t mem) {
   return mem >= 0 && p->fn->mem.p[mem].ptx ? "byte" : "element";
 }
 
-// Appends "shared tensor 'sA'"; for shared memory as PTX sees it, "shared
-// memory".
+// Appends "shared tensor 'sA'" or the like; in PTX, which has no tensors,
+// "shared memory".
 static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (mem < 0) return;
   const Mem *m = &p->fn->mem.p[mem];
@@ -157,11 +157,12 @@ static void say_mem(SimText *t, const SimProg *p, int32_t mem) {
   if (*name) simreport_printf(t, " '%s'", name);
 }
 
-// Appends the earlier launch that f should have waited for, and its access.
+// Appends which earlier launch the fault's access conflicts with, and how that
+// launch uses the memory.
 static void say_front(SimText *t, const SimFault *f, const SimMem *m) {
   int how = m ? m->before : 0, near = how % (1 << SIM_FAR);
-  if (!f->access.write) near &= SIM_WRITTEN;  // reads do not conflict with
-                                              // reads
+  // a read conflicts only with writes
+  if (!f->access.write) near &= SIM_WRITTEN;
   const char *who = near || !m ? "the previous launch"
     : "an earlier launch, which the previous launch had not waited for when it "
       "let this launch start,";
@@ -174,7 +175,8 @@ static void say_element(SimText *t, const SimProg *p, const SimFault *f) {
   say_mem(t, p, f->r.mem);
 }
 
-// Appends "mbarrier 'full'[2]", or "mbarrier at byte 16 of shared memory".
+// Appends the name of an mbarrier: "mbarrier 'full'[2]", or in PTX "mbarrier at
+// byte 16 of shared memory".
 static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
   if (p->fn->mem.p[mem].ptx) {
     simreport_printf(t, "mbarrier at byte %lld of ", (long long)k);
@@ -187,7 +189,7 @@ static void say_one(SimText *t, const SimProg *p, int32_t mem, int64_t k) {
   simreport_printf(t, "[%lld]", (long long)k);
 }
 
-// Appends what was wrong with the wait for an operation in flight.
+// Appends why the wait for an operation in flight did not suffice.
 static void say_late(SimText *t, const SimProg *p, const SimFault *f) {
   if (f->r.lack == LACK_TURN) {
     simreport_printf(t, "it began before all threads had read the old data");
@@ -236,7 +238,8 @@ static const char *const agent_names[] = {
   [AGENT_CPASYNC] = "a cp.async", [AGENT_SEND] = "an st.async",
   [AGENT_COPY] = "a bulk copy", [AGENT_WGMMA] = "wgmma"};
 
-// Appends "(63,200)"; negative extents as `?`.
+// Appends a tuple such as "(63,200)". extents: negative numbers are unknown and
+// become `?`.
 static void say_tuple(SimText *t, const int64_t *v, int n, bool extents) {
   for (int k = 0; k < n; k++) {
     simreport_printf(t, k ? "," : "(");
@@ -389,8 +392,8 @@ static void say_race(SimText *t, const SimProg *p, const SimFault *f) {
   static const char *const how[] = {
     [CLASH_WAW] = "write after a write", [CLASH_WAR] = "write after a read",
     [CLASH_RAW] = "read after a write"};
-  const char *agent = agent_names[f->race.agent];  // NULL if no agent is
-                                                   // involved
+  // the agent's name; NULL: no agent is involved
+  const char *agent = agent_names[f->race.agent];
   bool warps = f->r.kind == SIM_RACE;
   const char *one = *unit(p, f->r.mem) == 'b' ? "a byte" : "an element";
   if (f->r.src == f->r.src2 && f->race.how == CLASH_WAW && !f->race.agent &&
@@ -640,7 +643,7 @@ static void say_order(SimText *t, const SimProg *p, const SimFault *f) {
   }
 }
 
-// Appends "2 bytes", "1 arrival".
+// Appends a number with its noun: "2 bytes", "1 arrival".
 static void say_count(SimText *t, int64_t n, const char *what) {
   simreport_printf(t, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
 }
@@ -773,7 +776,7 @@ static void say_unstarted(SimText *t, const SimProg *p, const SimFault *f) {
                    (int)b[1], (int)b[2]);
 }
 
-// Appends the polled element, its value, and its last writer.
+// Appends the element that a warp polls, its value, and its last writer.
 static void say_flag(SimText *t, const SimProg *p, const SimFault *f) {
   const int32_t *b = f->spin.cta;
   DType type = f->spin.type;
@@ -910,7 +913,7 @@ char *simreport_text(const SimProg *p, const SimFault *f) {
 const char *simreport_op(const SimProg *p, const Ins *i, int32_t *smem,
                          int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
-  Ref m[2] = {0, 0};  // objects: destination, source
+  Ref m[2] = {0, 0};  // memory objects of destination and source
   *smem = *gmem = -1;
   Operand o;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);)

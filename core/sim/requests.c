@@ -1,4 +1,4 @@
-// Records the distinct accesses that a run makes to shared memory.
+// Records the distinct accesses of a run to shared memory.
 #include "sim/requests.h"
 
 #include <string.h>

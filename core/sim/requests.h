@@ -1,38 +1,44 @@
 // Recorded accesses: the distinct requests of a run to shared memory, with the
-// lanes, the bytes in the memory object, and a count. From these records the
-// cost of the same requests can be computed for another layout of the object.
+// lanes, the bytes in the memory object, and a count. From them, the bank
+// conflicts of the same accesses can be computed for another layout of the
+// object.
 #ifndef CUTE_SIMREQUESTS_H
 #define CUTE_SIMREQUESTS_H
 
 #include "sim/access.h"
 
-enum { SIMREQUESTS_MOST = 1 << 15 };  // further requests are only counted
+// at most this many distinct requests are recorded
+enum { SIMREQUESTS_MOST = 1 << 15 };
 
 typedef struct SimRequest {
   SimAccess kind;
-  int width;           // bytes per lane
-  uint32_t mask;       // lanes; for ldmatrix and stmatrix: lanes that name a
-                       // row
+  int width;           // bytes that each lane accesses
+  // active lanes; for ldmatrix and stmatrix: lanes that give the address of a
+  // row
+  uint32_t mask;
   int32_t mem;         // index into Fn.mem
-  int32_t line;        // index into SimResult.line
-  uint32_t base;       // the object's first byte in the CTA's shared memory
-  uint32_t addr[32];   // bytes from `base`
-  uint64_t src[32];    // SIMACCESS_CPASYNC_CG: sources, relative to a multiple
-                       // of 128
+  int32_t line;        // source line, an index into SimResult.line
+  // offset of the object's first byte in the CTA's shared memory
+  uint32_t base;
+  uint32_t addr[32];   // for each lane: byte offset in the object
+  // SIMACCESS_CPASYNC_CG: source addresses, relative to a multiple of 128
+  uint64_t src[32];
   uint64_t count;      // number of warp instructions with this request
-  int32_t block[3], warp;  // block and warp of the first one
+  int32_t block[3], warp;  // block and warp that made the first such request
 } SimRequest;
 
 typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
-  uint32_t *slot, nslot;  // hash table: index + 1, or 0 for a free entry
-  uint64_t lost;          // requests that were not recorded: too many
+  uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
+  // number of requests that were not recorded, because there were too many
+  uint64_t lost;
 } SimRequests;
 
-// Counts r once more; false: out of memory.
+// Counts request r once more, and records it if it is new. Returns false if
+// memory is exhausted.
 bool simrequests_add(SimRequests *all, const SimRequest *r);
-// Returns the passes of r if its lanes' bytes start at base + addr[l]. turns:
+// Returns the passes of r if lane l accessed the object's byte addr[l]. turns:
 // see access.h.
 SimPasses simrequests_passes(const SimRequest *r, const uint32_t addr[32],
                              SimTurns *turns);

@@ -1,5 +1,5 @@
-// Warp roles: threads have different roles if their code is in different halves
-// of a branch on the thread index, or in loops of different branches.
+// Warp roles. Threads have different roles if their code is in different halves
+// of a branch on the thread index, or in loops in different branches.
 #include "ir/operands.h"
 #include "sim/bulk.h"
 #include "sim/roles.h"
@@ -17,7 +17,7 @@ enum { DEEP = 32, MOST_OPERANDS = 64 };
 typedef struct Region {
   uint32_t head;
   uint8_t op;
-  bool other;              // the second half of a branch
+  bool other;              // whether it is the second half of a branch
 } Region;
 typedef struct Path { Region r[DEEP]; int n; } Path;
 
@@ -28,8 +28,8 @@ static bool accesses(const SimIns *i) {
          (i->op >= OP_TMALOAD && i->op <= OP_BULKSEND);
 }
 
-// Finds the regions around the first access of a line. Returns false if the
-// line has no access.
+// Finds the regions around the first access of line src. Returns false if the
+// line has no access or the regions are nested too deeply.
 static bool path_of(const SimProg *p, uint32_t src, Path *at) {
   at->n = 0;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -52,7 +52,8 @@ static bool loops(const Path *at, int from) {
   return false;
 }
 
-// Reports whether a value of the function depends on the thread index.
+// Reports whether value r depends on the thread index. Examines at most *left
+// operands.
 static bool by_thread(const Fn *fn, Ref r, int *left) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_SREG)
@@ -118,7 +119,7 @@ bool simroles_some(const SimWarp *w) {
 
 // ---- reachable instructions ----
 
-// Returns the outermost loop among w's open regions; -1: none.
+// Returns the index in w->frame of the outermost loop that w executes, or -1.
 static int loop_of(const SimWarp *w) {
   for (uint32_t k = 0; k < w->depth; k++) {
     uint8_t op = w->cluster->prog->ins[w->frame[k].head].op;
@@ -127,7 +128,7 @@ static int loop_of(const SimWarp *w) {
   return -1;
 }
 
-// Reports whether the ELSE at k belongs to a branch whose other half w skips.
+// Reports whether the ELSE at k belongs to a branch whose ELSE half w skips.
 static bool leaves(const SimWarp *w, uint32_t k) {
   for (uint32_t f = 0; f < w->depth; f++)
     if (w->cluster->prog->ins[w->frame[f].head].jump == k)
@@ -144,7 +145,8 @@ bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  if (w->part) k = 0;  // other lanes may be anywhere: search from the start
+  // other lanes may be anywhere, so search all instructions
+  if (w->part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
     if (is(&p->ins[k], ud)) return true;
@@ -154,7 +156,8 @@ bool simroles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
 
 static bool is_shared(const SimMem *m) { return m->space == SP_SMEM; }
 
-// Reports whether i fills shared memory (1), or reads it (-1).
+// Returns 1 if i fills shared memory, -1 if it reads shared memory, and
+// otherwise 0.
 static int fills(const SimIns *i) {
   if (i->op == OP_MBARTX || i->op == OP_TMALOAD || i->op == OP_BULKLOAD ||
       i->op == OP_BULKSEND || i->op == OP_CPASYNC || i->op == OP_STASYNC)

@@ -6,7 +6,7 @@
 #include "sim/shadow.h"
 
 typedef struct Letter {
-  SimLaneBuf data;       // the values of the lane that sends each span
+  SimLaneBuf data;       // the values that each lane sends
 } Letter;
 
 static void deliver(SimAsync *a, SimStage stage) {
@@ -25,7 +25,7 @@ static void write(SimWarp *w, const SimSend *s, int l, uint8_t *out) {
   }
 }
 
-// Executes st.async for the lanes of mask, which name one mbarrier.
+// Executes st.async for the lanes of mask, which name the same mbarrier.
 static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
                  SimMbar *b) {
   const SimSend *s = i->x;

@@ -1,5 +1,5 @@
-// Shadow memory: records reads and writes of memory, and reports accesses that
-// conflict with them.
+// Shadow memory: records reads and writes, and reports accesses that conflict
+// with them.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define READ_SRC ((1u << 29) - 1)  // range of SimRead.src
+#define READ_SRC ((1u << 29) - 1)  // maximum value of SimRead.src
 
 static bool no_memory(SimCluster *c) {
   c->oom = c->stop = true;
@@ -39,13 +39,14 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of 2^k lines, key 0 if unused, and the line found last.
+// A hash table of 2^k lines, where key 0 marks an unused entry, and the line
+// that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  uint32_t free;           // list of released lines, linked by clk of their
-                           // first granules; 0: end
+  // list of released lines, linked by `clk` of their first granules; 0: end
+  uint32_t free;
 };
 
 static bool more_room(SimCluster *c) {
@@ -74,7 +75,7 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether all running warps know of epoch clk of an actor.
+// Reports whether epoch clk of an actor happens before all running warps.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actor >= c->prog->nactor) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -82,7 +83,8 @@ static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   return true;
 }
 
-// Reports whether no later access can race with the records of granule g.
+// Reports whether no later access can race with the recorded accesses to
+// granule g.
 static bool is_old(const SimCluster *c, uint32_t g) {
   const SimGran *q = &c->gran[g];
   if (q->flags & (GF_PENDING | GF_RELEASED) || (c->place && c->place[g]))
@@ -107,8 +109,8 @@ static void give_back(SimCluster *c, uint32_t first) {
   c->lines->free = first;
 }
 
-// Releases old lines and rebuilds the table of the others; false: out of
-// memory.
+// Releases the lines with which no later access can race, and rebuilds the
+// table of the others. Returns false if memory is exhausted.
 static bool collect(SimCluster *c) {
   SimLines *t = c->lines;
   ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
@@ -131,14 +133,16 @@ static bool collect(SimCluster *c) {
   return true;
 }
 
-// Returns room for a line: a released one, or a new one.
+// Returns the first granule of a released or new line, or 0 if memory is
+// exhausted.
 static uint32_t line_room(SimCluster *c) {
-  enum { MANY = 1 << 16 };  // number of granules, which take 1.5 MB
+  // granules before lines are collected; they take 1.5 MB
+  enum { MANY = 1 << 16 };
   SimLines *t = c->lines;
   if (!t->free && c->ngran + LINE > c->maxgran) {
     uint32_t lines = t->n;
     if (c->maxgran >= MANY && !collect(c)) return 0;
-    // few lines are old, so collect less often
+    // If few lines could be released, add memory to collect less often.
     if (t->n > lines / 2 && !more_room(c)) return 0;
   }
   uint32_t first = t->free;
@@ -178,15 +182,15 @@ int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g) {
   return t->last.first + g % LINE;
 }
 
-// Reports whether x accesses global memory; a tensor map's tensor is global,
-// too.
+// Reports whether x accesses global memory. The tensor of a tensor map is
+// global, too.
 static bool is_global(const Access *x) { return x->m->space != SP_SMEM; }
 
 // ---- lists of reads ----
 
-// Reads by warps of other CTAs and by agents are rare. They are recorded in a
-// list, for granules that have such reads (GF_FAR). All reads of global memory
-// are recorded in such lists, too.
+// Makes room for a list entry. Reads of shared memory by warps of other CTAs
+// and by agents are rare. Granules with such reads (GF_FAR) have them in a
+// list. Granules of global memory have all reads in a list.
 static bool make_far(SimCluster *c) {
   if (!c->farat) {
     c->farat = base_realloc(NULL, c->maxgran * sizeof *c->farat);
@@ -201,7 +205,7 @@ static bool make_far(SimCluster *c) {
   return true;
 }
 
-// Returns an unused list entry, for which make_far made room.
+// Returns an unused list entry. make_far must have made room for it.
 static uint32_t take_far(SimCluster *c) {
   uint32_t k = c->farfree;
   if (!k) return ++c->nfar;
@@ -218,8 +222,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 
 // ---- pages of shared memory ----
 
-// Returns the level of a granule of shared memory; NULL: it is one of global
-// memory.
+// Returns the level of a granule of shared memory; NULL: it is a granule of
+// global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
     const SimLevel *v = &c->pages->level[s];
@@ -228,7 +232,8 @@ static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   return NULL;
 }
 
-// Returns the records of granule g's reads by the warps of its CTA.
+// Returns the records of reads of granule g by the warps of its CTA, one for
+// each warp.
 static inline SimRead *row_of(const SimCluster *c, const SimLevel *v,
                               uint32_t g) {
   return &v->read[(g - v->first) * (uint32_t)c->prog->nwarp];
@@ -243,7 +248,8 @@ uint32_t shadow_byte(const SimCluster *c, uint32_t g) {
   return v ? byte_of(v, g) : UINT32_MAX;
 }
 
-// Returns the first warp of the CTA whose memory contains granule g.
+// Returns the number in the cluster of the first warp of the CTA whose memory
+// contains granule g.
 static int first_warp(const SimProg *p, const SimLevel *v, uint32_t g) {
   return (int)(byte_of(v, g) / (uint32_t)p->smem_bytes) * p->nwarp;
 }
@@ -252,8 +258,8 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
   return v->first + (addr >> v->shift);
 }
 
-// Returns the level of the access's granule of shared memory, if it is one;
-// NULL: it has more, or its page must be split.
+// Returns the level of the granule that the access to shared memory covers
+// exactly. Returns NULL if it covers several granules or a part of one.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   const SimPages *t = x->w->cluster->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
@@ -262,8 +268,8 @@ static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   return &t->level[shift];
 }
 
-// Makes room for a level's granules. Their records are set when a page begins
-// to use them.
+// Creates a level's granules. Their records are set when a page begins to use
+// the level.
 static bool make_level(SimCluster *c, int shift) {
   SimLevel *v = &c->pages->level[shift];
   if (v->n) return true;
@@ -277,7 +283,8 @@ static bool make_level(SimCluster *c, int shift) {
   return true;
 }
 
-// Copies the records of granule g to `to`, of the same CTA, which had none.
+// Copies the records of granule g to granule `to`, which has none. Both belong
+// to the same CTA.
 static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                          const SimLevel *v, uint32_t to) {
   SimGran *q = &c->gran[to];
@@ -297,7 +304,8 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
   }
 }
 
-// Only the first granule of a strong access has a location record.
+// Splits granule g into narrower granules of level v. Only the first one keeps
+// the location record of a strong access.
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
   uint32_t first = v->first + (byte_of(from, g) >> v->shift);
@@ -326,8 +334,8 @@ void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
 
 // ---- readers ----
 
-// Returns the list entry of an actor's reads, or writes, of granule g; NULL:
-// out of memory.
+// Returns the list entry for an actor's reads of granule g, or for its writes
+// (wrote). Returns NULL if memory is exhausted.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   SimGran *q = &c->gran[g];
   if (!make_far(c)) return NULL;
@@ -347,11 +355,11 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
   return far_entry(c, g, actor, false);
 }
 
-// Iterates over all reads of granule g since its last write.
+// An iteration over all recorded reads of granule g since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  const SimRead *row, *read;  // row: reads of all warps; read: the reads of
-                              // `actor`
+  // reads by the warps of the CTA; the current read, by `actor`
+  const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
 } Readers;
@@ -386,7 +394,7 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the index of the element of the object that x accesses at granule g.
+// Returns the element of its object that x accesses at granule g.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -394,7 +402,8 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// Returns a thread of actor u, as an index in its block; -1: u is not a warp.
+// Returns the linear index in its block of a thread of actor u, or -1 if u is
+// not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (u >= p->nactor) u -= p->nactor;
   if (u >= p->nall) return -1;
@@ -407,27 +416,27 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
                          element_at(x, g));
 }
 
-// Returns the agent of the operation in flight to granule g.
+// Returns which kind of agent has an operation in flight that writes granule g.
 static SimAgent flying_to(const SimCluster *c, uint32_t g) {
   if (c->gran[g].flags & GF_AGENT) return AGENT_COPY;
   return simasync_to(c, g) ? AGENT_SEND : AGENT_CPASYNC;
 }
 
-// Returns the mbarrier to which an actor belongs; NULL: none.
+// Returns the mbarrier to which an actor belongs, or NULL.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - (c->prog->nactor - c->prog->nmbar);
   return k >= 0 && k < c->nmbar ? &c->mbar[k] : NULL;
 }
 
-// Reports whether a line contains st.async.
+// Reports whether line src contains a st.async.
 static bool sends(const SimProg *p, uint32_t src) {
   for (uint32_t k = 0; k < p->nins; k++)
     if (p->ins[k].op == OP_STASYNC && p->ins[k].src == src) return true;
   return false;
 }
 
-// Returns the kind of the agent that an actor is, or AGENT_NONE. The actor
-// accessed granule g in line src.
+// Returns the kind of agent that made an access to granule g as `actor` at line
+// src, or AGENT_NONE if a thread made it.
 static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
                          uint32_t g) {
   const SimProg *p = c->prog;
@@ -440,8 +449,7 @@ static SimAgent agent_of(const SimCluster *c, int actor, uint32_t src,
   return team >= 0 && team < p->nteam ? AGENT_WGMMA : AGENT_COPY;
 }
 
-// Fills in f with the reason why x uses granule g before an agent's write to it
-// is complete.
+// Fills in why x accesses granule g before an agent's write to it is complete.
 static void say_late(SimFault *f, const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &c->gran[g];
@@ -458,15 +466,14 @@ static void say_late(SimFault *f, const Access *x, uint32_t g) {
   if (b) simmbar_late(f, x->w, b, q->clk - 1, true);
 }
 
-// Fills in f if the race is between warp roles, where a barrier of the block
-// does not help.
+// If the race is between warp roles, fills in what is missing. A barrier of the
+// block cannot be used there.
 static void say_roles(SimFault *f, const Access *x) {
   if (simroles_apart(x->w->cluster->prog, f->r.src, f->r.src2))
     f->r.lack = f->race.how == CLASH_RAW ? LACK_ROLES : LACK_TURN;
 }
 
-// Fills in f with the wait that did not suffice. The wait should have covered
-// an actor's read of granule g.
+// Fills in why the waits of threads did not cover an actor's read of granule g.
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -504,8 +511,8 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 
 // ---- reads ----
 
-// Reports whether the last write of granule g, which is strong, happens before
-// lane l because a strong read observed it.
+// Reports whether the last write of granule g happens before lane l because it
+// is strong and a strong read observed it.
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -516,9 +523,9 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   return false;
 }
 
-// Reports whether a proxy fence lies between epoch clk of lane k of warp u and
-// lane l of w. Lane k may have executed the fence, or a lane that synchronised
-// with it later.
+// Reports whether a proxy fence for `space` is between epoch clk of lane k of
+// warp u and lane l of w. Lane k may have executed it, or a lane that
+// synchronized with lane k later.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   uint32_t n = u->nfence < FENCES ? u->nfence : FENCES;
@@ -533,8 +540,9 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
   return false;
 }
 
-// Reports whether no proxy fence is between an access by lanes of actor u and
-// x, an access by an agent. x->w may have executed the fence, too.
+// Reports whether no proxy fence is between accesses by lanes of actor u in
+// epoch clk and x, an access by an agent. Lane l's warp may have executed the
+// fence, too.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -561,30 +569,30 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether these lanes of w stored the value that the granule now has.
+// Reports whether these lanes of w stored the value that granule q now has.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
   if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
   int n = w->cluster->prog->nwarp;
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
 
-// Reports whether this access of w and the last write are both strong, and the
-// scope of each includes the CTA of the other.
+// Reports whether a write of w with these flags and the last write are both
+// strong, and each scope includes the other's CTA.
 static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   if (!(flags & q->flags & GF_STRONG)) return false;
   int n = w->cluster->prog->nwarp;
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether this access and a recorded write by `actor` are both strong,
-// and in one CTA.
+// Reports whether x and a recorded write d by `actor` are both strong, and in
+// one CTA.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   return x->i->sem && d->strong && actor / n == x->w->id / n;
 }
 
-// Reports races with weaker writes that precede the last write and do not
-// happen before lane l.
+// Reports races of x with weaker writes that came before the last write and do
+// not happen before lane l.
 static void check_kept(Access *x, int l, uint32_t g) {
   SimWarp *w = x->w;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -598,7 +606,7 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
-// Fills in f for an access to an element that is in flight.
+// Fills in f for an access to granule g, which an operation in flight writes.
 static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
                        const SimGran *q) {
   const SimProg *p = x->w->cluster->prog;
@@ -618,7 +626,7 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
 }
 
 // Reports a read of an unwritten element. Names the copy or the warp role that
-// should write the element.
+// should have written it.
 static void say_undefined(Access *x, int l, uint32_t g) {
   const SimProg *p = x->w->cluster->prog;
   SimLack lack = LACK_NONE;
@@ -646,24 +654,25 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// Flags that decide whether a quick check suffices: if a granule has only
-// GF_DEFINED of these, only the last write is checked.
+// Flags that exclude the quick check: if a granule has only GF_DEFINED of
+// these, comparing with the last write suffices.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns r, the record for reads of granule q by w, a warp of its CTA.
+// Returns r, the record for reads of granule q by w, a warp of its CTA. Clears
+// it if it is older than the last write.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
   return r;
 }
 
-// Reports whether x accesses memory of another CTA.
+// Reports whether lane l accesses memory of another CTA.
 static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor of a warp's cp.asyncs in flight. No access is ordered after
-// one of its epochs.
+// Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
+// ordered after an epoch of it.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -671,7 +680,8 @@ static unsigned kind_of(const SimIns *i) {
   return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
 }
 
-// near: the warp's record, if g is in the memory of its CTA; else NULL.
+// Checks and records a read of granule g by lane l. near: the record of the
+// warp's reads if g is in its CTA's memory; otherwise NULL.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -729,9 +739,9 @@ void shadow_defined(Access *x, int l, uint32_t addr) {
   }
 }
 
-// Returns number k of the granules that a lane accesses in global memory, and
-// stores its position in x->piece for reports. NO_GRANULE: there are no more
-// granules, or memory is exhausted.
+// Returns granule number k of those that lane l accesses in global memory, and
+// sets x->piece to its position for reports. Returns NO_GRANULE if there are no
+// more, or memory is exhausted.
 static int64_t piece(Access *x, int l, size_t k) {
   const SimArea *a = x->m->area;
   if (k >= (size_t)x->bytes >> a->shift) return NO_GRANULE;
@@ -805,8 +815,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether this write and a read are both strong, and the scope of each
-// includes the CTA of the other.
+// Reports whether write x and a read d by `actor` are both strong, and each
+// scope includes the other's CTA.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -821,10 +831,12 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
   return f;
 }
 
-// Reports, as a note, what PTX does not guarantee about a read that happens
-// before this write. First, a warpgroup's MMA may still read, from the view of
-// warps that did not wait for it themselves. Second, a thread's read of shared
-// memory may come after an agent's write if no proxy fence is between them.
+// Reports as a note if PTX does not guarantee that a read d completes before
+// this write, although it happens before it:
+// - A warpgroup's MMA may still read, as warps see it that did not themselves
+//   wait for it.
+// - A thread's read of shared memory may come after an agent's write if no
+//   proxy fence is between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
                           const SimRead *d) {
   const SimProg *p = x->w->cluster->prog;
@@ -840,9 +852,9 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
-// Reports races with reads since the last write that do not happen before this
-// write. same: the write stores the value that the granule has; threads that
-// stored this value may read it.
+// Reports races of this write with reads since the last write that do not
+// happen before it. same: it stores the value that the granule has; then reads
+// by threads that stored this value, too, are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -869,8 +881,9 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Checks a write against the last write. Returns the warps of the CTA that
-// stored the same value without order.
+// Reports a race of this write with the last write. If both store the same
+// value without order, returns the warps of the CTA that stored it; otherwise
+// 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -878,8 +891,8 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  bool agent = q->flags & GF_AGENT;  // an agent's write is ordered by the end
-                                     // of its phase
+  // An agent's write is ordered by the end of the mbarrier's phase.
+  bool agent = q->flags & GF_AGENT;
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (simorder_before(w, l, actor, q->lanes, q->clk)) return 0;
   if (both_strong(w, flags, q)) return 0;
@@ -890,17 +903,17 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   return 0;
 }
 
-// Reports whether a read, or an older write, must still be checked after a
-// strong write. It need not be if it is strong itself, or if all warps know of
-// it.
+// Reports whether access d by `actor` must still be checked after a strong
+// write. It must not if it is strong or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  if (d->kind != READ_WROTE) d->strong = 0;  // a read observed an older value:
-                                             // not strong here
+  // A read before this write does not observe it.
+  if (d->kind != READ_WROTE) d->strong = 0;
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);
 }
 
-// Keeps the entries of granule g's list that must still be checked.
+// Removes the entries of granule g's list that need no more checks after a
+// strong write.
 static void keep_far(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   uint32_t *at = &c->farat[g], k;
@@ -920,7 +933,8 @@ static void keep_far(SimCluster *c, uint32_t g) {
   if (!c->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
-// Adds the last write of granule g to its list, if it must still be checked.
+// Adds the last write of granule g to its list, if it must still be checked
+// after the next write, which is strong.
 static void keep_write(SimCluster *c, uint32_t g) {
   SimGran *q = &c->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -935,8 +949,8 @@ static void keep_write(SimCluster *c, uint32_t g) {
   q->flags |= GF_KEPT;
 }
 
-// Records a strong write of granule g by lane l. Keeps older accesses that must
-// still be checked.
+// Records a strong write of granule g by lane l. Keeps the older accesses that
+// must still be checked.
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -1008,7 +1022,8 @@ void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
   }
 }
 
-// Returns a hash of a granule's bytes; 0: they are unknown.
+// Returns a hash of a granule's n bytes; 0 stands for unknown bytes, and is
+// never returned for known ones.
 static uint32_t hash_of(const uint8_t *p, size_t n) {
   uint64_t h = 0;
   for (size_t at = 0; p && at < n; at += 8) {
@@ -1020,9 +1035,9 @@ static uint32_t hash_of(const uint8_t *p, size_t n) {
   return p ? (uint32_t)h | 1 : 0;
 }
 
-// Another cluster, on another host thread, may have stored to this memory
-// since. Therefore the value is compared with the hash of what this cluster
-// stored last.
+// Another cluster, on another host thread, may have stored here since.
+// Therefore the new value is compared with a hash of what this cluster stored
+// last, not with memory.
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags) {
   SimCluster *c = x->w->cluster;
@@ -1057,7 +1072,7 @@ bool shadow_init(SimCluster *c) {
   return make_level(c, WIDEST);
 }
 
-// Clears the records that pages use.
+// Clears the records that pages have in use.
 static void reset_pages(SimCluster *c) {
   SimPages *t = c->pages;
   c->ngran = 0;

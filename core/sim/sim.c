@@ -1,6 +1,6 @@
-// Runs the clusters of a launch (CTAs, if there are no clusters) on host
-// threads. Results of finished clusters are merged in cluster order, so that
-// reports do not depend on the number of threads.
+// Runs the clusters of a launch (its CTAs, if there are no clusters) on host
+// threads. Merges the results of finished clusters in the order of clusters, so
+// that reports do not depend on the number of threads.
 #define _POSIX_C_SOURCE 200809L
 #include "sim/sim.h"
 
@@ -34,21 +34,22 @@ typedef struct Run {
   const SimProg *prog;
   const SimOpts *opts;
   int max_reports;
-  uint64_t first, total;  // first: number of the first cluster; total: number
-                          // of clusters
-  uint64_t most;          // maximum number of communicating clusters that run
-                          // at once
-  uint64_t begun, merged; // begun: number of started clusters; merged: number
-                          // of clusters whose results are merged
+  // index of the first cluster, and number of clusters to run
+  uint64_t first, total;
+  // maximum number of communicating clusters that run at once
+  uint64_t most;
+  // number of clusters that were started, and whose results are merged
+  uint64_t begun, merged;
   bool stop, oom, stopped;
-  uint64_t told;          // told: time of the last call of progress; part: its
-                          // value
+  // time of the last call of SimOpts.progress, and the fraction it got
+  uint64_t told;
   double part;
-  int nasleep;            // clusters that wait for others (Worker.asleep)
-  SimOut *done;           // results of finished clusters that are not merged
-                          // yet, because an earlier cluster runs
+  int nasleep;  // number of clusters that wait for others (Worker.asleep)
+  // results of finished clusters that must wait until earlier clusters are
+  // merged
+  SimOut *done;
   pthread_mutex_t lock, atomics;
-  pthread_cond_t moved;   // signals an increase of `merged`
+  pthread_cond_t moved;   // signaled when `merged` increases
   SimFault *fault, *note;
   uint32_t nfault, nnote;
   SimStat *stat;
@@ -56,18 +57,18 @@ typedef struct Run {
   SimOrders *order;       // results of systematic schedules
   size_t norder, maxorder;
   SimText text;
-  SimRequests *requests;  // recorded requests; NULL: they are not recorded
-  SimClock *clock;        // cost model, if SimOpts.machine is set
+  SimRequests *requests;  // recorded requests; NULL: none are recorded
+  SimClock *clock;        // the cost model; only if SimOpts.machine is set
   SimTape *tape;
   SimTiming timing;
 } Run;
 
 typedef struct Worker {
   Run *run;
-  SimCluster **cluster;         // allocated when first needed
-  int live, made, max;          // live: number of running clusters, which come
-                                // first in `cluster`; made: number of clusters
-                                // there, running or free; max: capacity
+  SimCluster **cluster;         // clusters, each allocated when first needed
+  // number of running clusters, which come first in `cluster`; number of
+  // allocated ones; capacity
+  int live, made, max;
   // List of the Run.nasleep clusters that wait for others. The one that has
   // waited longest comes first.
   SimCluster *asleep, *last;
@@ -104,11 +105,11 @@ static SimOut *out_new(const Run *r, uint64_t cluster) {
 
 static void stop(Run *r) {
   r->stopped = true;
-  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);  // the clusters poll this
-                                                       // flag
+  // The other threads read this flag while they run.
+  __atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 }
 
-// Merges f into the n faults of `all`, which has room for `most`.
+// Merges fault f into the n faults of `all`, which has room for `most`.
 static void merge_into(SimFault *all, uint32_t *n, uint32_t most,
                        const SimFault *f) {
   for (uint32_t k = 0; k < *n; k++) {
@@ -155,7 +156,7 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Takes the results o of a cluster, and merges all results whose turn it is in
+// Hands over the results o of a cluster, and merges those whose turn it is in
 // the order of clusters. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
@@ -177,7 +178,7 @@ static void report_progress(void *p) {
   if (!r->opts->progress) return;
   r->told = base_nanotime();
   pthread_mutex_lock(&r->lock);
-  // a cluster that waits for others counts as half done
+  // A cluster that waits for others counts as half done.
   double part = ((double)r->merged + (double)r->nasleep / 2) /
                 (double)r->total;
   if (part > r->part) r->part = part;
@@ -193,7 +194,7 @@ static void report_progress(void *p) {
 
 // Reports progress at most 20 times a second.
 static void tick(void *p) {
-  enum { EACH = 50000000 };  // interval in nanoseconds
+  enum { EACH = 50000000 };  // minimum interval in nanoseconds
   Run *r = p;
   if (base_nanotime() - r->told > EACH) report_progress(r);
 }
@@ -236,8 +237,9 @@ static void cluster_free(SimCluster *c) {
 
 static bool cluster_init(SimCluster *c, Run *r) {
   const SimProg *p = r->prog;
-  enum { MOST = 40000000,   // instructions that a warp may execute
-         // instructions that a cluster may execute while memory is unchanged
+  // default limit of instructions of a warp
+  enum { MOST = 40000000,
+         // limit of instructions of a cluster while memory does not change
          STILL = 32 << 20, EACH = 4 << 20 };
   size_t n = (size_t)p->nall, ctas = (size_t)p->ncta;
   c->prog = p;
@@ -285,8 +287,8 @@ static SimCluster *cluster_new(const Worker *w) {
 
 // ---- workers ----
 
-// Finds the index of the next cluster to run. Returns false if there is none.
-// wait: blocks until there is room for another cluster.
+// Sets *cluster to the index of the next cluster to run. Returns false if there
+// is none. wait: waits until there is room for its results.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   const SimDebug *d = r->prog->launch->debug;
   if (d && d->over) return false;
@@ -321,7 +323,8 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
-// Returns a SimCluster for one more cluster; NULL: out of memory.
+// Returns a free SimCluster of a worker, allocated if necessary, or NULL if
+// memory is exhausted.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
   if (w->made + w->run->nasleep == w->max) {
@@ -336,8 +339,8 @@ static SimCluster *place_for(Worker *w) {
   return c;
 }
 
-// Starts another cluster on a worker. Returns false if there is no cluster
-// left, or no room for it.
+// Starts another cluster on a worker. Returns false if none is left or there is
+// no room for one.
 static bool another(Worker *w) {
   Run *r = w->run;
   uint64_t index;
@@ -365,12 +368,12 @@ static void finish(Worker *w, int k) {
 
 // ---- communicating clusters ----
 
-// Reports whether one more cluster may start.
+// Reports whether a worker may start another cluster.
 static bool has_room(const Worker *w) {
   return (uint64_t)(w->live + w->run->nasleep) < w->run->most;
 }
 
-// Sets running cluster k aside until others change memory.
+// Sets running cluster k aside until other clusters change memory.
 static void put_to_sleep(Worker *w, int k) {
   SimCluster *c = w->cluster[k];
   w->cluster[k] = w->cluster[--w->live];
@@ -381,14 +384,15 @@ static void put_to_sleep(Worker *w, int k) {
   w->run->nasleep++;
 }
 
-// Reports whether a cluster still waits, because memory has not changed since
-// it began to wait.
+// Reports whether cluster c must wait longer, because memory has not changed
+// since it began to wait.
 static bool is_waiting(const SimCluster *c) {
   return c->asleep == *c->prog->changes && !c->hopeless;
 }
 
-// Resumes at most n of the clusters that have waited longest, if memory has
-// changed since then (all: in any case). Returns false if none was resumed.
+// Resumes at most n clusters, those that have waited longest, if memory has
+// changed since they began to wait (all: in any case). Returns false if none
+// was resumed.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -401,7 +405,7 @@ static bool wake(Worker *w, int n, bool all) {
   return some;
 }
 
-// Marks all running clusters as deadlocked: they wait for each other, and no
+// Marks all waiting clusters as deadlocked: they wait for each other, and no
 // other cluster can start.
 static void give_up(Worker *w) {
   Run *r = w->run;
@@ -412,9 +416,9 @@ static void give_up(Worker *w) {
   }
 }
 
-// Interleaves communicating clusters. At first only a few run. More are started
-// when all of these wait, up to the number that the SMs of the device hold. If
-// many clusters wait, a change of memory resumes one at a time, so that a grid
+// Runs communicating clusters in turns. At first only a few run. When all of
+// these wait, more are started, up to the number that the GPU's SMs hold. If
+// many clusters wait, a change of memory resumes one at a time. Thus a grid
 // barrier takes time linear in the number of blocks.
 static void take_turns(Worker *w) {
   enum { FEW = 4, MANY = 16, OFTEN = 4 };
@@ -463,7 +467,7 @@ static void keep_orders(Worker *w) {
   base_free(o);
 }
 
-// Continues the live clusters with random schedules.
+// Continues the running clusters with random schedules.
 static void leave(Worker *w) {
   for (int k = 0; k < w->live; k++) {
     w->cluster[k]->turns = NULL;
@@ -502,7 +506,7 @@ static void *work_decided(Worker *w) {
   return NULL;
 }
 
-// Runs clusters one after the other.
+// Thread function of a worker: runs clusters one after the other.
 static void *work(void *p) {
   Worker *w = p;
   if (w->turns) return work_decided(w);
@@ -531,8 +535,9 @@ static int thread_count(const Run *r) {
   return (uint64_t)n > most ? (int)most : (int)n;
 }
 
-// Starts threads for the workers from w[1] on; returns their number. Signals
-// are blocked in these threads, so the thread that runs Lua handles them.
+// Starts threads for the workers w[1] to w[n-1]. Returns the number of threads.
+// Signals are blocked in them, so that the thread that runs Lua handles
+// signals.
 static int start_workers(Worker *w, int n) {
   SigHold hold;
   int k = 1;
@@ -542,7 +547,7 @@ static int start_workers(Worker *w, int n) {
   return k - 1;
 }
 
-// Runs all clusters; false: out of memory.
+// Runs all clusters. Returns false if memory is exhausted.
 static bool run_all(Run *r) {
   int n = thread_count(r), started = 0;
   Worker *w = base_realloc(NULL, (size_t)n * sizeof *w);
@@ -556,7 +561,7 @@ static bool run_all(Run *r) {
   if (r->prog->relay && !w[0].turns) take_turns(&w[0]);
   else work(&w[0]);
   for (int k = 1; k <= started; k++) pthread_join(w[k].thread, NULL);
-  if (!r->stop) report_progress(r);  // all clusters are done
+  if (!r->stop) report_progress(r);  // report that all clusters are done
   for (int k = 0; k < n; k++) worker_free(&w[k]);
   base_free(w);
   return !r->oom;
@@ -585,8 +590,8 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Adds statistics record k to its line, and returns the line's index, or -1 if
-// the record is unused.
+// Adds statistics record k to the line to which it belongs. Returns the line's
+// index, or -1 if the record was not used.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -606,8 +611,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines of the result. Requests refer to statistics records before
-// this call, and to lines after it.
+// Builds the lines of the result. Requests name statistics records before this
+// call, and lines after it.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -627,8 +632,8 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Returns the reports of n faults, with messages; NULL: out of memory. Counts
-// the finished reports in *done.
+// Returns reports with messages for n faults, or NULL if memory is exhausted.
+// *done counts the finished reports.
 static SimReport *say_all(const Run *r, SimFault *all, uint32_t n,
                           size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);
@@ -685,7 +690,7 @@ static void print_program(Ctx *cx, const SimProg *p) {
   buf_free(&text);
 }
 
-// Prepares to run one cluster alone with an event log.
+// Prepares the run of a single cluster with an event log.
 static void watch(Ctx *cx, Run *r) {
   const SimMachine *m = r->opts->machine;
   r->clock = simclock_new(cx, r->prog, m);
@@ -699,7 +704,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool none = prog->nunit == 0;  // an empty grid runs nothing
+  bool none = prog->nunit == 0;  // an empty grid has no clusters
   bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
                                       !prog->relay));
   int64_t unwritten = 0;
@@ -721,7 +726,9 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
-  if (whole && !r.tape)  // a single cluster writes only a part of the outputs
+  // A single cluster writes only a part of the outputs, so that is not checked
+  // then.
+  if (whole && !r.tape)
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};
   if (whole && !r.nfault && !one) few = simleft_short(cx, prog);

@@ -1,8 +1,8 @@
-// Livelock: warps that poll memory in vain. If a warp returns to a former
-// state, registers included, while memory is unchanged, it will return to this
-// state for ever. Therefore a deadlock on flags is found as soon as all
-// runnable warps do so. A loop that counts, or that reads a clock, never
-// returns to a former state.
+// Livelock: detects warps that poll memory in vain. If a warp returns to a
+// former state, registers included, while memory is unchanged, it will return
+// to this state for ever. When all runnable warps do so, they are deadlocked on
+// flags. A loop that counts, or that reads a clock, never returns to a former
+// state.
 #include "sim/spin.h"
 
 #include "ir/rows.h"
@@ -37,7 +37,8 @@ static uint64_t state_of(const SimWarp *w) {
   return h;
 }
 
-// Clears the value of i, because the next iteration computes it anew.
+// Clears the value of instruction i, which the next iteration computes anew, so
+// that states can be compared.
 static void clear(SimWarp *w, const SimIns *i) {
   const Ins *from = ir_get(w->cluster->prog->fn, i->ref);
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
@@ -46,7 +47,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   memset(w->v + i->d, 0, one ? 8 : (i->wide ? 8 : 4) * LANES);
 }
 
-// Returns the innermost loop of w; NULL: none.
+// Returns the innermost loop that w executes, or NULL.
 static const SimIns *loop_of(const SimWarp *w) {
   const SimIns *ins = w->cluster->prog->ins;
   for (uint32_t k = w->depth; k-- > 0;)
@@ -62,7 +63,7 @@ uint64_t simspin_state(SimWarp *w) {
 }
 
 void simspin_ask(SimWarp *w, const SimIns *i) {
-  enum { OFTEN = 16 };  // number of polls after which the state is compared
+  enum { OFTEN = 16 };  // the state is compared after this many polls
   SimCluster *c = w->cluster;
   SimSpin *s = &c->spin[w->id];
   uint64_t stamp = simspin_stamp(c);
@@ -114,7 +115,7 @@ bool simspin_all(const SimCluster *c, bool *global) {
 
 // ---- trial runs of polls ----
 
-// Returns the size of w->wrapped, which a trial run changes.
+// Returns the size in bytes of w->wrapped, which a trial run changes.
 static size_t wrap_bytes(const SimProg *p) {
   return p->nwrap * sizeof(uint32_t);
 }
@@ -144,7 +145,7 @@ static void put_back(SimWarp *w, const SimWarp *was, const char *room) {
   memcpy(w->wrapped, room + frame_bytes(p), wrap_bytes(p));
 }
 
-// Reports whether i changes only values and branches of its warp.
+// Reports whether i affects nothing but values and branches of its warp.
 static bool is_own(const SimIns *i) {
   Op op = (Op)i->op;
   return (op_pure(op) && i->who <= WHO_LANE) || op == OP_VAR || op == OP_VGET ||
@@ -159,8 +160,8 @@ bool simspin_only_reads(const SimWarp *w) {
   return end != NULL;
 }
 
-// Runs w to its next scheduling step. Returns false if an instruction before
-// that step affects more than the warp. Fences have no effect in a trial.
+// Runs w to its next scheduling step as a trial; fences have no effect. Returns
+// false if an instruction on the way affects more than the warp.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;
@@ -174,7 +175,7 @@ static bool goes_on(SimWarp *w) {
 }
 
 // Returns the number of scheduling steps after which w is in the same state
-// again, if its next poll reads `a`; 0: unknown.
+// again if its next poll reads `a`, or 0 if that is unknown.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   const SimIns *ins = w->cluster->prog->ins;
@@ -226,7 +227,8 @@ static DType type_of(const SimSpin *s) {
   return (DType)((const SimSide *)s->i->x)->type;
 }
 
-// Returns the address of the value that w polls; NULL: out of bounds.
+// Returns the host address of the value that w polls, or NULL if it is out of
+// bounds.
 static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   const SimProg *p = w->cluster->prog;
   if (s->at < 0 || s->at + dtype_bits(type_of(s)) / 8 > s->m->bytes)
@@ -236,7 +238,7 @@ static const uint8_t *asked(const SimWarp *w, const SimSpin *s) {
   return w->cluster->smem + s->home + s->m->base + s->at;
 }
 
-// Fills in f with the last writer of the polled bytes in this cluster.
+// Fills in the last write of the polled bytes by this cluster.
 static void find_writer(const SimWarp *w, const SimSpin *s, SimFault *f) {
   SimCluster *c = w->cluster;
   const SimProg *p = c->prog;

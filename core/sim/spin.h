@@ -5,18 +5,19 @@
 #include "sim/inside.h"
 
 // The last poll of a warp. stuck: the warp has returned to a former state while
-// memory is unchanged, so it will return to this state again and again.
+// memory is unchanged, so it will do so for ever.
 struct SimSpin {
-  uint64_t stamp, hash;    // stamp: number of memory changes at the poll; hash:
-                           // hash of the warp's state
-  uint32_t asked, pc;      // asked: number of polls with that stamp
+  // number of memory changes at the poll; hash of the warp's state
+  uint64_t stamp, hash;
+  // number of polls with that number of memory changes; instruction
+  uint32_t asked, pc;
   bool stuck;
   const SimIns *i;
-  const SimMem *m;         // polled object; a lane and its byte offset follow
+  // polled object; the polling lane and its byte offset follow
+  const SimMem *m;
   int lane;
   int64_t at;
-  uint32_t home;           // shared memory: first byte of the CTA, as in
-                           // SimWarp.home
+  uint32_t home;           // shared memory: first byte of the CTA's memory
 };
 
 // Counts a change of the cluster's memory, or (global) of memory that all
@@ -28,31 +29,31 @@ static inline void simspin_moved(SimCluster *c, bool global) {
 }
 // Returns the number of memory changes that this cluster can observe.
 uint64_t simspin_stamp(const SimCluster *c);
-// Records a poll by w at i that changed nothing.
+// Records a poll by w at instruction i that changed nothing.
 void simspin_ask(SimWarp *w, const SimIns *i);
-// Returns a hash of the state of w before an instruction of a loop. Values that
-// the loop computes anew are left out. 0: w is in no loop.
+// Returns a hash of the state of w before an instruction of a loop, without
+// values that the loop computes anew. Returns 0 if w is in no loop.
 uint64_t simspin_state(SimWarp *w);
 // Reports whether the innermost loop of w only loads and computes.
 bool simspin_only_reads(const SimWarp *w);
-// Tries a poll of w (a load or an atomic in a loop) that reads `a`, and
-// restores w. Returns the number of scheduling steps after which w is in the
-// same state if memory does not change. Returns 0 if the poll passes, or if
-// that is unknown. room: simspin_room bytes of scratch.
+// Tries a poll of w, a load or atomic in a loop that reads `a`, and restores w.
+// Returns the number of scheduling steps after which w is in the same state if
+// memory does not change. Returns 0 if the poll passes or that is unknown.
+// room: scratch of simspin_room bytes.
 size_t simspin_room(const SimProg *p);
 int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 // Reports whether a failing poll of w could pass if it came before some earlier
-// step. Returns true if unknown.
+// step. Also returns true if that is unknown.
 bool simspin_could(SimWarp *w, char *room);
 // Reports whether w waits in vain until others change memory.
 bool simspin_stuck(const SimWarp *w);
-bool simspin_same(const SimWarp *w, const SimWarp *u);  // reports whether both
-                                                        // poll the same element
-// Reports whether all runnable warps poll in vain. Sets *global if some poll
-// global memory.
+// Reports whether w and u poll the same element.
+bool simspin_same(const SimWarp *w, const SimWarp *u);
+// Reports whether all runnable warps poll in vain. Sets *global to whether one
+// of them polls global memory.
 bool simspin_all(const SimCluster *c, bool *global);
-// Reports the deadlock of a warp, together with all warps of its CTA that wait
-// for the same element.
+// Reports the deadlock of w, together with all warps of its CTA that poll the
+// same element.
 void simspin_tell(SimWarp *w);
 
 #endif

@@ -1,8 +1,9 @@
 // Deadlocks. A stop is a place where warps wait. It depends on the stops of the
-// threads that could end it. The root cause is among stops that only depend on
-// each other. Candidates, most likely first: a stop that no thread can end; the
-// first wait of a producer for an empty stage (its parity); a phase with a
-// wrong arrival count; a stop of producers, before one of consumers.
+// threads that could end the wait. The root cause is among the stops that
+// depend only on each other. Candidates, most likely first: a stop that no
+// thread can end; the first wait of a producer for an empty stage (its parity
+// is wrong); a phase with a wrong arrival count; a stop of producers; a stop of
+// consumers.
 #include "sim/bulk.h"
 #include "sim/mbar.h"
 #include "sim/roles.h"
@@ -19,9 +20,10 @@ typedef struct Stop {
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
-  int rank;                // a lower rank is more likely to be the cause
-  uint64_t behind;         // mask of the stops on which it depends; includes
-                           // itself if its own warps could end it
+  int rank;  // a stop with a lower rank is more likely to be the cause
+  // mask of the stops on which it depends; includes itself if its own warps
+  // could end it
+  uint64_t behind;
 } Stop;
 typedef struct Stops {
   SimCluster *c;
@@ -31,7 +33,7 @@ typedef struct Stops {
 
 // ---- stops ----
 
-// Reports whether u waits for the same thing as w.
+// Reports whether warps w and u wait for the same thing.
 static bool same_place(const SimWarp *w, const SimWarp *u) {
   if (u->cta != w->cta) return false;
   if (simspin_stuck(w)) return simspin_same(w, u);
@@ -43,7 +45,7 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first warp of its CTA that waits at its stop.
+// Reports whether w is the first warp of its CTA that waits at this stop.
 static bool is_first(const SimWarp *w) {
   for (const SimWarp *u = w - w->in; u < w; u++)
     if (same_place(w, u)) return false;
@@ -98,14 +100,14 @@ static bool is_op(const SimIns *i, const void *ud) {
 
 typedef struct Bring { const SimMbar *b; int64_t at; bool own; } Bring;
 
-// Reports whether the mbarrier is in m's memory.
+// Reports whether the mbarrier d->at may be in memory object m.
 static bool is_there(const Bring *d, const SimMem *m) {
   return (m->rank || d->own) && d->at >= m->base &&
          d->at < (int64_t)m->base + m->bytes;
 }
 
 static bool brings_bytes(const SimIns *i, const Bring *d) {
-  // a multicast may reach many CTAs
+  // a multicast may complete bytes in any CTA of the cluster
   if (i->op == OP_TMALOAD && !d->own) return true;
   if (i->op == OP_STASYNC)
     return is_there(d, ((const SimSend *)i->x)->bar.mem);
@@ -146,7 +148,8 @@ static bool could_end(const Stop *s, const SimWarp *u) {
     case STUCK_TEAM:
       return u->cta == s->w->cta && u->in / 4 == s->w->in / 4 &&
              u->state != SW_TEAM && simroles_ahead(u, is_op, &wgmma);
-    case STUCK_FLAG: break;  // any thread may store to the flag
+    // any thread may store to the flag, so no thread is named
+    case STUCK_FLAG: break;
   }
   return false;
 }
@@ -200,7 +203,8 @@ static void judge(Stops *all) {
   }
 }
 
-// Returns the stops on which k depends, directly or not.
+// Returns the mask of stops on which stop k depends, directly or through
+// others.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
   while (next & ~seen) {
@@ -236,7 +240,8 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports what warp w waits for, and which warps wait with it.
+// Reports a fault: what the warps at stop s wait for, and which warps these
+// are.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

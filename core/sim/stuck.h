@@ -4,7 +4,8 @@
 
 #include "sim/inside.h"
 
-// Reports what each warp waits for when none can run, the root cause first.
+// Reports, when no warp can run, what each warp waits for. The root cause comes
+// first.
 void simstuck_tell(SimCluster *c);
 
 #endif

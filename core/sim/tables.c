@@ -1,6 +1,6 @@
-// Fragment layouts of MMA and matrix-copy atoms. For each value of each thread,
-// they give the element of a tile. They are computed from the TV layouts in the
-// atoms' table rows.
+// Fragment layouts of MMA and matrix-copy atoms: for each value of each thread,
+// its element in a tile. They are computed from the TV layouts in the atoms'
+// table rows.
 #include "sim/tables.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static int mode_at(const Mode *m, int i) {
 
 // ---- MMA ----
 
-// Returns the description of an operand, by its TV layout: a row-major tile
-// (rows x cols), and the elements of it that each lane holds. TV coordinates
+// Returns the description of an operand: a row-major tile (rows x cols), and
+// the elements that each lane holds by the TV layout tv_text. TV coordinates
 // are column-major.
 static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
                           DType t, int rows, int cols) {
@@ -71,7 +71,7 @@ static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
   return o;
 }
 
-// Sets the registers of the instruction that hold the operand.
+// Sets the registers of an MMA operand in o.
 static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
                           SimOperand *o) {
   o->mem = mem[from->ref];
@@ -86,7 +86,7 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
   o->reg = reg;
 }
 
-// Describes an operand that is one 32-bit register.
+// Returns the description of operand o, which is one 32-bit register.
 static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
@@ -112,7 +112,8 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-// Sets operand A and its metadata. A sparse atom stores only half of A.
+// Describes operand A, and its metadata if the atom is sparse. A sparse atom
+// stores only half of A.
 static void set_a(Ctx *cx, SimMmaIns *mi) {
   const AtomMma *row = mi->row;
   bool sparse = row->flags & AMF_SPARSE;
@@ -123,7 +124,7 @@ static void set_a(Ctx *cx, SimMmaIns *mi) {
                     row->m, atom_mma_depth(row));
 }
 
-// Describes an MMA atom on architecture sm_<sm>.
+// Describes MMA atom `row` on architecture sm_<sm>.
 static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
   mi->row = row;
   mi->m = (SimMma){.a = row->a_type, .b = row->b_type, .c = row->d_type,
@@ -136,7 +137,7 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
-             row->a_type == DT_C64;  // matrix.c computes complex MMAs
+             row->a_type == DT_C64;  // matrix.c computes these without simmma
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);
@@ -161,7 +162,8 @@ SimMmaIns *simtables_mma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- warpgroup MMAs ----
 
-// Collects the shared-memory objects that the descriptors may address.
+// Collects the shared-memory objects to which the descriptors of A and B may
+// point.
 static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
                         SimMmaIns *mi) {
   const Fn *fn = l->fn;
@@ -171,8 +173,8 @@ static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
       mi->smem[mi->nsmem++] = mem[fn->mem.p[k].ref];
 }
 
-// Describes the first warp's rows of a tile. The other warps hold their rows in
-// the same way.
+// Describes the rows of a wgmma's tile that the first warp holds. The other
+// warps hold their rows in the same way.
 static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
                            const AtomMma *row, SimMmaIns *mi) {
   mi->row = row;
@@ -212,9 +214,9 @@ SimMmaIns *simtables_wgmma(Ctx *cx, const Launch *l, const SimMem **mem,
 
 // ---- ldmatrix, stmatrix, movmatrix ----
 
-// Returns a table for ldmatrix or stmatrix: the 16-bit piece of the matrices
-// that each half of each 32-bit register holds, for each thread. tv_text: the
-// layout (thread,bit) -> bit of the registers.
+// Returns a table for ldmatrix or stmatrix of `num` matrices. For each
+// register, half and lane, it has the index of a 16-bit piece of the matrices.
+// tv_text: layout (thread,bit) -> bit of the registers.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

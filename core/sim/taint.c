@@ -1,11 +1,11 @@
-// Undefined values: uninitialised registers, and quotients by zero. Reading one
-// is not yet a fault: a predicated load leaves registers undefined whose sums
-// are never stored, and cute.where computes the branch that it does not select.
-// Values carry a mask of the lanes in which they are undefined, and a mask of
-// their undefined bits: compilers leave half of a register undefined where
-// nothing reads it. Using such bits is a fault: as an address, as a condition,
-// or in a store outside registers. A warp that never read an undefined register
-// pays no cost (w->tainted).
+// Undefined values: uninitialized registers, and quotients by zero. Reading one
+// is not a fault by itself: a predicated load leaves registers undefined whose
+// sums are never stored, and cute.where computes both branches. Each value has
+// a mask of the lanes in which it is undefined, and a mask of their undefined
+// bits: compilers leave half of a register undefined where nothing reads it.
+// Using such bits is a fault: as an address, as a condition, or in a store
+// outside registers. Kernels that never read an undefined register have no
+// extra cost (w->tainted).
 #include "ir/eval.h"
 #include "ir/intrin.h"
 #include "sim/address.h"
@@ -33,13 +33,13 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
   SimTaint *t = taint_at(w, slot);
   uint32_t hit = t->mask & mask;
   if (!hit) return;
-  t->mask &= ~hit;  // each undefined value is reported once
+  t->mask &= ~hit;  // report each undefined value once
   fault(w, i, hit, t);
 }
 
 // ---- registers ----
 
-// Returns why an element of registers is undefined.
+// Returns why unit `unit` of registers is undefined in the lanes of `lack`.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
   if (w->quotient.mem == m)
@@ -48,7 +48,8 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
-// Records that an undefined value is stored to registers.
+// Records that a value that is undefined because of a division by zero is
+// stored to registers.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(simtaint_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
@@ -94,8 +95,8 @@ static void clear(SimWarp *w, const SimIns *i) {
   taint_at(w, i->d)->mask = 0;
 }
 
-// Returns the lanes in which the divisor of an integer division is 0. Uniform
-// values are stored only in lane 0.
+// Returns the lanes in which the divisor of an integer division is 0. A uniform
+// divisor is stored only in lane 0.
 static uint32_t divides_by_zero(SimWarp *w, const SimIns *i) {
   DType t = (DType)i->type;
   if ((i->op != OP_DIV && i->op != OP_MOD) || dtype_is_float(t)) return 0;
@@ -217,7 +218,7 @@ void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from) {
 
 // ---- around an instruction ----
 
-// Reports whether i is a shuffle, which passes values on.
+// Reports whether i is a shuffle, which only moves values between lanes.
 static bool moves(const SimIns *i) {
   return intrin_is_shuffle(intrin_id(i->imm));
 }
@@ -234,8 +235,8 @@ static void use_side(SimWarp *w, const SimIns *i, const SimSide *s) {
   use(w, i, s->mem->rank, w->active);
 }
 
-// Checks values that are stored, compared or printed. A store to registers is
-// not a use.
+// Reports undefined values that i stores, compares or prints. A store to
+// registers is not a use.
 static void use_stored(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (s->mem->space == SP_RMEM) {
@@ -338,9 +339,10 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      break;  // results propagate undefined operands
+      break;  // an undefined operand makes their result undefined
     case OP_MMA: case OP_WGMMA:
-      break;  // registers are checked at the instruction that reads them
+      // these instructions check the registers that they read themselves
+      break;
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -351,7 +353,7 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
     case OP_WGFENCE:
     case OP_WGCOMMIT: case OP_WGWAIT: case OP_ASM:
     case OP_LOOP: case OP_ONCE: case OP_ELSE: case OP_END: case OP_COUNT:
-      break;  // the instruction reads no lane's value
+      break;  // these instructions read no value of a lane
   }
 }
 
@@ -360,7 +362,7 @@ void simtaint_after(SimWarp *w, const SimIns *i) {
   bool element = i->op == OP_PICK ||
                  (i->op == OP_LD &&
                   ((const SimSide *)i->x)->mem->space == SP_RMEM);
-  // registers are checked at the instruction that reads them
+  // A load from registers sets the mask of its result itself.
   if (i->uniform || element) return;
   if (i->op == OP_VSET) assign(w, i);
   else if (effect & (EF_PURE | EF_VAR)) propagate(w, i);

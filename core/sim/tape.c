@@ -34,8 +34,8 @@ void simtape_free(SimTape *t) {
   base_free(t);
 }
 
-// Appends a step to the log, as w's last one, and returns its index. If the log
-// is full, the step is dropped.
+// Appends step s to w's log. Returns its index. If the log is full, drops the
+// step.
 static size_t push(SimWarp *w, SimStep s) {
   SimTape *t = tape_of(w);
   SimReel *r = reel_of(w);
@@ -80,10 +80,11 @@ void simtape_end(SimWarp *w, const SimIns *i, bool again) {
   s->passes = (uint32_t)(now->wavefronts - r->before.wavefronts);
   s->sectors = (uint32_t)(now->sectors - r->before.sectors);
   s->missed = op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC
-                ? s->sectors : r->missed;  // agents bypass L1
+                // Agents bypass L1, so all their sectors miss.
+                ? s->sectors : r->missed;
 }
 
-// Reports whether a sector is in the L1 of w's CTA, and inserts it if not.
+// Reports whether the L1 of w's CTA has a sector, and inserts it if not.
 static bool has(const SimWarp *w, uint64_t sector) {
   const SimTape *t = tape_of(w);
   uint64_t mix = sector ^ sector >> 13;
@@ -94,7 +95,7 @@ static bool has(const SimWarp *w, uint64_t sector) {
   return false;
 }
 
-// Reports whether x is among the n elements of list, and inserts it if not.
+// Reports whether x is among the n elements of list, and appends it if not.
 static bool listed(uint64_t *list, int *n, uint64_t x) {
   for (int k = *n; k-- > 0;)
     if (list[k] == x) return true;

@@ -1,79 +1,86 @@
-// Event log of one cluster, for the cost model (clock.c). For each warp, it
-// lists the instructions, the bytes that they move, and the waits for other
-// threads.
+// The event log of one cluster, which the cost model (clock.c) reads. For each
+// warp, it has the instructions, the bytes that they move, and the waits for
+// other threads.
 //
-// A wait is for a gate: a round of a barrier, or a phase of an mbarrier. A gate
-// has parts: the arrivals and completions that the log assigns to it. It opens
-// when all its parts are given.
+// A wait is for a gate: one round of a barrier, or one phase of an mbarrier.
+// The arrivals and completions in that round or phase are the gate's parts. A
+// gate opens when all its parts have come.
 #ifndef CUTE_SIMTAPE_H
 #define CUTE_SIMTAPE_H
 
 #include "sim/inside.h"
 
 typedef enum SimMark {
-  TAPE_RUN,    // instruction `at` of the program
-  TAPE_GIVE,   // gives a part of gate `at`
+  TAPE_RUN,    // executes instruction `at` of the program
+  TAPE_GIVE,   // the warp gives a part of gate `at`: an arrival
   TAPE_NEED,   // waits until gate `at` opens
-  TAPE_BEGIN, TAPE_END,  // a range begins or ends; `at` is its name's text
-  TAPE_AGENT   // starts an agent; its end is a part of gate `at` (0: of none)
+  // A named range begins or ends; `at` is its name, an index into Fn.text.
+  TAPE_BEGIN, TAPE_END,
+  // An agent starts; its completion is a part of gate `at` (0: of none).
+  TAPE_AGENT
 } SimMark;
 
 typedef struct SimStep {
-  uint8_t mark;        // SimMark
-  uint8_t lanes;       // RUN: active lanes
-  uint8_t lines;       // RUN: 128-byte L1 lines accessed
-  uint8_t cta;         // AGENT: CTA whose memory it fills; GIVE: 1 if the gate
-                       // is in another CTA
-  uint8_t same;        // RUN of an atomic: largest number of lanes at one word
+  uint8_t mark;        // a SimMark
+  uint8_t lanes;       // RUN: number of active lanes
+  uint8_t lines;       // RUN: number of 128-byte lines of L1 that it accesses
+  // AGENT: CTA whose memory it fills. GIVE: 1 if the gate belongs to another
+  // CTA.
+  uint8_t cta;
+  // RUN of an atomic: maximum number of lanes that access one word
+  uint8_t same;
   uint32_t at;
-  uint32_t passes;     // RUN: shared-memory passes
-  uint32_t sectors;    // RUN: 32-byte sectors of global memory
-  uint32_t missed;     // RUN: sectors that missed L1
+  uint32_t passes;     // RUN: number of shared-memory passes
+  uint32_t sectors;    // RUN: number of 32-byte sectors of global memory
+  uint32_t missed;     // RUN: number of sectors that missed L1
   uint32_t bytes;      // AGENT: bytes that it moves
 } SimStep;
 
-typedef struct SimReel {  // log of a warp
+typedef struct SimReel {  // the log of a warp
   SimStep *step;
   size_t n, cap;
-  size_t run;          // step of the current instruction
-  SimStat before;      // statistics record of the current instruction before it
-                       // ran
-  uint32_t missed, lines;  // sectors that missed and lines, so far, of the
-                           // current instruction
+  size_t run;          // index of the current instruction's step
+  // statistics record of the current instruction before it was executed
+  SimStat before;
+  // so far for the current instruction: sectors that missed L1, and lines
+  uint32_t missed, lines;
 } SimReel;
 
 typedef struct SimTape {
-  SimReel *reel;       // one log per warp of the cluster
+  SimReel *reel;       // for each warp of the cluster: its log
   int nreel;
-  uint32_t ngate;      // number of gates, numbered from 1 on
+  uint32_t ngate;      // number of gates; the first one has number 1
   uint64_t steps, most;
-  uint64_t *line;      // L1 of each CTA: addresses of the sectors that it holds
-  size_t nline;        // number of sectors per CTA, a power of two
-  bool full;           // the log exceeded `most` steps
+  // for each CTA: addresses of the sectors in its L1
+  uint64_t *line;
+  size_t nline;        // number of sectors of an L1, a power of two
+  bool full;           // whether the log reached its limit of steps
 } SimTape;
 
-// Creates an event log. l1: bytes of each CTA's L1. NULL: out of memory.
+// Creates an event log of at most `most` steps. l1: bytes of each CTA's L1.
+// Returns NULL if memory is exhausted.
 SimTape *simtape_new(const SimProg *p, int64_t l1, uint64_t most);
 void simtape_free(SimTape *t);
 
-// Log an instruction of w, at its beginning and its end. again: it will be
-// repeated.
+// Log the beginning and the end of instruction i of w. again: i was not
+// executed and will be repeated.
 void simtape_begin(SimWarp *w, const SimIns *i);
 void simtape_end(SimWarp *w, const SimIns *i, bool again);
-// Logs an access of the lanes of mask to n bytes each of global memory, at
-// start + at[lane]. keeps: L1 caches the sectors.
+// Logs an access to global memory: each lane of mask accesses n bytes at start
+// + at[lane]. keeps: L1 caches the sectors.
 void simtape_global(SimWarp *w, uint64_t start, const int64_t *at,
                     uint32_t mask, int n, bool keeps);
-// Logs the beginning, or end, of a named range.
+// Logs the beginning or the end of a named range.
 void simtape_mark(SimWarp *w, uint32_t name, bool begins);
-// Logs the largest number of lanes of an atomic that access one word.
+// Logs an atomic's maximum number of lanes that access one word.
 void simtape_same(SimWarp *w, const int64_t *at, uint32_t mask);
-// Logs that w gives a part of a gate, which is created if *gate is 0. far: the
-// gate is in another CTA of the cluster.
+// Logs that w contributes a part of a gate, for example an arrival. Creates the
+// gate if *gate is 0. far: the gate belongs to another CTA of the cluster.
 void simtape_give(SimWarp *w, uint32_t *gate, bool far);
 void simtape_need(SimWarp *w, uint32_t gate);
-// simtape_agent logs the start of an agent by w. simtape_land logs the end of
-// an agent that fills a CTA's memory; the end is a part of *gate.
+// simtape_agent logs that w starts an agent, and returns the step's index.
+// simtape_land logs that this agent completes; this is a part of *gate. The
+// agent filled memory of a CTA.
 size_t simtape_agent(SimWarp *w);
 void simtape_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                   uint32_t bytes);

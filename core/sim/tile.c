@@ -1,4 +1,5 @@
-// Computes whole tiles, eight lanes at a time: for any processor, and for AVX2.
+// Computes whole tiles of an MMA, eight lanes at a time. Compiled for any
+// processor, and for AVX2.
 #include "sim/tile.h"
 
 #include <string.h>

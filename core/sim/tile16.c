@@ -1,4 +1,4 @@
-// Computes whole tiles, sixteen lanes at a time: AVX-512.
+// Computes whole tiles of an MMA, sixteen lanes at a time, for AVX-512.
 #include "sim/tile.h"
 
 #if defined(__x86_64__)

@@ -1,13 +1,14 @@
-// Vector code of tile.c and tile16.c, for LANES lanes. Each includes it once;
-// its names have no prefix.
+// Vector code of tile.c and tile16.c, for LANES lanes. Each of these files
+// includes it once; its names have no prefix.
 //
 // It multiplies LANES rows of A with one row of B at a time. The product of two
 // operands of at most 12 significand bits is exact in f32. Multiplied by
-// 2^(F-e) and converted to an integer toward zero, it is the truncated term. A
-// lane whose e is outside [E_LOW, E_HIGH] is computed again by simmma_sum:
-// products or results that f32 cannot represent, or NaNs and infinities, whose
-// exponent is E_SPECIAL. Products that underflow inside the range are truncated
-// to zero either way, because 2^(e-F) is at least 2^-125.
+// 2^(F-e) and converted to an integer toward zero, it is the truncated term.
+// Lanes whose e is outside [E_LOW, E_HIGH] are computed again by simmma_sum:
+// f32 cannot represent their products or results, or they have NaNs or
+// infinities, whose exponent is E_SPECIAL. Products that underflow although e
+// is in this range are truncated to zero anyway, because 2^(e-F) is at least
+// 2^-125.
 
 #define E_ZERO (-5000)
 #define E_SPECIAL 20000
@@ -31,14 +32,15 @@ typedef union Halves {
   int64_t q[LANES / 2];
 } Halves;
 
-// Vectors are passed by pointer: by value, their ABI would depend on the
-// target.
+// Vectors are passed by pointer. Passed by value, their calling convention
+// would depend on the target.
 #define INLINE static inline __attribute__((always_inline))
 #define SPLAT(x) ((VI){0} + (x))
-#define NEGATIVE(v) ((v) >> 31)  // a mask; gcc would compute comparisons lane
-                                 // by lane
+// A mask of the negative lanes. gcc would compute a comparison lane by lane.
+#define NEGATIVE(v) ((v) >> 31)
 
-// Set a to max(a, b), or to min(a, b), if the difference fits in a lane.
+// Set each lane of a to max(a, b) or to min(a, b). The differences must not
+// overflow.
 INLINE void raise_to(VI *a, const VI *b) {
   VI d = *a - *b;
   *a = *b + (d & ~NEGATIVE(d));
@@ -49,7 +51,7 @@ INLINE void lower_to(VI *a, const VI *b) {
   *a = *b + (d & NEGATIVE(d));
 }
 
-// Computes the exponents of x as the rule defines them.
+// Computes the exponents of the elements of x, as the rule defines them.
 INLINE void exponents(VI *e, const VF *x, int emin) {
   VI u = (VI)*x & 0x7fffffff, least = SPLAT(emin);
   VI zero = NEGATIVE(u - 1), special = NEGATIVE(0x7f7fffff - u);
@@ -65,21 +67,23 @@ INLINE bool any(const VI *m) {
   return s != 0;
 }
 
-// Adds the lower half of the lanes to sums[0], and the upper half to sums[1].
+// Adds the lower half of the lanes of s to sums[0], and the upper half to
+// sums[1].
 INLINE void add_lanes(HD *sums, const VU *s) {
   Halves h = {.i = (VI)*s};
   sums[0] += __builtin_convertvector(h.hi[0], HD);
   sums[1] += __builtin_convertvector(h.hi[1], HD);
 }
 
-// A block of LANES rows in K-major order, with the exponents of its elements.
+// A block of LANES rows of A in K-major order, with the exponents of its
+// elements.
 typedef struct Block {
   VF a[SIM_TILE_K];
   VI ea[SIM_TILE_K];
 } Block;
 
-// Converts sums * down, where sums are exact integers. The result is f32,
-// truncated toward zero to `keep` fraction bits, or f16, rounded to nearest.
+// Converts sums * down, where `sums` are exact integers, to f32, truncated
+// toward zero to `keep` fraction bits, or to f16, rounded to nearest even.
 INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
                         const VF *down) {
   Halves h;
@@ -92,13 +96,14 @@ INLINE void round_lanes(const SimRule *r, VF *d, const HD *sums,
   }
   for (int l = 0; l < LANES; l++) {
     double x = sums[l / HALF][l % HALF] * (double)(*down)[l];
-    // adding 0 turns -0 into +0
+    // Adding 0 turns -0 into +0.
     (*d)[l] = dtype_to_float(DT_F16, dtype_from_double(DT_F16, x)) + 0.0f;
   }
 }
 
-// Computes one sum per lane: adds to c the products k0..k0+n-1 with the row b,
-// which has exponents eb. Lanes with a nonzero `odd` hold no valid result.
+// Computes a sum in each lane: adds to c the products k0 to k0+n-1 of the
+// lane's row and the row b, whose exponents are eb. Lanes in which `odd` is not
+// 0 have no valid result.
 INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
                       const int32_t *eb, int k0, int n, VF *c, VI *odd) {
   VI e, low = SPLAT(E_LOW), high = SPLAT(E_HIGH);
@@ -108,13 +113,15 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
     raise_to(&e, &ek);
   }
   *odd = NEGATIVE(high - e) | NEGATIVE(e - low);
-  *odd &= NEGATIVE(-2000 - e);  // below that, all terms are zero
+  *odd &= NEGATIVE(-2000 - e);  // for smaller e, all terms are zero
   raise_to(&e, &low);
   lower_to(&e, &high);
   VF up = (VF)((r->f + 127 - e) << 23), down = (VF)((e - r->f + 127) << 23);
-  VU s = (VU)__builtin_convertvector(*c * up, VI);  // odd lanes may overflow
+  // odd lanes may overflow; mend computes them again
+  VU s = (VU)__builtin_convertvector(*c * up, VI);
   HD sums[2] = {{0}, {0}};
-  for (int k = k0; k < k0 + n; k += 8) {  // 8 terms and c fit in 32 bits
+  // the sum of 8 terms and c fits in 32 bits
+  for (int k = k0; k < k0 + n; k += 8) {
     int end = k + 8 < k0 + n ? k + 8 : k0 + n;
     for (int i = k; i < end; i++)
       s += (VU)__builtin_convertvector(p->a[i] * b[i] * up, VI);
@@ -125,7 +132,7 @@ INLINE void sum_lanes(const SimRule *r, const Block *p, const float *b,
 }
 
 // Computes d from the accumulators c in the lanes that vector code cannot
-// compute.
+// compute (odd).
 static void mend(const SimRule *r, const Block *p, const float *b, int k0,
                  int n, const VF *c, VF *d, const VI *odd) {
   for (int l = 0; l < LANES; l++) {
@@ -145,7 +152,7 @@ INLINE void load_block(const SimRule *r, Block *p, const float *A, int rows,
   for (int k = 0; k < K; k++) exponents(&p->ea[k], &p->a[k], r->emin_a);
 }
 
-// Computes the exponents of a row of B.
+// Computes the exponents of the K elements of a row of B.
 INLINE void load_row(const SimRule *r, int32_t *eb, const float *b, int K) {
   for (int k = 0; k < K; k += LANES) {
     VF x = {0};

@@ -1,5 +1,5 @@
 // Input and output of the cost model (clock.c): the multiprocessors to model,
-// and the time that a launch takes on them.
+// and the estimated time of a launch on them.
 #ifndef CUTE_SIMTIMING_H
 #define CUTE_SIMTIMING_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 // Costs of a fence in cycles. cta, gpu, sys, async: latency until the warp
-// continues. Names with _each: time of the SM for each warp.
+// continues. cta_each and so on: time of the SM for each warp.
 typedef struct SimFenceCost {
   double cta, cta_each;
   double gpu, gpu_each;
@@ -16,92 +16,92 @@ typedef struct SimFenceCost {
   double async;
 } SimFenceCost;
 
-// A model of multiprocessors (SMs), one for each CTA of a cluster. On these
-// SMs, `resident` clusters run at once, and `clusters` in all, one after the
-// other. Times are in cycles, rates in bytes per cycle and SM.
+// The machine to model: multiprocessors (SMs), one for each CTA of a cluster.
+// On them, `resident` clusters run at a time, and `clusters` clusters in all.
+// Times are in cycles, rates in bytes per cycle and SM.
 typedef struct SimMachine {
   int64_t clusters, resident;
-  int64_t l1;          // bytes of L1 of each CTA
-  uint64_t steps;      // maximum length of the event log
+  int64_t l1;          // bytes of each CTA's L1
+  uint64_t steps;      // maximum number of steps in the event log
   bool events;         // whether to collect events
-  double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter
-  double mma_again;    // fraction of an mma's time after which its warp may
-                       // issue another
-  double f64, integer, special;  // cycles of a quarter of the SM for an
-                                 // operation of a warp; f64: on f64; integer:
-                                 // on integers, or a comparison; special: a
-                                 // special function
-  double l2, bulk;     // rates of loads from L2; l2: by threads; bulk: by TMA
-  double store, fill;  // rates; store: of stores to L2; fill: of TMA into
-                       // shared memory
-  double atomic;       // cost of an atomic, as a multiple of a store's
+  double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
+  // fraction of an mma's time after which its warp may issue the next mma
+  double mma_again;
+  // cycles of a quarter of the SM for an operation of a warp: on f64; on
+  // integers, or a comparison; a special function
+  double f64, integer, special;
+  double l2, bulk;     // rates of loads from L2 by threads, and by TMA
+  // rates of stores to L2, and of TMA's writes to shared memory
+  double store, fill;
+  // cost of an atomic in global memory, as a multiple of a store's
+  double atomic;
   double copy;         // minimum L1 cycles of a cp.async
-  double peer;         // rate to and from another CTA's shared memory
-  double cas;          // shared-memory cycles of an atomic that is implemented
-                       // by compare-and-swap
-  // Latencies of arithmetic, loads of shared memory, ldmatrix, mma.
+  double peer;         // rate to and from shared memory of another CTA
+  // shared-memory cycles of an atomic that a compare-and-swap loop implements
+  double cas;
+  // Latencies: of arithmetic, of loads from shared memory, of ldmatrix, of mma.
   double alu, shared, matrix, tensor;
-  double l1_hit, global;  // l1_hit: latency of an L1 hit; global: average
-                          // latency of L2 and memory
+  // latency of an L1 hit; average latency of L2 and memory
+  double l1_hit, global;
   double tma;             // additional latency of a bulk copy
-  double far_shared;      // latency of another CTA's shared memory
-  double swapped;         // latency of compare-and-swap in shared memory
-  double barrier, start;  // barrier: latency of an mbarrier wait; start:
-                          // latency of a block start
-  double meet, round;     // barrier; meet: cost of each arrival; round: latency
-                          // of its release
+  double far_shared;      // latency of shared memory of another CTA
+  double swapped;         // latency of a compare-and-swap in shared memory
+  // latency of an mbarrier wait; latency of a block's start
+  double barrier, start;
+  // barrier: cost of each arrival; latency from the last arrival
+  double meet, round;
   double cluster;         // latency of a cluster barrier
-  double loop;            // minimum time of a loop iteration of a warp
+  double loop;            // minimum time of a warp's loop iteration
   SimFenceCost fence;
   double cluster_each;    // cost of each arrival at a cluster barrier
 } SimMachine;
 
-// An event; times are in cycles. EVENT_WARP: a warp ran from t to end.
-// EVENT_BEGIN, EVENT_END: the warp began, or ended, a named range. EVENT_AGENT:
-// an agent that the warp started worked from t to end. `cluster` numbers the
-// modelled clusters.
+// An event of the estimate; times are in cycles. EVENT_WARP: a warp ran from t
+// to end. EVENT_BEGIN, EVENT_END: it began or ended a named range. EVENT_AGENT:
+// an agent that it started worked from t to end. `cluster` is the number of the
+// modelled cluster.
 typedef enum SimEventKind {
   EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT
 } SimEventKind;
 typedef struct SimEvent {
-  uint8_t kind;        // SimEventKind
-  uint8_t warp, cta;   // warp: its number in the CTA; cta: its number in the
-                       // cluster
+  uint8_t kind;        // a SimEventKind
+  // number of the warp in its CTA; rank of the CTA in the cluster
+  uint8_t warp, cta;
   uint32_t cluster;
-  uint32_t what;       // BEGIN, END: name, as a text of the function; AGENT:
-                       // source line
-  const char *op;      // AGENT: operation
+  // BEGIN, END: name of the range, an index into Fn.text; AGENT: source line
+  uint32_t what;
+  const char *op;      // AGENT: name of the operation
   double t, end;
 } SimEvent;
 
-// Units of an SM that can be busy.
+// Units of an SM whose busy cycles are counted.
 typedef enum SimPipe {
-  PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,  // one per
-                                                                   // quarter
+  // each quarter has one of these
+  PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;
 
-// Cost of one source line, over all warps of one cluster.
+// Cost of one source line, summed over all warps of one cluster.
 typedef struct SimCost {
   uint32_t src;
-  uint64_t slots;      // number of instructions issued
-  uint64_t passes, sectors, missed;  // passes: shared-memory passes; sectors:
-                                     // global-memory sectors; missed: sectors
-                                     // that missed L1
+  uint64_t slots;      // number of issue slots of its instructions
+  // shared-memory passes; sectors of global memory; sectors that missed L1
+  uint64_t passes, sectors, missed;
   double flops;
-  double stall;        // cycles that all warps waited at the line
+  double stall;  // cycles that warps waited at the line, summed over all warps
 } SimCost;
 
 typedef struct SimTiming {
   double cycles;       // time at which the last cluster ends
-  double busy[PIPES];  // busy cycles of the first CTA's SM; per-quarter pipes:
-                       // mean
+  // busy cycles of the first CTA's SM; for pipes of quarters, their mean
+  double busy[PIPES];
   SimCost *cost;
   size_t ncost;
-  SimEvent *event;     // events in the order in which the model found them
+  SimEvent *event;     // events, in the order in which the model found them
   size_t nevent, maxevent;
   uint64_t steps;
-  bool full;           // the event log was too short; other fields are unset
+  // whether the event log was too short; then the other fields are not set
+  bool full;
 } SimTiming;
 
 #endif

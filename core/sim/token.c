@@ -1,18 +1,19 @@
-// Merges a try_wait with the wait that its result decides about. A try_wait
-// that returns true acquires what the wait would acquire, and one that returns
-// false orders nothing. So in systematic schedules the try returns false, and
-// only the wait is a scheduling step. This applies if the result flows only
-// through variables and booleans to branches that do nothing but wait.
+// Links a try_wait to the wait about which its result decides. A try_wait that
+// returns true acquires what the wait would acquire; one that returns false
+// orders nothing. Therefore, in systematic schedules, such a try_wait returns
+// false, and only the wait is a scheduling step. This requires that the result
+// flows only through variables and booleans to branches that do nothing but
+// wait.
 //
 // The wait must also be for the phase that was tested. If it is not in some
-// run, all try_waits are scheduling steps (Launch.tries).
+// run, all try_waits become scheduling steps (Launch.tries).
 #include "sim/token.h"
 
 #include "ir/operands.h"
 
-// Union-find structure of the values to which a try_wait's result flows. of:
-// another value of the same token; at the root, the value itself. bad, at the
-// root: the token has other uses.
+// A union-find structure. A token is the set of values to which a try_wait's
+// result flows. of: another value of the token; at the root, the value itself.
+// bad: at the root, whether the token has other uses.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -24,7 +25,7 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Merges two tokens. Returns true if they were different.
+// Merges the tokens of values a and b. Returns true if they were different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -33,7 +34,7 @@ static bool unite(Tokens *t, Ref a, Ref b) {
   return x != y;
 }
 
-// Returns the value to which instruction r passes a token on; 0: to none.
+// Returns the value to which instruction r passes a token on, or 0.
 static Ref passes(const Ins *i, Ref r) {
   if (i->op == OP_VSET) return i->a[0];
   if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;
@@ -58,8 +59,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// Adds the waits of the branch at r to its token if the branch only waits.
-// Otherwise marks the token as bad.
+// Adds the waits in the branch at r to the token of its condition, if the
+// branch does nothing but wait. Otherwise marks the token as bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {
@@ -96,7 +97,8 @@ Ref *simtoken_find(Ctx *cx, const Fn *fn) {
 
 // ---- at run time ----
 
-// Returns lane l's word, which encodes its last try_wait; 0: there was none.
+// Returns lane l's word that encodes its last try_wait; its value is 0 if there
+// was none.
 static uint32_t *word(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }

@@ -1,16 +1,17 @@
-// try_waits whose results only decide whether a wait follows (token.c).
+// Finds try_waits whose results only decide whether a wait follows (token.c).
 #ifndef CUTE_SIMTOKEN_H
 #define CUTE_SIMTOKEN_H
 
 #include "sim/inside.h"
 
-// Returns, for each such try_wait and for the waits that depend on it, the
-// first of these instructions in the function; 0 for other instructions.
+// Returns an array indexed by Ref. For each such try_wait, and for the waits
+// about which it decides, it has the first of these instructions in the
+// function; for other instructions it has 0.
 Ref *simtoken_find(Ctx *cx, const Fn *fn);
 
-// simtoken_try records that lane l tries the mbarrier at addr, for the phase of
+// simtoken_try records that lane l tests the mbarrier at addr for the phase of
 // parity `parity`. simtoken_same reports whether a wait matches lane l's last
-// try, if any.
+// test; it does if there was none.
 void simtoken_try(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                   int64_t parity);
 bool simtoken_same(const SimWarp *w, const SimIns *i, int l, uint32_t addr,

@@ -1,12 +1,12 @@
-// Systematic schedules. A schedule begins with the required steps and continues
-// by fixed rules: a warp runs as long as it can, then others in their order;
-// agents complete when no warp can run; polls of memory come last.
+// Systematic schedules. A schedule begins with required steps and continues by
+// fixed rules: a warp runs as long as it can, then the others in order of their
+// numbers. Agents complete when no warp can run. Polls of memory come last.
 //
 // A poll that fails and returns its warp to the same state is no step: the warp
 // sleeps until memory changes. spin.c tries polls, so that a failing one is not
 // executed. Only the last required step is executed even if it is a poll that
-// fails. Its read may race with an earlier step, and the poll could pass if it
-// came before that step.
+// fails, because its read may race with an earlier step, and the poll might
+// pass if it came before that step.
 #include "sim/turns.h"
 
 #include "ir/intrin.h"
@@ -19,23 +19,25 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  uint64_t who;            // a warp's number among all warps; an agent's
-                           // agent_id
-  uint32_t src, row;       // src: its line; row: its row in SimCauses (NONE: it
-                           // is no step, or its row was not kept)
-  int warp;                // -1: an agent
+  // actor: the number of a warp among all warps, or an agent_id
+  uint64_t who;
+  // line; index of its vector clock in SimCauses (NONE: it is no step, or the
+  // clock was not kept)
+  uint32_t src, row;
+  int warp;                // number of the warp among all warps; -1: an agent
   uint32_t seq;
-  int mbar;                // an agent's step: mbarrier at which the agent
-                           // completed
+  // an agent's step: mbarrier at which it completed
+  int mbar;
   uint32_t phase;
-  uint32_t pc;             // for a poll, the state before it: pc
-  uint64_t hash, stamp;    // hash: of the warp's state; stamp: number of memory
-                           // changes
+  // the instruction; together with hash, the state of the warp before a poll
+  uint32_t pc;
+  // hash of the warp's state; number of memory changes
+  uint64_t hash, stamp;
 } Turn;
 
-typedef struct Actor {     // a warp
-  uint64_t asleep;         // number of memory changes when it fell asleep; 0:
-                           // awake
+typedef struct Actor {     // a warp as the scheduler sees it
+  // number of memory changes when it fell asleep; 0: it is awake
+  uint64_t asleep;
   uint32_t started;        // number of agents that it started
 } Actor;
 
@@ -43,27 +45,28 @@ struct SimTurns {
   const SimProg *p;
   const SimOpts *o;
   SimCauses *causes;
-  uint32_t units;          // number of clusters scheduled together
+  uint32_t units;          // number of clusters that are scheduled together
   uint64_t first, count;
   Turn *turn;
-  uint32_t n, max, wanted;  // wanted: index of the last required step
+  // wanted: index of the last required step
+  uint32_t n, max, wanted;
   Actor *actor;
-  char *room;              // scratch for trial runs, see spin.h
+  char *room;              // scratch for trial runs (spin.h)
   size_t at;               // index of the next required step in o->turn
-  int last;                // warp of the last step; -1: an agent
+  int last;                // warp of the last step; -1: an agent made it
   uint64_t switches, began;
-  uint32_t flags, always, src;  // flags: SIM_FULL ... of this run; always:
-                                // flags of the kernel in every run
-  bool clusters, warps;    // whether clusters (clusters), or warps (warps), are
-                           // interchangeable
-  uint32_t *rank, *name;   // for interchangeable clusters or warps; rank: a
-                           // warp's number in the order of first steps; name:
-                           // the inverse
+  // flags SIM_FULL ... of this run; flags that every run of the kernel has
+  uint32_t flags, always, src;
+  // whether clusters are interchangeable, and whether warps are
+  bool clusters, warps;
+  // rank: number of each warp in the order of first steps, if clusters or warps
+  // are interchangeable. name: the inverse of rank.
+  uint32_t *rank, *name;
   bool oom;
 };
 
-// Returns the name of an agent, made from the warp that started it and its
-// number among that warp's agents.
+// Returns the agent_id of an agent: it combines the warp that started the agent
+// and the agent's number among those of the warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
@@ -73,8 +76,9 @@ static bool is_clock(IntrinId id) {
          id == IN_TIMERLO;
 }
 
-// Reports whether clusters are interchangeable, because none can read its
-// index. Then runs that differ by a permutation of clusters count as the same.
+// Reports whether clusters are interchangeable, because no cluster reads its
+// index. Runs that differ only by a permutation of clusters then count as the
+// same.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -86,15 +90,15 @@ static bool alike_clusters(const SimProg *p) {
   return p->relay != NULL;
 }
 
-// Reports whether i computes the lane from the thread index.
+// Reports whether i computes the lane number from the thread index.
 static bool is_lane(const Fn *fn, const Ins *i) {
   int64_t n;
   if (!i->a[1] || !ir_const(fn, i->a[1], &n)) return false;
   return (i->op == OP_AND && n == 31) || (i->op == OP_MOD && n == 32);
 }
 
-// Reports whether the warps of a block are interchangeable: they read lane
-// numbers only, and none belongs to a warpgroup.
+// Reports whether the warps of a block are interchangeable: they read only lane
+// numbers, not warp numbers, and the kernel has no warpgroup instructions.
 static bool alike_warps(const SimProg *p) {
   const Fn *fn = p->fn;
   const int32_t *n = p->launch->block;
@@ -116,8 +120,8 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags (SIM_CLOCK ...) for results that depend on more than the
-// schedule.
+// Returns flags (SIM_CLOCK ...) that say why results may depend on more than
+// the schedule.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++)
@@ -194,13 +198,13 @@ static const SimIns *next_of(const SimWarp *w) {
   return &w->cluster->prog->ins[w->pc];
 }
 
-// Reports whether i reads something that may have changed when it is read
+// Reports whether i reads something that may have another value when it is read
 // again.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }
 
-// Runs all warps to their next scheduling steps.
+// Runs all warps up to their next scheduling steps.
 static void settle(SimCluster *c) {
   for (bool more = true; more && !c->stop;) {
     more = false;
@@ -230,7 +234,7 @@ static Turn *new_turn(SimTurns *t) {
 }
 
 // Returns the number of steps after which w is in the same state again if its
-// next poll fails. Returns 0 if the poll passes, or if that is unknown.
+// next poll fails. Returns 0 if the poll passes or that is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   return simmem_ask(w, next_of(w), &a) ? simspin_fails(w, &a, t->room) : 0;
@@ -240,9 +244,9 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
   return hash && w->state == SW_RUN && w->pc == pc && simspin_state(w) == hash;
 }
 
-// Reports whether w, after step k, is again in a state that it had before some
-// required step, and would read the same values again. If so, the steps since
-// then have no effect.
+// Reports whether w, after step k, is in a state again in which it was before
+// some step up to the last required one, and would read the same values again.
+// If so, the steps since then had no effect.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -258,8 +262,8 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Why a step is executed. FREE: it comes after all required steps. ASKED: it is
-// a required step. LAST: it is the last required step.
+// Why a step is executed. FREE: by the fixed rules, after all required steps.
+// ASKED: as a required step. LAST: as the last required step.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 static void run_warp(SimTurns *t, SimWarp *w, Reason why) {
@@ -319,8 +323,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index of the agent that w started as number `number`. Returns -1
-// if it does not exist, or if others must complete first.
+// Returns the index in c->async of agent number `number` of w. Returns -1 if it
+// does not exist or others must complete before it.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)
@@ -330,7 +334,7 @@ static int64_t agent_of(const SimCluster *c, const SimWarp *w,
   return -1;
 }
 
-// Executes the next required step; false: it is impossible.
+// Executes the next required step. Returns false if that is impossible.
 static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   uint64_t who = t->o->turn[t->at++];
   uint64_t g = (uint32_t)who;
@@ -352,7 +356,8 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   return true;
 }
 
-// Finds the agent that was started first; NULL: there is none.
+// Finds the agent that was started first among n clusters. Returns its cluster,
+// and its index in *at, or NULL.
 static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   SimCluster *its = NULL;
   for (int k = 0; k < n; k++)
@@ -366,17 +371,16 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w recently executed the last required step. If so, other
-// warps' polls come first, because they can change what w reads next in its
-// loop.
+// Reports whether w recently executed the last required step. If so, polls of
+// other warps come before its own, because they may change what it reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
          t->turn[t->wanted].warp == number_of(t, w);
 }
 
-// Returns the first warp after `after` that can run. late: the warp may be one
-// that polls.
+// Returns the first warp, counted from warp `after` on, that can run. late:
+// among the warps whose next step is a poll; otherwise among the others.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;
@@ -464,9 +468,9 @@ void simturns_stray(SimTurns *t) { t->flags |= SIM_TRIES; }
 
 uint64_t simturns_count(const SimTurns *t) { return t->count + t->n; }
 
-// Builds a schedule in which step `second` precedes step `first`: all steps
-// before `first`, the steps between the two that do not happen after it, and
-// `second`.
+// Builds the schedule s in which step p->second comes before step p->first: all
+// steps before `first`, the steps between the two that do not happen after
+// `first`, and `second`.
 static bool swapped(const SimTurns *t, const SimPair *p, SimSwap *s) {
   const Turn *a = &t->turn[p->first], *b = &t->turn[p->second];
   const SimCause by = {p->first, a->warp, a->seq};
@@ -522,15 +526,16 @@ static uint64_t mix(uint64_t h) {
   return h ^ h >> 27;
 }
 
-// Numbers interchangeable clusters, and warps in their blocks, by their first
-// steps. Clusters and warps that are not interchangeable keep their numbers.
+// Numbers interchangeable clusters, and interchangeable warps of each block, in
+// the order of their first steps. Other clusters and warps keep their numbers.
 static void rank_all(SimTurns *t) {
   uint32_t nall = (uint32_t)t->p->nall, nwarp = (uint32_t)t->p->nwarp;
   uint32_t all = t->units * nall;
   uint32_t *unit = t->rank + all, *came = unit + t->units, units = 0;
   memset(t->rank, 0xff, (all + t->units) * sizeof *t->rank);
   memset(came, 0, all / nwarp * sizeof *came);
-  for (uint32_t k = 0; k < t->n + all; k++) {  // warps without steps come last
+  // Warps without steps get the last numbers.
+  for (uint32_t k = 0; k < t->n + all; k++) {
     const Turn *u = k < t->n ? &t->turn[k] : NULL;
     uint32_t g = u ? (uint32_t)u->who : k - t->n, at = g / nall;
     if (u && u->row == NONE) continue;

@@ -1,18 +1,23 @@
-// How asynchronous operations complete, and the last waits for them (waits.c).
+// How asynchronous operations complete, and records of waits for them
+// (waits.c).
 #ifndef CUTE_SIMWAITED_H
 #define CUTE_SIMWAITED_H
 
 #include "sim/prog.h"
 
-// How an asynchronous operation completes. BY_MBAR: it adds bytes to an
-// mbarrier. BY_BULK: threads wait for the group that contains it.
+// How an asynchronous operation completes. BY_MBAR: it completes bytes at an
+// mbarrier. BY_BULK: threads wait for the bulk group that contains it.
 typedef enum SimBy { BY_MBAR, BY_BULK, BY_COUNT } SimBy;
 
-// The last wait for groups of a kind. lanes: waiting lanes. idle: those of them
-// that had committed no group. clk: epoch of the wait. pending: number of
-// groups that it left pending. read: it waited for reads only. groups: number
-// of committed groups of each lane. src: line of the wait. times: number of
-// waits so far.
+// The last wait of a warp for groups of one kind.
+// - lanes: the waiting lanes.
+// - idle: those of them that had committed no group.
+// - clk: epoch of the wait.
+// - pending: number of groups that it left pending.
+// - read: it waited only for reads of the sources.
+// - groups: for each lane, number of committed groups.
+// - src: line of the wait.
+// - times: number of waits so far.
 typedef enum SimGroups {
   GROUPS_CPASYNC, GROUPS_WGMMA, GROUPS_BULK, GROUPS_COUNT
 } SimGroups;

@@ -1,8 +1,8 @@
-// Waits for groups (cp.async, wgmma, bulk stores) that did not suffice. The
-// message of a fault then does not advise to add a wait that is already there.
-// There are four reasons: the wait left the group pending; the waiting threads
-// had started nothing; the wait was for reads only; or a barrier is missing
-// after the wait.
+// Explains why waits for groups (cp.async, wgmma, bulk stores) did not suffice.
+// The message of a fault then does not advise to add a wait that is already
+// there. There are four reasons: the wait left the group pending; the waiting
+// threads had started no group; the wait was for reads only; or a barrier is
+// missing after the wait.
 #include "sim/waits.h"
 
 #include "sim/async.h"
@@ -38,7 +38,7 @@ static bool is_behind(const Access *x, int l, const SimWarp *u, SimGroups kind,
   return d->lanes >> k & 1 && simorder_before(x->w, l, u->id, 1u << k, d->clk);
 }
 
-// Reports whether a wait by threads that had started nothing happens before
+// Reports whether a wait by threads that had started no group happens before
 // lane l of x->w.
 static bool idly(const Access *x, int l, SimGroups kind) {
   const SimWarp *u = x->w - x->w->in;
@@ -55,15 +55,15 @@ static bool is_wait(const SimIns *i, const void *ud) {
          i->src == d->src;
 }
 
-// Reports whether u has yet to execute a wait that x->w has executed.
+// Reports whether u has still to execute a wait that x->w has executed.
 static bool waits_later(const Access *x, const SimWarp *u, SimGroups kind) {
   const SimWaited *d = &x->w->waited[kind];
   return d->times > u->waited[kind].times && simroles_ahead(u, is_wait, d);
 }
 
-// Finds why a wait did not cover a group that lane k of warp u started. in: the
-// lane committed the group before the wait. behind: number of groups that it
-// committed after this one, before the wait.
+// Finds out why a wait did not cover a group that lane k of warp u started. in:
+// the lane committed the group before the wait. behind: number of groups that
+// it committed after this group and before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   SimGroups kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &u->waited[kind];
@@ -79,7 +79,7 @@ static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
   }
 }
 
-// Finds why a wait did not cover group number g of a lane.
+// Finds out why a wait did not cover group number g of lane k of warp u.
 static void judge_group(SimFault *f, const Access *x, int l, const SimWarp *u,
                         SimGroups kind, int k, uint32_t g) {
   uint32_t n = u->waited[kind].groups[k];
@@ -115,8 +115,8 @@ static void say_bulk(SimFault *f, const Access *x, int l, int actor,
       judge_group(f, x, l, a->w, GROUPS_BULK, a->lane, a->group);
     return;
   }
-  f->r.lack = LACK_BARRIER;  // a wait for the copy exists, so a barrier is
-                             // missing
+  // The copy was waited for, so a barrier is missing.
+  f->r.lack = LACK_BARRIER;
 }
 
 void simwaits_reader(SimFault *f, const Access *x, int l, int actor,

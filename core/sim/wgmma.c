@@ -1,15 +1,15 @@
-// Warpgroup MMAs. Four warps issue an MMA together. It runs asynchronously. It
-// is computed when one of the warps waits for its group, since no thread can
-// observe the result sooner. Its registers must not be accessed before that
-// wait (ir/async_regs.h). A and B are read from shared memory as the
-// descriptors say, in pieces of 16 bytes with swizzled addresses.
+// Warpgroup MMAs. Four warps issue an MMA together. It runs asynchronously, and
+// is computed when one of the warps waits for its group; no thread can observe
+// the result sooner. Its registers must not be accessed before that wait
+// (ir/async_regs.h). A and B are read from shared memory as the descriptors
+// state, in pieces of 16 bytes with swizzled addresses.
 //
-// Each warpgroup has an agent, whose epoch is the number of MMAs. It reads
-// shared memory in the epoch of an MMA; threads that waited for the MMA acquire
-// that epoch. PTX guarantees completion only to the threads that execute the
-// wait. Therefore each warp's waits are recorded, too. A write that happens
-// after the wait of one warp, but not after those of the other three, is
-// reported as a note (simwgmma_alone).
+// Each warpgroup has an agent, whose epoch is the number of MMAs issued. An MMA
+// reads shared memory in its own epoch of this agent; threads that wait for the
+// MMA acquire the epoch. PTX guarantees completion only to the threads that
+// execute the wait. Therefore the waits of each warp are recorded, too. A write
+// that happens after the wait of one warp, but not after those of the other
+// three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "sim/mbar.h"
@@ -19,7 +19,7 @@
 
 enum { WARPS = 4, ROWS = 16, PIECE = 16, GROUPS = 8 };
 
-// A warp's wait for the first n MMAs, and the warp's epoch at that time.
+// A wait of a warp for the first n MMAs, and the warp's epoch at that time.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
@@ -27,20 +27,21 @@ typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 typedef struct Job {
   const SimIns *i;
   uint64_t desc[2];  // descriptors of A (0: A is in registers) and of B
-  bool add;          // adds to the accumulators
+  bool add;          // whether the products are added to the accumulators
 } Job;
 
 struct SimTeam {
-  Job *job;               // MMAs in flight; the first one has number `done`
+  // MMAs in flight; job[0] is MMA number `done` of the warpgroup
+  Job *job;
   size_t njob, cap;
   uint32_t done;          // number of completed MMAs
   uint32_t issued[WARPS];
-  // For each of a warp's latest groups: number of MMAs issued when it was
-  // closed.
+  // For each warp and each of its latest groups: number of MMAs issued when the
+  // warp committed the group.
   uint32_t closed[WARPS][GROUPS];
-  Waits waits[WARPS];     // each warp's waits that covered more MMAs than its
-                          // earlier waits
-  // A result kept for the warp instruction number `serial`: lane `lane` happens
+  // waits of each warp that covered more MMAs than its earlier waits
+  Waits waits[WARPS];
+  // A cached result: at warp instruction number `serial`, lane `lane` happens
   // after the waits of all four warps for the first `met` MMAs.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
@@ -83,7 +84,8 @@ static SimTeam *team_of(const SimWarp *w) {
   return &w->cluster->team[number(w)];
 }
 
-// first_of returns the first warp of a warpgroup. actor_of returns its agent.
+// first_of returns the first warp of w's warpgroup. actor_of returns the
+// warpgroup's agent.
 static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
 
 static int actor_of(const SimWarp *w) {
@@ -94,8 +96,9 @@ static int actor_of(const SimWarp *w) {
 // ---- descriptors ----
 
 typedef struct Place {
-  uint32_t start, lead, stride;  // in bytes
-  uint32_t w;                    // number of 16-byte pieces in a swizzle span
+  uint32_t start, lead, stride;  // from the descriptor, in bytes
+  // width of the swizzle in pieces of 16 bytes
+  uint32_t w;
 } Place;
 
 static Place place_of(uint64_t desc) {
@@ -110,14 +113,15 @@ static uint32_t swizzled(const Place *p, uint32_t at) {
   return at ^ (at >> 7 & (p->w - 1)) << 4;
 }
 
-// Returns the address of piece c of row r in a K-major operand.
+// Returns the address of 16-byte piece c of row r in a K-major operand.
 static uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
   uint32_t lead = p->w > 1 ? PIECE : p->lead;
   return swizzled(p, p->start + r % 8 * p->w * PIECE + r / 8 * p->stride +
                        c * lead);
 }
 
-// Returns the address of rows 8u to 8u + 7 of column k in an MN-major operand.
+// Returns the address of the piece with rows 8u to 8u + 7 of column k in an
+// MN-major operand.
 static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t at = k % 8 * p->w * PIECE;
   if (p->w > 1)
@@ -127,8 +131,8 @@ static uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   return swizzled(p, p->start + at);
 }
 
-// depth returns the extent of K of A (0) or B (1) in memory. bytes_of returns
-// the bytes of an element.
+// depth returns the extent of K that A (which 0) or B (1) has in memory.
+// bytes_of returns the bytes of an element.
 static int depth(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -137,8 +141,8 @@ static int bytes_of(const AtomMma *r, int which) {
   return dtype_bits(which ? r->b_type : r->a_type) / 8;
 }
 
-// Calls `see` with the address of each piece of rows first to first + rows - 1
-// of an operand, in the order of a tile.
+// Called with the address of each 16-byte piece of rows first to first + rows -
+// 1 of an operand, in the order of a tile.
 typedef void See(void *ud, uint32_t at);
 
 static void each_piece(const SimMmaIns *x, int which, uint64_t desc, int first,
@@ -166,8 +170,7 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// Returns the object of shared memory that contains byte `at`; NULL: there is
-// none.
+// Returns the object of shared memory that contains byte `at`, or NULL.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];
@@ -191,8 +194,8 @@ static void lend_piece(void *ud, uint32_t at) {
   if (f) f->access.size = PIECE;
 }
 
-// Declares the reads of this warp's part of an MMA: its rows of A, and B.
-// first: it is the first warp of its warpgroup.
+// Records that an MMA reads this warp's part of the operands: its rows of A,
+// and B. first: w is the first warp of the warpgroup.
 static void lend(SimWarp *w, const Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .bytes = PIECE, .agent = true}, .mma = x,
@@ -209,8 +212,8 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  int k, n;           // k: extent of K if MN-major, else 0; n: number of pieces
-                      // so far
+  // k: extent of K if MN-major, else 0. n: number of pieces so far.
+  int k, n;
 } Load;
 
 static void load_piece(void *ud, uint32_t at) {
@@ -247,7 +250,7 @@ static void widen(const SimMmaIns *x, DType t, const void *raw, int n,
   }
 }
 
-// Computes D += A * B, for A (ROWS,K) and B (n,K), row-major.
+// Computes D += A * B, for row-major A (rows,K), B (n,K) and D (rows,n).
 static void multiply(const SimMmaIns *x, int rows, const void *a,
                      const void *b, void *d) {
   if (dtype_is_int(x->row->d_type))
@@ -256,8 +259,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     simmma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// Computes the same as multiply for a sparse A. The metadata of each row of A
-// selects the elements of B's rows (n,2K) to multiply with.
+// Computes D += A * B for a sparse A. The metadata of each row of A selects the
+// elements of B's rows (n,2K) that are multiplied.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;
@@ -278,7 +281,7 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Computes a warp's rows of D. b: elements of B, converted.
+// Computes a warp's rows of D. b: the elements of B, converted.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
@@ -309,8 +312,8 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Checks that the registers that an MMA reads are defined, and marks the
-// accumulators as defined.
+// Reports undefined registers that an MMA reads, and marks the accumulators as
+// defined.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -336,7 +339,8 @@ static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimTeamwork how,
   w->cluster->stop = true;
 }
 
-// Reads a value that must be the same in all lanes.
+// Reads an operand that must be equal in all lanes. Returns false and reports a
+// fault if it is not.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
                       uint64_t *u) {
   *u = lane_bits(w, slot, wide, 0);
@@ -377,7 +381,8 @@ void simwgmma_issue(SimWarp *w, const SimIns *i) {
   if (!one_value(w, i, x->add, false, &add)) return;
   now.add = add != 0;
   SimTeam *t = team_of(w);
-  uint32_t n = t->issued[me]++ - t->done;  // index of the MMA in t->job
+  // index in t->job of the MMA that this warp issues
+  uint32_t n = t->issued[me]++ - t->done;
   bool first = n == t->njob;
   if (first) {
     if (!(j = new_job(c, t))) return;
@@ -404,14 +409,16 @@ void simwgmma_commit(SimWarp *w) {
   t->closed[me][w->teamwork++ % GROUPS] = t->issued[me];
 }
 
-// Returns the first warp that has not issued the first n MMAs, or -1.
+// Returns the number in the warpgroup of the first warp that has not issued the
+// first n MMAs, or -1.
 static int laggard(const SimTeam *t, uint32_t n) {
   for (int k = 0; k < WARPS; k++)
     if (t->issued[k] < n) return k;
   return -1;
 }
 
-// Records that w waited for the first n MMAs.
+// Records that w waited for the first n MMAs, if its earlier waits covered
+// fewer.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;
@@ -425,12 +432,12 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // the wait gets a new epoch, which no thread knows yet
+  // The wait gets an epoch of its own, which no thread knows yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
 // Reports whether a wait by warp u for the first n MMAs happens before lane l
-// of w.
+// of w. p: the recorded waits of u.
 static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
                           uint32_t n) {
   uint32_t lo = 0, hi = p->n;
@@ -442,11 +449,11 @@ static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
   if (lo == p->n) return false;
   const SimProg *prog = w->cluster->prog;
   uint32_t clk = p->at[lo].clk;
-  for (uint32_t m = u->valid; m; m &= m - 1)  // all lanes of the warp wait
-                                              // together
+  // all lanes of u wait together, so any of them will do
+  for (uint32_t m = u->valid; m; m &= m - 1)
     if (simorder_before(w, l, u->id, m & -m, clk)) return true;
-  // through an arrival at another block's mbarrier, lane l may only know that
-  // the wait came before
+  // An arrival at another block's mbarrier may only show lane l that the wait
+  // came before.
   return prog->nturn &&
          simorder_before(w, l, simmbar_turn(prog) + u->id, 1, clk);
 }
@@ -523,8 +530,8 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
   return false;
 }
 
-// Reports warps that did not issue an MMA that others of their warpgroup
-// issued.
+// Reports warps that exited without issuing an MMA that other warps of their
+// warpgroup issued.
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < c->prog->nteam; k++) {
     const SimTeam *t = &c->team[k];

@@ -4,29 +4,31 @@
 
 #include "sim/inside.h"
 
-bool simwgmma_init(SimCluster *c);   // false: out of memory
+bool simwgmma_init(SimCluster *c);   // returns false if memory is exhausted
 void simwgmma_free(SimCluster *c);
-void simwgmma_reset(SimCluster *c);  // for the next cluster
+void simwgmma_reset(SimCluster *c);  // prepares for the next cluster
 void simwgmma_issue(SimWarp *w, const SimIns *i);
 void simwgmma_commit(SimWarp *w);
-// Waits for MMAs. Returns false if other warps of the warpgroup have not issued
-// all of them. The warp runs again when one of those issues an MMA (SW_TEAM).
+// Waits for groups of MMAs. Returns false if other warps of the warpgroup have
+// not issued all of these MMAs; then w runs again when one of those warps
+// issues an MMA (SW_TEAM).
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
-int simwgmma_lacks(const SimWarp *w);  // warp, in its CTA, for which w waits
-// Returns a warp, as a number in its CTA, whose own wait for epoch `epoch` of a
-// warpgroup's agent does not happen before lane l of w. Returns -1 if there is
-// none, or if the actor is no such agent.
+// Returns the number in its CTA of a warp for which w waits.
+int simwgmma_lacks(const SimWarp *w);
+// Returns the number in its CTA of a warp whose own wait for epoch `epoch` of
+// its warpgroup's agent does not happen before lane l of w. Returns -1 if there
+// is none or `actor` is not such an agent.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Reports whether an MMA of w in flight writes unit number `unit` of registers
 // m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. behind: number of those groups that were committed after the MMA's
+// committed. behind: number of these groups that were committed after the MMA's
 // own.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
-void simwgmma_end(SimCluster *c);    // called when all warps have exited or are
-                                     // stuck
+// called when all warps have exited or wait for ever
+void simwgmma_end(SimCluster *c);
 
 #endif
 // SPDX-License-Identifier: MIT

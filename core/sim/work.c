@@ -1,5 +1,5 @@
-// Cost of each instruction (work.h): memory, synchronisation, tensor cores.
-// price.c computes the cost of arithmetic.
+// Computes the cost of each instruction (work.h): memory, synchronization,
+// tensor cores. price.c has the cost of arithmetic.
 #include "sim/work.h"
 
 #include "ir/intrin.h"
@@ -10,8 +10,8 @@
 #include "sim/tables.h"
 
 enum { LINE = 128 };
-// SHORT_LOOP: number of instructions of the longest loop body that the compiler
-// unrolls. COPIES: the number of copies that it makes.
+// The compiler unrolls loops whose bodies have at most SHORT_LOOP instructions,
+// and makes COPIES copies of the body.
 enum { SHORT_LOOP = 64, COPIES = 4 };
 
 // ---- registers and values of instructions ----
@@ -21,7 +21,7 @@ typedef void See(void *ud, uint32_t id, bool written);
 typedef struct Works {
   SimWorks out;
   SimPrices *prices;
-  uint32_t *object;       // first id of each register object
+  uint32_t *object;       // for each register object: its first id
 } Works;
 
 static void see_units(const Works *k, const SimMem *m, int64_t first,
@@ -66,7 +66,8 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  if (d->op != i->op) return;  // d is an assertion at this instruction
+  // d is an assertion that is checked at i, not i itself
+  if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
   if (i->type != DT_NONE && !(op_effect((Op)i->op) & EF_OBJECT))
@@ -117,10 +118,11 @@ static void find_ids(Ctx *cx, Works *k) {
 
 // ---- costs of instructions ----
 
-// Returns, for each value, the depth of the innermost loop that changes it.
+// Returns for each value the depth of the innermost loop that changes it.
+// `around` receives the depth of the loops around it.
 static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
-  // stack of open regions: 1 for a loop, 0 otherwise
+  // Stack of the open regions: 1 for a loop, 0 for another region.
   uint8_t *loops = arena_zero(cx, &cx->scratch, fn->ins.n);
   size_t n = 0;
   int depth = 0;
@@ -145,8 +147,9 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   return in;
 }
 
-// Returns the cost of arithmetic, and the latency from the last operand to the
-// result. The steps of a function may overlap, since compilers interleave them.
+// Returns the cost of an arithmetic instruction, with the latency from its last
+// operand to the result. The instructions of a function may overlap, because
+// compilers interleave them.
 static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
   const SimMachine *m = k->out.m;
   double steps = p.issue > 1 ? p.issue - 1 : 0;
@@ -171,7 +174,7 @@ static SimWork ask_cost(const Works *k, const SimIns *d) {
   return (SimWork){.kind = K_SHARED, .slots = 1, .shared = 1};
 }
 
-// Returns the number of copies that the compiler makes of a loop's body.
+// Returns how many copies of a loop's body the compiler makes.
 static int copies_of(const Fn *fn, Ref head) {
   const Ins *i = ir_get(fn, head);
   if (i->op == OP_FOR && i->imm) return (int)i->imm;
@@ -222,7 +225,7 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   bool team = d->op == OP_WGMMA;
   SimWork c = {.kind = team ? K_WGMMA : K_MMA, .slots = 1,
             .flops = (float)(2.0 * r->m * r->n * r->k / (team ? 4 : 1))};
-  if (atom_mma_alone(r)) {  // each lane computes its own result
+  if (atom_mma_alone(r)) {  // each lane computes a result of its own
     bool wide = bits == 64;
     SimPrice p = {.issue = 1, .fma = wide ? 0 : r->kind == MK_FMA2 ? 2 : 1,
                   .f64 = wide};
@@ -233,15 +236,15 @@ static SimWork mma_cost(const Works *k, const SimIns *d) {
   double rate = team ? 4 * k->out.m->wgmma : k->out.m->mma;
   c.work = (float)(bits == 64 ? n / 32 : n * bits / 16 / rate);
   if (!team) return c;
-  // all four warps read B
+  // All four warps read B, so each counts a quarter.
   double bytes = (double)r->n * r->k * bits / 8 / 4;
   if (r->flags & AMF_SMEM_A) bytes += (double)r->m * r->k * bits / 8 / 4;
   c.shared = (float)(bytes / LINE);
   return c;
 }
 
-// Reports whether an atomic is implemented as a compare-and-swap loop. This is
-// so for float sums, and for types that do not have 32 bits.
+// Reports whether a compare-and-swap loop implements an atomic in shared
+// memory: for float sums, and for types that do not have 32 bits.
 static bool by_swaps(int64_t kind, DType t) {
   if (kind == AT_EXCH || kind == AT_CAS) return dtype_bits(t) < 32;
   return dtype_is_float(t) || dtype_bits(t) != 32;
@@ -272,7 +275,8 @@ static SimWork cost_of(const Works *k, const SimIns *d, bool fixed) {
   switch ((Op)d->op) {
     case OP_LD: case OP_ST: case OP_COPY: case OP_ATOMIC:
       return memory_cost(k, d);
-    case OP_FILL: return (SimWork){0};  // a fill with a constant costs nothing
+    // A fill with a constant costs nothing.
+    case OP_FILL: return (SimWork){0};
     case OP_PICK: case OP_PUT:
       return arithmetic(k, (SimPrice){.issue = 8, .alu = 8}, 0);
     case OP_CPASYNC: c.kind = K_CPASYNC; return c;
@@ -341,8 +345,8 @@ static void find_costs(Ctx *cx, Works *k) {
     bool pure = op_pure((Op)d->op) && d->op == i->op;
     Ref by = pure ? i->a[1] : 0;
     SimWork c = cost_of(k, d, by && in[by] < around[d->ref]);
-    // uniform values use another pipe; invariant ones are computed before the
-    // loop
+    // Uniform values use another pipe. Invariant values are computed before the
+    // loop.
     if (pure && (d->uniform || in[d->ref] < around[d->ref])) c = (SimWork){0};
     c.ids = k->out.work[j].ids;
     c.nread = k->out.work[j].nread;

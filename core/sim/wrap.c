@@ -1,9 +1,10 @@
-// Integer overflow: 32-bit results that do not fit. Products are checked if an
-// address depends on them, since the address may be valid by accident. Products
-// and sums are checked if they are compared, divided or shifted, since
-// compilers assume that signed numbers do not overflow (n + 1 > n is always
-// true). A result is checked when it is computed, and reported when a lane uses
-// it. Results that fit by the known bounds of their operands are not checked.
+// Integer overflow: 32-bit results that do not fit. Products on which an
+// address depends are checked, because a wrong address may be valid by
+// accident. Products and sums that are compared, divided or shifted are
+// checked, because compilers assume that signed numbers do not overflow (n + 1
+// > n is always true). A result is checked when it is computed, and reported
+// when a lane uses it. Results that fit by the known bounds of their operands
+// are not checked.
 #include "sim/wrap.h"
 
 #include "ir/operands.h"
@@ -13,8 +14,9 @@
 
 // ---- results to check ----
 
-// Reports whether op is linear in its operands. Remainders and bitwise
-// operations are not; their operands may overflow on purpose.
+// Reports whether op is linear in its operands, so that an overflow of an
+// operand reaches the result. Remainders and bitwise operations are not linear;
+// their operands may overflow on purpose.
 static bool is_linear(Op op) {
   return op == OP_ADD || op == OP_SUB || op == OP_NEG || op == OP_MUL ||
          op == OP_SHL || op == OP_CVT;
@@ -24,15 +26,16 @@ static int64_t bounded(int64_t v) {
   return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
 }
 
-// Returns the exact result of op; for a shift, b is the power of two.
+// Returns the exact result of op. For a shift, b is the power of two by which
+// it multiplies.
 static int64_t exact(Op op, int64_t a, int64_t b) {
   if (op == OP_ADD) return a + b;
   if (op == OP_SUB) return a - b;
   return op == OP_NEG ? -a : a * b;
 }
 
-// Reports whether r may exceed 32 bits. r is a product, or with `sums` also a
-// sum.
+// Reports whether r is a product, or with `sums` a sum, that may exceed 32
+// bits.
 static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   const Ins *i = ir_get(fn, r);
   Op op = (Op)i->op;
@@ -52,15 +55,15 @@ static bool may_wrap(const Fn *fn, Ref r, bool sums) {
   return false;
 }
 
-enum { NO_MEMORY = -2 };  // instead of an object: a comparison, whose sums are
-                          // checked, too
+enum { NO_MEMORY = -2 };  // in place of an object: a comparison uses the result
 
-// A search through the operands of an address.
+// A search through the operands from which an address is computed.
 typedef struct Find {
   const SimProg *p;
-  uint32_t *seen, stamp;  // seen: for each value, the number of the last search
-                          // that found it; stamp: number of this search
-  Ref *pending;           // values that were found and not yet visited
+  // seen: for each value, the number of the last search that found it. stamp:
+  // number of this search.
+  uint32_t *seen, stamp;
+  Ref *pending;           // values that were found and must still be visited
 } Find;
 
 static void add(SimWraps *w, Ref r, int32_t mem) {
@@ -91,16 +94,16 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 }
 
 // Reports whether the result of op depends on the order or size of its
-// operands, so that a compiler may simplify by the absence of overflow.
+// operands, so that a compiler may simplify it if no overflow is possible.
 static bool compares(Op op) {
   return op_rows[op].rule == RULE_CMP || op == OP_DIV || op == OP_MOD ||
          op == OP_SHR || op == OP_MIN || op == OP_MAX || op == OP_ABS;
 }
 
-// Collects the results to check for i: those that i compares, and those on
-// which its addresses depend. Addresses are offsets in memory, raw addresses,
-// addresses of tensor maps, and the coordinates of a box, which start with the
-// first value operand.
+// Collects the results to check for i: those that i compares, and those from
+// which its addresses are computed. Addresses are offsets in memory, raw
+// addresses, addresses of tensor maps, and coordinates of a box, which start
+// with the first value operand.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;
@@ -128,8 +131,8 @@ static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   }
 }
 
-// Attaches the results to check to d, and to the copies of d for the memory
-// objects that raw pointers may access.
+// Attaches the results to check to instruction d. If d has raw pointers,
+// attaches them to its copies for the memory objects, too.
 static void attach(SimIns *d, const SimWraps *w) {
   d->wraps = w;
   if (d->op != OP_PTR) return;

@@ -4,25 +4,27 @@
 
 #include "sim/inside.h"
 
-enum { SIM_WRAPS = 8 };      // per instruction
-// Results on which an access depends. They are instructions of the IR, and
-// after decoding, numbers from 0 on.
+enum { SIM_WRAPS = 8 };      // maximum number for an instruction
+// The results on which an instruction depends and that may overflow:
+// instructions of the IR, and after decoding numbers from 0 on.
 typedef struct SimWraps {
   int n;
-  int32_t mem[SIM_WRAPS];    // object that each result addresses (index into
-                             // Fn.mem)
+  // for each result: the object that it addresses, an index into Fn.mem
+  int32_t mem[SIM_WRAPS];
   uint32_t of[SIM_WRAPS];
 } SimWraps;
 struct Access;
 
-// Finds and numbers the results of p's instructions that may overflow.
+// Finds and numbers the results that may overflow and on which p's instructions
+// depend.
 void simwrap_find(Ctx *cx, SimProg *p);
-// Checks one of these results when it is computed. i->jump is its number + 1.
+// Checks one of these results when it is computed. Its number is i->jump - 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
-// Checks the addresses of x in the lanes of mask. Returns the lanes that it
-// reported.
+// Reports overflows in the addresses of x in the lanes of mask. Returns the
+// lanes that it reported.
 uint32_t simwrap_check(const struct Access *x, uint32_t mask);
-// Checks i, which compares, divides or shifts values that depend on i->wraps.
+// Reports overflows in values that instruction i compares, divides or shifts
+// (i->wraps).
 void simwrap_compare(SimWarp *w, const SimIns *i);
 
 #endif

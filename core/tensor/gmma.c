@@ -2,9 +2,10 @@
 // descriptors that encode them.
 //
 // An operand of one instruction is MN x K elements: 32 bytes along K, or 16
-// elements if MN is contiguous; twice as many for B if A is sparse. In units of
-// 16 bytes, W is 1 without a swizzle, and 2, 4, 8 with those of 32, 64, 128
-// bytes. The canonical layouts are
+// elements if MN is contiguous; twice as many for B if A is sparse. Distances
+// are in units of 16 bytes. W is the width of the swizzle: 1 without a swizzle,
+// and 2, 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count groups of 8
+// or W. The canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -14,18 +15,19 @@
 #include "ir/fold.h"
 #include "tensor/inside.h"
 
-// An operand as it is in memory, with its elements in the order before the
-// swizzle.
+// An operand as it lies in shared memory. Its layouts give element offsets
+// before the swizzle.
 typedef struct Shared {
   Ctx *cx;
   const MmaAtom *a;
   char which;
-  Layout part;          // (V,Rest...)
-  int bits, unit;       // bits: of an element; unit: elements in 16 bytes
-  int w;                // W
-  bool mn;              // whether MN is contiguous
-  int rows, cols;       // extents of MN and K
-  Layout row, col;      // layouts of MN and K
+  Layout part;          // the thread's partition (V,Rest...)
+  // bits of an element; number of elements in 16 bytes
+  int bits, unit;
+  int w;                // width of the swizzle, in units of 16 bytes
+  bool mn;              // whether MN is contiguous, not K
+  int rows, cols;       // extents of MN and of K
+  Layout row, col;      // layouts of MN and of K
 } Shared;
 
 _Noreturn static void refuse(const Shared *o, const char *why) {
@@ -38,7 +40,8 @@ _Noreturn static void refuse(const Shared *o, const char *why) {
            layout_text(o->cx, o->part), o->mn ? "MN" : "K");
 }
 
-// Returns W of the swizzle, whose bits must move units of at least 16 bytes.
+// Returns the swizzle's width W in units of 16 bytes. Fails unless the swizzle
+// is Sw<0..3,4,3> of byte addresses.
 static int span_of(const Shared *o) {
   const Swizzle *s = layout_swizzle(o->part);
   if (!o->part.outer) return 1;
@@ -59,9 +62,9 @@ static int64_t col_at(const Shared *o, int64_t c) {
   return dim_value(at(o->cx, o->col, c));
 }
 
-// Compares offsets: row r, or column c if it is not 0, must be `want` elements
-// after the first one, as in a canonical layout, but is `have` elements after
-// it.
+// Fails unless `have` equals `want`. `have` is the offset in elements from the
+// first element to element (r,c), and `want` is this offset in a canonical
+// layout.
 static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                  int64_t want) {
   if (have == want) return;
@@ -72,8 +75,9 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                          have, want));
 }
 
-// Checks all n indices of a mode. Groups of `run` adjacent indices must be
-// `step` apart in memory, and each group `far` after the previous one.
+// Checks the offsets of all n indices of mode K (if col) or MN. Adjacent
+// indices in a group of `run` must be `step` elements apart, and adjacent
+// groups `far` elements.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)
@@ -91,7 +95,8 @@ static int64_t far_of(const Shared *o, bool col, int n, int run) {
   return n == run ? 0 : col ? col_at(o, run) : row_at(o, run);
 }
 
-// Encodes a distance in units of 16 bytes as a 14-bit field.
+// Encodes a distance, given in elements, as a 14-bit field in units of 16
+// bytes.
 static uint64_t field(const Shared *o, int64_t elements) {
   int64_t units = elements / o->unit;
   if (elements % o->unit || units < 0 || units >= 1 << 14)
@@ -104,7 +109,7 @@ static uint64_t field(const Shared *o, int64_t elements) {
 
 static uint64_t describe(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
-  int span = o->w * o->unit;  // elements in a row of the swizzle pattern
+  int span = o->w * o->unit;  // elements in one row of the swizzle pattern
   int64_t lead, stride;
   if (!o->mn) {
     stride = far_of(o, false, o->rows, 8);
@@ -150,7 +155,7 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 
 // ---- in a kernel ----
 
-// Returns the period of a swizzle in bytes: W units times 8 rows.
+// Returns the period of l's swizzle in bytes: W units of 16 bytes times 8 rows.
 static int64_t pattern(Layout l) {
   const Swizzle *s = layout_swizzle(l);
   return s && s->b ? 128 << s->b : 16;

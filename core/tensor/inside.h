@@ -1,4 +1,5 @@
-// Shared by copy() and gemm(): counting and addressing values.
+// Functions that copy() and gemm() share: they count the values of a layout and
+// compute their offsets.
 #ifndef CUTE_TENSORINSIDE_H
 #define CUTE_TENSORINSIDE_H
 
@@ -11,7 +12,7 @@ static inline int64_t count(Ctx *cx, Layout l, const char *what) {
   return dim_value(layout_size(cx, l));
 }
 
-// Returns the offset of value i of l.
+// Returns the offset of the value with linear index i in layout l.
 static inline Dim at(Ctx *cx, Layout l, int64_t i) {
   return layout_eval_at(cx, l, dim_int(cx, i));
 }

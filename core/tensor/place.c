@@ -1,9 +1,9 @@
 // Computes the positions of a view's elements in the kernel argument that it
 // views. An offset alone does not suffice: after the last column of a row comes
 // the first one of the next row. Therefore an identity tensor of the argument's
-// coordinates passes through the same views as the argument. Accesses are
-// asserted to be inside its shape, and the simulator checks the assertions. The
-// instructions for these coordinates are marked aside (Fn.aside) and not
+// coordinates passes through the same views as the argument. Assertions state
+// that accesses are inside the argument's shape, and the simulator checks them.
+// The instructions for these coordinates are marked aside (Fn.aside) and not
 // emitted.
 #include <setjmp.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static void end(Ctx *cx, const Try *t) {
   ir_fn(cx)->aside = false;
 }
 
-// Handles a failure of a view on coordinates, which is not the script's fault.
+// Handles the failure of a view that is applied to coordinates. The script did
+// not cause it, so attempt() returns false; only lack of memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -98,7 +99,7 @@ const TensorPlace *place_copy(void *mem, const TensorPlace *p) {
 
 // ---- assertions ----
 
-// Reports whether c and c - `more` are known to be in [0, n).
+// Reports whether both c and c - more are known to be in [0, n).
 static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   if (!dim_static(n)) return false;
   Fact f = {0};
@@ -107,7 +108,8 @@ static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   return f.lo >= more && f.hi < dim_value(n);
 }
 
-// Asserts that c and c - `more` are coordinates in the argument.
+// Asserts that coordinate c and coordinate c - more are inside the argument's
+// shape, in every mode.
 static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
                   bool write, Ref when) {
   Dim n[PLACE_MODES], at[PLACE_MODES];
@@ -129,8 +131,8 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
-// Reports whether the argument has one mode of stride 1, so that an element's
-// coordinate is its offset and memory ends where the shape ends.
+// Reports whether the argument has a single mode of stride 1. Then an element's
+// coordinate is its offset, so the check of memory bounds suffices.
 static bool is_offset(const Tensor *t) {
   const Tensor *at = &t->place->at;
   Dim c;
@@ -142,7 +144,8 @@ static bool is_offset(const Tensor *t) {
   return same;
 }
 
-// Returns t's place, or NULL if its numbers belong to a region that has ended.
+// Returns t's place in its argument. Returns NULL if an assertion needs no
+// place or if traced numbers of the place are no longer visible.
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))
@@ -157,8 +160,9 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
   return t;
 }
 
-// Reports whether one traced number indexes several modes. Splitting it needs
-// divisions, and an index beyond a mode continues in the next one.
+// Reports whether `coord` is one traced number that indexes several modes.
+// Nothing is asserted then: splitting the number needs divisions, and an index
+// beyond the end of one mode continues in the next mode.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)
@@ -173,8 +177,8 @@ void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   if (p) claim(cx, t, p->at.base, NULL, write, 0);
 }
 
-// Writes to `more`, for each mode, the distance from the first element to the
-// element at coord.
+// Writes to `more`, for each mode of the argument, the distance from the view's
+// first element to the element at coord.
 static bool spread(Ctx *cx, const TensorPlace *p, Tup coord, int64_t *more) {
   Layout l = p->at.l;
   Dim d[PLACE_MODES];

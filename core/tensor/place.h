@@ -5,11 +5,11 @@
 
 #include "tensor/tensor.h"
 
-enum { PLACE_MODES = 8 };  // maximum modes of an argument
+enum { PLACE_MODES = 8 };  // maximum number of modes of an argument
 
-// The coordinates of a view's elements in an argument of shape `shape`: an
-// identity tensor with the view's shape. whole: the view is the entire
-// argument.
+// The coordinates of a view's elements in an argument of shape `shape`. `at` is
+// an identity tensor with the view's shape; `whole` means that the view is the
+// entire argument.
 typedef struct TensorPlace {
   Tup shape;
   Tensor at;
@@ -19,22 +19,24 @@ typedef struct TensorPlace {
 // A view operation f(t, x). place_view applies it to t and to t's place.
 typedef Tensor TensorView(Ctx *cx, Tensor t, const void *x);
 Tensor place_view(Ctx *cx, Tensor t, TensorView *f, const void *x);
-// Applies f to a place; NULL if the result does not have this shape.
+// Returns the place that results from applying f to place `was`, or NULL if the
+// result does not have shape `shape`.
 const TensorPlace *place_along(Ctx *cx, const TensorPlace *was, Tup shape,
                                TensorView *f, const void *x);
 
 // Returns the place of an entire argument, or NULL if the layout is composed or
 // has too many modes.
 const TensorPlace *place_whole(Ctx *cx, Layout l);
-// place_bytes returns the size of a place as one block. place_copy copies the
-// block to `mem` (8-aligned).
+// place_bytes returns the size of a place that is stored as one block of
+// memory. place_copy copies a place to such a block at `mem` (8-aligned).
 size_t place_bytes(const TensorPlace *p);
 const TensorPlace *place_copy(void *mem, const TensorPlace *p);
 
-// Assert that elements of t are inside the argument.
-// - place_claim: the element at coord.
-// - place_claim_all: the first and the last element.
-// - place_claim_ends: the two given elements, if `when` is true (0: always).
+// These functions assert that elements of t are inside the argument:
+// - place_claim: the element at coord;
+// - place_claim_all: the first and the last element of t;
+// - place_claim_ends: elements `first` and `last` of t, if the predicate `when`
+//   is true or absent (0).
 void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 void place_claim_all(Ctx *cx, const Tensor *t, bool write);
 void place_claim_ends(Ctx *cx, const Tensor *t, int64_t first, int64_t last,

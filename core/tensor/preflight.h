@@ -5,15 +5,15 @@
 
 #include "ir/ir.h"
 
-int64_t preflight_bytes(const Mem *m);  // returns the bytes of its elements
-// Fails with ERR_SMEM and the table of fn's shared tensors if they exceed the
-// budget of sm (0: the target is not known yet).
+int64_t preflight_bytes(const Mem *m);  // bytes of m's elements
+// Fails with ERR_SMEM and a table of fn's shared tensors if they exceed the
+// shared memory of architecture sm (0: the target is not known yet).
 void preflight_smem(Ctx *cx, const Fn *fn, int sm);
 // Returns a sentence if m is a fragment too large for a thread's registers, or
 // NULL.
 const char *preflight_fragment(Ctx *cx, const Fn *fn, const Mem *m);
-// Returns a sentence if traced indices select among so many registers of
-// fragment m that it is placed in local memory, or NULL.
+// Returns a sentence if a traced index selects among so many registers of
+// fragment m that the compiler places m in local memory, or NULL.
 const char *preflight_indexed(Ctx *cx, const Fn *fn, const Mem *m);
 
 #endif

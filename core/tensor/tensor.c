@@ -1,7 +1,7 @@
 // Views of tensors. Every operation uses the plain (inner) layout and moves the
-// iterator. Under a swizzle, the iterator is the swizzle's own offset, so that
-// a slice of a swizzled tensor is correct whatever bits its traced coordinates
-// change.
+// iterator. Under a swizzle, the operation changes the offset inside the
+// swizzle instead. Thus a slice of a swizzled tensor is correct whatever
+// address bits its traced coordinates change.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -28,15 +28,15 @@ const char *tensor_show(Ctx *cx, const Tensor *t) {
 // ---- coordinate checks ----
 
 typedef struct Check {
-  const Tensor *t;  // the tensor; NULL for a vector
+  const Tensor *t;  // the tensor; NULL: the shape is a vector's
   Tup shape;
   Tup coord;
-  int mode;  // top-level mode, or -1 for the whole tensor
+  int mode;  // top-level mode to check, or -1: the whole tensor
 } Check;
 
-// Returns a hint if coord contains three values of thread_idx() or a similar
-// function, or "". Such a function returns three values, and as the last item
-// of a table it contributes all of them.
+// Returns a hint if coord contains all three values of a call such as
+// thread_idx(), or "". In Lua, such a call as the last item of a table adds
+// three items instead of one.
 static const char *three_values(Ctx *cx, Tup coord) {
   static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
                                       "grid_dim"};
@@ -105,23 +105,25 @@ void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord) {
   check_coord(cx, &k, t->l.shape, coord);
 }
 
-// Reports whether coordinate c is known to be less than n.
+// Reports whether coordinate c is known to be less than n. Static coordinates
+// were checked earlier.
 static bool within(Ctx *cx, Dim c, Dim n) {
   if (!dim_static(n)) return false;
-  if (dim_static(c)) return true;  // already checked
+  if (dim_static(c)) return true;
   Fact f = ir_fact(ir_fn(cx), dim_getref(c));
   return f.lo >= 0 && f.hi < dim_value(n);
 }
 
-// Returns the extent of a mode, or -1 if it is not available.
+// Returns the extent of a mode, or -1 if the extent would have to be computed
+// at run time.
 static Dim extent_of(Ctx *cx, Tup shape) {
   if (tup_static(shape)) return tup_size(cx, shape);
   return tup_is_leaf(shape) ? *shape : (Dim){-1};
 }
 
-// Checks that an element is inside. With claim, appends an assertion for each
-// term (an element that is written or read). Without it, reports whether all
-// terms are known to hold.
+// Checks that the element at coord is inside the shape. `claim` is NULL or says
+// whether the access writes. With NULL, reports whether all coordinates are
+// known to be inside. Otherwise appends an assertion for each coordinate.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -168,8 +170,8 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord) {
   return tup_add(cx, t.base, layout_eval_tup(cx, t.l, coord));
 }
 
-// Returns the largest power of two that divides `o` elements, in bytes; at most
-// 2^20.
+// Returns the largest power of two, at most 2^20, that divides the size in
+// bytes of `o` elements.
 static int64_t align_of(Ctx *cx, DType type, Dim o) {
   int64_t div = dim_div(cx, o), bits = dtype_bits(type);
   if (div == 0) return 1 << 20;
@@ -196,9 +198,9 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Returns t's origin after a slice: the iterator moves by the coordinate x of
-// layout l, and by o outside the remaining layout. A swizzle repeats at
-// multiples of its period.
+// Returns t's origin after a slice. x is the offset of the slice's coordinate
+// in layout l, and o is the offset by which the iterator moves outside the
+// remaining layout. A swizzle repeats at multiples of its period.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -254,8 +256,8 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Slices t with layout l: keeps the part that coord leaves and moves the
-// iterator by the rest.
+// Slices t as if it had layout l: keeps the modes where coord has `_`, and
+// moves the iterator by the offset of the other coordinates.
 static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   t.l = l;
   tensor_check_coord(cx, &t, coord);
@@ -281,15 +283,15 @@ Tensor tensor_with_layout(Tensor t, Layout l) {
 }
 
 bool tensor_wide(Ctx *cx, Layout l) {
-  if (layout_has_fn(l)) return false;  // the function computes its offsets as
-                                       // it likes
+  // A function computes the offsets; their bound is unknown.
+  if (layout_has_fn(l)) return false;
   if (l.outer) return layout_static(l) && layout_bound(cx, l) > INT32_MAX;
   Dim n = layout_cosize(cx, l);
   return dim_static(n) && dim_value(n) > INT32_MAX;
 }
 
-// Records the layout through which shared memory is viewed that was allocated
-// as a number of elements. A slice's iterator does not count.
+// Records the layout through which a kernel views shared memory that was
+// allocated as a number of elements. Views of a slice are not recorded.
 static void note_view(Ctx *cx, const Tensor *t) {
   Fn *fn = ir_fn(cx);
   if (!fn || !t->mem || t->space != SP_SMEM || !dim_is(t->off, 0) ||
@@ -353,15 +355,17 @@ Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord) {
 
 enum { MAX_MODES = 32 };
 
-// Modes of a zipped_divide by a tile: tile[i] and rest[i] of the divided modes,
-// then the modes of the tensor that the tiler does not cover.
+// The result of dividing a layout by a tile, as in zipped_divide: tile[i] and
+// rest[i] are the two parts of divided mode i. The modes that the tiler does
+// not cover follow in `rest`.
 typedef struct Zipped {
   Layout tile[MAX_MODES], rest[MAX_MODES];
   int ntile, nrest;
 } Zipped;
 
-// Appends the tiler's extents to b; returns false if it contains a layout. A
-// tuple of extents means its compact layout if the mode has fewer modes.
+// Appends the extents of tiler t to b. Returns false if the tiler contains a
+// layout. Used for a tuple of extents that tiles a mode with fewer modes: the
+// tuple then means its compact layout.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     if (t.extent) tupb_leaf(cx, b, *t.l.shape);
@@ -401,7 +405,8 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
   return n;
 }
 
-// Divides the whole tensor by one tile: the tile's modes, and the rest's.
+// Divides the whole tensor by one layout. The result has the modes of the tile
+// and the modes of the rest.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);
@@ -440,7 +445,8 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   return z;
 }
 
-// Appends to b the modes of coord that proj keeps, and `_` for missing ones.
+// Appends to b the modes of coord that the projection keeps, then `_` until b
+// has n modes.
 static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
   int got = 0, rank = tup_rank(coord);
   Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
@@ -463,8 +469,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes to l the modes that coord indexes. coord is a tuple of at most as many
-// modes, or one linear coordinate of all modes.
+// Writes to l the modes that coord indexes, and the coordinate to b. coord is a
+// tuple of at most n modes, or one linear coordinate for all modes, which
+// become one.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);
@@ -522,7 +529,7 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
   return place_view(cx, t, outer, &by);
 }
 
-// Returns the coordinate of thread idx in one mode of thr, as a linear one.
+// Returns the linear coordinate of thread idx in mode m of the thread layout.
 static Dim thread_coord(Ctx *cx, Layout m, Dim idx) {
   Layout flat = layout_flatten(cx, m);
   Dim c = zero(), scale = dim_int(cx, 1);
@@ -613,7 +620,7 @@ void tensor_print(Ctx *cx, Tensor t, Buf *out) {
 // ---- visibility ----
 
 typedef struct Use {
-  Ctx *cx;       // NULL: only finds out whether there are traced numbers
+  Ctx *cx;       // NULL: only find out whether t has traced numbers
   uint32_t born;
   bool quiet;    // set `bad` instead of failing
   bool any, bad;
@@ -630,9 +637,9 @@ static void use_ref(Use *u, Ref r) {
     return;
   }
   if (stale)
-    ctx_fail(u->cx, ERR_REGION, "a tensor was used after the loop pass that "
-             "made it was traced again\n  keep it in a local of the loop, not "
-             "in a table or a global");
+    ctx_fail(u->cx, ERR_REGION, "a tensor was used that an earlier trace of "
+             "a loop's body made\n  keep it in a local of the loop, not in a "
+             "table or a global");
   ir_use(u->cx, fn, r);
 }
 

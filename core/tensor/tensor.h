@@ -5,29 +5,35 @@
 
 #include "layout/algebra.h"
 
-// Position of a swizzled tensor's slice in the whole tensor: its iterator is at
-// element off + sw(at). The slice's layout alone no longer shows this if it
-// became plain, or if part of its offset lies outside its swizzle.
+// The position of a swizzled tensor's slice in the whole tensor: the slice's
+// iterator is at element off + sw(at) of the whole. The slice's layout does not
+// show this position if the slice is plain, or if part of its offset is outside
+// the swizzle.
 typedef struct Origin {
-  // ORIGIN_LAYOUT: the layout determines the position
+  // ORIGIN_LAYOUT: the slice's layout shows the position. ORIGIN_SWIZZLED: sw,
+  // at and off give it. ORIGIN_LOST: it is unknown.
   enum { ORIGIN_LAYOUT, ORIGIN_SWIZZLED, ORIGIN_LOST } kind;
   Swizzle sw;
   int64_t at;
   Dim off;
 } Origin;
 
-// SP_COORD: an identity tensor, whose iterator is the coordinate tuple `base`
-// and whose layout has basis strides. SP_DESC: the descriptor `mem + off +
-// layout(c)` of a warpgroup's operand of this type, in units of 16 bytes, where
-// mem is a DESC. Other spaces: element `off + layout(c)` of memory object `mem`
-// (traced) or of the host buffer. A swizzled layout keeps its own offset:
-// element off + sw(o + inner(c)).
+// The meaning of the fields depends on the space:
+// - SP_COORD: an identity tensor. Its iterator is the coordinate tuple `base`,
+//   and its layout has basis strides.
+// - SP_DESC: descriptors of a warpgroup's operand of this type. Coordinate c
+//   has the descriptor mem + off + layout(c), in units of 16 bytes, where mem
+//   is a DESC.
+// - Other spaces: coordinate c has element off + layout(c) of memory object
+//   `mem` (traced) or of the host buffer. A swizzled layout keeps its own
+//   offset o: element off + sw(o + inner(c)).
 typedef struct Tensor {
   Space space;
   DType type;
-  Ref mem;         // traced tensors: GMEM, SMEM or RMEM
-  Dim off;         // elements
-  Tup base;        // SP_COORD: coordinates of the iterator, else NULL
+  Ref mem;         // memory object of a traced tensor: GMEM, SMEM or RMEM
+  Dim off;         // offset of the iterator in mem, in elements
+  // SP_COORD: coordinate of the first element; otherwise NULL
+  Tup base;
   Layout l;
   Origin origin;
   int64_t align;   // known alignment of the iterator (mem + off) in bytes
@@ -43,95 +49,110 @@ static inline bool tensor_in_kernel(const Tensor *t) {
 // ---- views (no IR beyond index arithmetic) ----
 Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
 Tensor tensor_with_layout(Tensor t, Layout l);
-// Returns t's iterator as a tensor of one element. It passes through t's
-// swizzle, according to its position in the tensor that t is a slice of.
+// Returns t's iterator as a tensor of one element. The element's address
+// includes t's swizzle at the position of t in the whole tensor.
 Tensor tensor_iterator(Ctx *cx, Tensor t);
-// Returns the position that t points to before its swizzle, without the
-// swizzle.
+// Returns a tensor at the position that t's iterator has before the swizzle is
+// applied, with a layout without the swizzle.
 Tensor tensor_unswizzled(Ctx *cx, Tensor t);
-// make_tensor(iterator of t, l): a plain l is read through t's swizzle.
+// make_tensor(iterator of t, l): addresses of a plain l pass through t's
+// swizzle.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
-// Fails if an offset of o elements exceeds any memory.
+// Fails if an offset of o elements is larger than any memory.
 void tensor_check_reach(Ctx *cx, Dim o);
-// Moves the iterator by o elements (the swizzle's offset when composed).
+// Moves the iterator by o elements. For a swizzled layout, the offset inside
+// the swizzle moves.
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
-// domain_offset: the same layout, with element 0 at the position of coord.
+// domain_offset(coord, t): returns t shifted so that its coordinate 0 is what
+// was at coord.
 Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
 // Returns zipped_divide(t, select(tiler, proj))[_, coord]. proj is NULL or a
 // tuple with 1 for each mode to use and DIM_ANY (X) for each mode to drop.
 Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord, Tup proj);
-// Returns zipped_divide(t, tiler)[coord, _], where coord selects in the tile.
+// Returns zipped_divide(t, tiler)[coord, _]: coord selects an element of each
+// tile.
 Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord);
 Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
 Tensor tensor_identity(Ctx *cx, Tup shape);
-// SP_COORD: returns the coordinate tuple at coord.
+// Returns the coordinates that an identity tensor (SP_COORD) has at coord.
 Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG if coord does not match t's profile, or is static and out
 // of bounds. `_` is allowed anywhere.
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
-void tensor_check_index(Ctx *cx, Tup shape, Tup coord);  // checks a coordinate
-                                                         // of a vector
-bool tup_has_any(Tup coord);  // reports whether coord contains `_`
+// Does the same for a coordinate of a vector.
+void tensor_check_index(Ctx *cx, Tup shape, Tup coord);
+bool tup_has_any(Tup coord);  // whether coord contains `_`
 
 // ---- traced memory ----
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
-// DSMEM: returns a shared object as seen in the CTA of rank `rank` (an i32).
+// Distributed shared memory: returns the object `mem` as seen in the CTA of
+// rank `rank` (an i32).
 Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank);
-// make_fragment_like: compact, in the order of l's strides.
+// make_fragment_like: a compact register fragment whose modes are in the order
+// of l's strides.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
-// Returns the offset of element i in its memory object: off + layout(i).
+// Returns the offset in t's memory object of the element with linear index i:
+// off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // Returns t marked so that the simulator allows reads of unwritten elements.
 Tensor tensor_undefined_ok(Ctx *cx, Tensor t);
-// Asserts, unless it is known, that an element's coordinate is inside the shape
-// and its position inside the argument's shape.
+// Asserts that the element at coord is inside t's shape and inside the kernel
+// argument that t views, unless both are known.
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write);
 Ref tensor_load(Ctx *cx, Tensor t, Tup coord);
 void tensor_store(Ctx *cx, Tensor t, Tup coord, Ref value);
-// Load or store all n = tensor_count(t) elements in colexicographic order, with
-// the widest possible moves.
+// These functions load or store all n = tensor_count(t) elements in
+// colexicographic order, with the widest possible accesses.
 void tensor_load_all(Ctx *cx, Tensor t, Ref *out);
 void tensor_store_all(Ctx *cx, Tensor t, const Ref *in);
-// Reports whether static l's values, in some order, are 0 to its size - 1.
+// Reports whether the offsets of static layout l are a permutation of 0 to size
+// - 1.
 bool tensor_dense(Ctx *cx, Layout l);
 // Reports whether offsets in l need more than 32 bits.
 bool tensor_wide(Ctx *cx, Layout l);
-// Returns the static number of elements, or fails with ERR_STATIC naming
-// `what`.
+// Returns the static number of t's elements. Fails with ERR_STATIC if it is not
+// static; `what` names the caller in the message.
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what);
-// Vectorised element-wise copy (autovec_copy); pred: NULL or a bool tensor.
+// Options of a vectorized element-wise copy (autovec_copy), whose predicate is
+// NULL or a tensor of bools.
 typedef struct CopyHow {
   int64_t max_bits;
-  bool promised;  // promised by the user: pointers and traced offsets and
-                  // strides are aligned to max_bits
-  unsigned hints; // HINT_PREFETCH for global loads
+  // The user guarantees that pointers, traced offsets and traced strides are
+  // aligned to max_bits.
+  bool promised;
+  unsigned hints; // hints of global loads, such as HINT_PREFETCH
 } CopyHow;
 void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
                  CopyHow how);
 void tensor_fill(Ctx *cx, Tensor t, Ref value);
-void tensor_print(Ctx *cx, Tensor t, Buf *out);  // in "ptr o layout" notation
-const char *tensor_show(Ctx *cx, const Tensor *t);  // the same, in scratch
-// Fails with ERR_REGION if t's memory or a traced number of it is not visible
-// here, or is newer than `born` (Ins.birth). In the latter case t belongs to a
-// pass of a loop that has been traced again.
+// Prints t in "ptr o layout" notation.
+void tensor_print(Ctx *cx, Tensor t, Buf *out);
+// Returns the same text, in the scratch arena.
+const char *tensor_show(Ctx *cx, const Tensor *t);
+// Fails with ERR_REGION if t's memory or a traced number of t is not visible
+// here, or was created after `born` (Ins.birth). In the latter case t belongs
+// to an earlier trace of a loop's body.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
-bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);  // never fails
-bool tensor_traced(const Tensor *t);  // reports whether it names IR values
+// Reports whether tensor_use would succeed.
+bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);
+// Reports whether t refers to IR values.
+bool tensor_traced(const Tensor *t);
 
 // ---- marks of mark_layout_dynamic on a host tensor ----
 // For each leaf of the shape: 0 if static, else the divisibility of the dynamic
 // extent or stride. Static strides remain part of the kernel's type.
 #define TENSOR_MAX_MARKS 32
 typedef struct TensorMarks {
-  int n;  // leaves of the layout
+  int n;  // leaves of the layout's shape
   int64_t shape[TENSOR_MAX_MARKS];
   int64_t stride[TENSOR_MAX_MARKS];
-  int64_t align;  // assumed_align in bytes; 0: alignment of the memory
-  bool symbolic;  // no memory; dynamic leaves are `_`
+  int64_t align;  // assumed_align in bytes; 0: the memory's alignment
+  bool symbolic;  // the tensor has no memory; dynamic leaves are `_`
   bool wide;      // symbolic tensors: offsets need 64 bits
-  // Leaves with the same number are equal; 0: no symbol.
+  // Symbols of dynamic extents and strides: leaves with the same number are
+  // equal at run time; 0: no symbol.
   uint32_t shape_symbol[TENSOR_MAX_MARKS], stride_symbol[TENSOR_MAX_MARKS];
 } TensorMarks;
 

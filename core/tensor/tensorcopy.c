@@ -1,5 +1,5 @@
-// Element-wise copies, as wide as both sides allow (autovec_copy), and loads
-// and stores of all elements, which use them.
+// Element-wise copies with the widest accesses that both sides allow
+// (autovec_copy), and loads and stores of all elements, which use such copies.
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,28 +11,30 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over elements that is common to both sides (and the predicate).
+// A loop over elements, common to the source, the destination and the
+// predicate. Each iteration moves by d[s] elements in the memory of side s, and
+// by `step` in the linear index.
 typedef struct Loop {
-  int64_t n, step;  // step of each side, in elements
+  int64_t n, step;  // n: iterations
   Dim d[SIDES];
 } Loop;
 
-// The shapes of 2 or 3 layouts of equal size, split into common loops, fastest
-// first. ok is false if they cannot be split into each other.
+// The common loops over 2 or 3 layouts of equal size, fastest first. ok is
+// false if the layouts have no common loops, as with extents 2x3 and 3x2.
 typedef struct Walk {
   Loop loop[MAX_WALK];
-  Loop run[MAX_WALK];  // loops merged into one run, loop[0], in its order
+  Loop run[MAX_WALK];  // loops that were merged into loop[0], in its order
   int n, runs, sides;
   bool ok;
-  bool promised;  // traced offsets and strides are promised to be aligned
+  bool promised;  // whether traced offsets and strides count as aligned
 } Walk;
 
-typedef struct Cursor {  // walks over the leaves of a layout
+typedef struct Cursor {  // iterates over the leaves of a layout
   Layout flat;
   size_t leaf, leaves;
   Tup shape;
   int64_t left;  // remaining extent of the current leaf
-  Dim stride;    // stride of the next step in the current leaf
+  Dim stride;    // distance of the next step within the leaf, in elements
 } Cursor;
 
 static void cursor_next(Cursor *c) {
@@ -78,17 +80,18 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
 
 // ---- vector width ----
 
-static int64_t pow2_of(int64_t n) { return n & -n; }  // largest power of two
-                                                      // dividing n
+// Returns the largest power of two that divides n.
+static int64_t pow2_of(int64_t n) { return n & -n; }
 
-// Reports whether loop l continues a contiguous run of `run` elements.
+// Reports whether loop l extends a contiguous run of `run` elements of both
+// sides, with the same predicate for all.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
 }
 
-// Merges contiguous loops into one loop at the front. Returns the run's length.
-// *rest: the first loop outside the run.
+// Merges the loops that form one contiguous run into loop[0]. Returns the run's
+// length in elements, and in *rest the first loop outside the run.
 static int64_t gather_run(Walk *w, int *rest) {
   int64_t run = 1;
   *rest = 0;
@@ -106,7 +109,7 @@ static int64_t gather_run(Walk *w, int *rest) {
       memmove(&w->loop[at], &w->loop[at + 1], (size_t)(w->n - at) * sizeof l);
     }
     run *= l.n;
-    at = 0;  // loop 0 is now the whole run
+    at = 0;  // loop 0 is now the whole run; search again
   }
   return run;
 }
@@ -117,13 +120,15 @@ static int64_t limit(int64_t v, int64_t by) {
   return by < v ? by : v;
 }
 
-// Returns the known divisor of d; a traced d counts as divisible if promised.
+// Returns the known divisor of d. A traced d counts as divisible by everything
+// (0) if the user guarantees alignment.
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }
 
-// Returns the largest vector length (a power of two) that side s allows, by its
-// base, offset, swizzle and the strides of the loops outside the run.
+// Returns the largest vector length (a power of two, at most v) that the
+// alignment of side s allows: its base, its offset, its swizzle, and its
+// strides in the loops after the run.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
@@ -136,7 +141,8 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   return v;
 }
 
-// Returns the vector length of a copy. Afterwards loop 0 of w steps by vectors.
+// Returns the number of elements that each access of the copy moves. Afterwards
+// one iteration of loop 0 moves that many elements.
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;
@@ -173,8 +179,9 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   tensor_store(cx, e, &zero, v);
 }
 
-// Moves v contiguous elements at offsets o; `end` holds the indices of the
-// first and the last.
+// Moves v contiguous elements. o has the element offsets of both sides and of
+// the predicate; `end` has the linear indices of the first and the last
+// element.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
@@ -204,8 +211,8 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
   operands_emit(cx, fn, i, x, 5, NULL, 0);
 }
 
-// Returns the colexicographic index of element j of the vector at loop indices
-// c.
+// Returns the linear (colexicographic) index of element j of the vector at loop
+// indices c.
 static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
                          int64_t j) {
   int64_t at = w->runs ? 0 : c[0] * w->loop[0].step, left = c[0] * v + j;
@@ -215,7 +222,8 @@ static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
   return at;
 }
 
-// Moves every block of v elements: a mixed-radix counter over the loops.
+// Moves all elements in vectors of v elements. c counts through the indices of
+// the nested loops.
 static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                         int64_t v, unsigned hints) {
   int64_t c[MAX_WALK] = {0};

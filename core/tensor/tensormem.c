@@ -1,5 +1,5 @@
-// Traced tensors in memory: allocation of shared memory and registers, access
-// to single elements, fills.
+// Traced tensors in memory: allocates shared memory and registers, accesses
+// single elements, and fills tensors.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 // ---- allocation ----
 
-// Returns the number of elements that l's values need. A swizzle permutes them
-// within blocks of a power of two. *below: number of elements before l's
-// origin.
+// Returns the number of elements of memory that layout l needs. A swizzle
+// permutes elements within blocks of a power of two, so the number is rounded
+// up. *below: number of elements before the element at offset 0.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -73,12 +73,12 @@ Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank) {
   int own = dtype_bits(m.type), bits = dtype_bits((DType)i->type);
   m.space = SP_DSMEM;
   m.name = m.layout = 0;
-  m.count = m.count * own / bits;  // m now counts elements of the view's type
+  m.count = m.count * own / bits;  // in elements of the view's type
   m.type = (DType)i->type;
   return ir_mem_of(cx, fn, m, mem, rank);
 }
 
-enum { MAX_REGS = 4096 };  // elements of one fragment
+enum { MAX_REGS = 4096 };  // maximum number of elements of a fragment
 
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
   l = layout_linear(cx, l);
@@ -98,8 +98,8 @@ Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l) {
                   .off = below, .align = 16};
 }
 
-// Reports whether two modes with more than one element have the same nonzero
-// stride.
+// Reports whether two modes of l with more than one element have the same
+// nonzero stride.
 static bool strides_tie(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n);
@@ -112,12 +112,13 @@ static bool strides_tie(Ctx *cx, Layout l) {
   return false;
 }
 
-// Modes with equal strides (as in a matrix of one column) would share registers
-// under CuTe's order by strides; here each element gets its own.
+// Returns a register fragment with a register for each element. CuTe's order by
+// strides would give modes with equal strides (as in a matrix of one column)
+// the same registers; such a layout gets a compact fragment instead.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
   Layout f = l;
-  bool coords = l.outer && layout_has_basis(l);  // coordinates give the layout
-                                                 // no order
+  // Basis strides have no order, so the fragment is compact.
+  bool coords = l.outer && layout_has_basis(l);
   if (!coords) f = layout_fragment_like(cx, l);
   if (coords || strides_tie(cx, f)) f = layout_compact(cx, l.shape);
   return tensor_make_rmem(cx, t, f);
@@ -125,8 +126,8 @@ Tensor tensor_make_like(Ctx *cx, DType t, Layout l) {
 
 int64_t tensor_count(Ctx *cx, const Tensor *t, const char *what) {
   if (!tup_static(t->l.shape))
-    ctx_fail(cx, ERR_STATIC, "%s needs a static shape: it is unrolled\n  %s",
-             what, tensor_show(cx, t));
+    ctx_fail(cx, ERR_STATIC, "%s needs a static shape, because it is "
+             "unrolled\n  %s", what, tensor_show(cx, t));
   return dim_value(tup_size(cx, t->l.shape));
 }
 
@@ -168,14 +169,15 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
 // ---- registers at a traced index ----
 
 // The registers that a traced coordinate of a fragment may select: n registers
-// of mem, `step` apart from `first`; `at` is the index.
+// of mem, `step` registers apart, from register `first` on. The run-time index
+// `at` selects one of the n.
 typedef struct Span {
   Ref mem;
   int64_t first, n, step;
   Dim at;
 } Span;
 
-// Appends coord with `_` for traced entries.
+// Appends coord to b, with `_` in place of each traced entry.
 static void put_open(Ctx *cx, TupB *b, Tup coord) {
   if (tup_is_leaf(coord)) {
     tupb_leaf(cx, b, dim_static(*coord) ? *coord : dim_any());
@@ -195,8 +197,8 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  if (!dim_static(base)) return s;  // the registers start at a traced position:
-                                    // none found
+  // The registers start at a traced position: all may be selected.
+  if (!dim_static(base)) return s;
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
   register_index(cx, t, dim_int(cx, s.first));
@@ -222,9 +224,9 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
 }
 
-// Returns a contiguous fragment with copies of s's registers, if they are few
-// but not adjacent. If there are too many, extends s to the registers between
-// them.
+// Returns a contiguous span for s. If s has few registers that are not
+// adjacent, copies them to a new fragment. If s has many, also takes in the
+// registers between them.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;
   if (s.n > PICK_SELECTS) {

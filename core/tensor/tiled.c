@@ -1,5 +1,5 @@
-// Atoms with their layouts, and TiledMma: the distribution of a tile's elements
-// to threads.
+// Looks up atoms and their layouts, and implements TiledMma, which distributes
+// a tile's elements to threads.
 #include "layout/notation.h"
 #include "tensor/place.h"
 #include "tensor/tiled.h"
@@ -35,7 +35,8 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Finds a member of a family that is selected by its bits.
+// Returns the member of an atom family such as "UniversalCopy" for values of
+// `bits` bits, or -1.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -46,7 +47,7 @@ static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   return id >= 0 ? id : sized(cx, name, "", bits);
 }
 
-// Converts l, (thread,value) -> bit, to values of `each` bits. The bits of a
+// Converts layout l, (thread,value) -> bit, to values of `type`. The bits of a
 // value must be adjacent and belong to one thread.
 static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
   int64_t each = dtype_bits(type);
@@ -96,7 +97,7 @@ static Layout atom_tv(const MmaAtom *a, char which) {
 
 // ---- TiledMma ----
 
-// Sets the modes of operand `which` as indices of (M,N,K).
+// Writes to `mode` the two modes of operand `which`, as indices of (M,N,K).
 static void operand_modes(char which, int mode[2]) {
   mode[0] = which == 'B' ? 1 : 0;
   mode[1] = which == 'C' ? 1 : 2;
@@ -106,8 +107,8 @@ static int64_t shape_of(const MmaAtom *a, int i) {
   return i == 0 ? a->row->m : i == 1 ? a->row->n : a->row->k;
 }
 
-// Returns how many elements of mode i of the product one element of the
-// operand's tensor covers: 1, except along K of a sparse A and its metadata.
+// Returns how many elements of the product's mode i correspond to one element
+// of the operand's tensor: 1, except along K of a sparse A or its metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
   if (i != 2) return 1;
@@ -119,7 +120,7 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Returns the extent of mode i that all atoms together cover once.
+// Returns the extent of mode i that one instruction of each atom covers.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }
@@ -153,8 +154,8 @@ TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " of %s",
                layout_text(cx, l), "MNK"[i], n, atom, a.row->name);
     int64_t all = dim_value(core_of(cx, &m, i));
-    if (n % all && all % n)  // CuTe also allows a tile that only some atoms
-                             // cover.
+    // CuTe also allows a tile that only some atoms cover.
+    if (n % all && all % n)
       ctx_fail(cx, ERR_SHAPE, "make_tiled_mma: the permutation %s of mode %c "
                "is %" PRId64 " wide, not a multiple of the %" PRId64 " that %"
                PRId64 " atoms of %" PRId64 " take: %s\n  use fewer atoms along "
@@ -176,7 +177,7 @@ Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i) {
 
 // ---- partition of a tensor ----
 
-// Divides mode k of l by t into *tile and *rest.
+// Divides layout l by t into the layouts *tile and *rest.
 static void divide(Ctx *cx, Layout l, Layout t, Layout *tile, Layout *rest) {
   Layout d = layout_logical_divide(cx, l, tiler_layout(t));
   *tile = layout_mode(cx, d, 0);
@@ -196,7 +197,8 @@ int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i) {
   return dim_value(tiled_mma_tile(cx, m, i)) / part_of(&m->atom, which, i);
 }
 
-// Returns the tile of mode i, ordered by its permutation.
+// Returns the tile of mode i of operand `which`, in the order that the
+// permutation gives.
 static Layout tile_of(Ctx *cx, const TiledMma *m, char which, int i) {
   const TiledPerm *p = &m->perm[i];
   int64_t part = part_of(&m->atom, which, i);
@@ -239,7 +241,7 @@ Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l) {
   return layout_outer(all, l);
 }
 
-// Checks that the tile divides the tensor.
+// Checks that the MMA's tile divides the tensor with layout l.
 static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   int mode[2];
   operand_modes(which, mode);
@@ -260,8 +262,8 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   }
 }
 
-// Returns the coordinate of thr in the modes of l, by its strides; 0 along
-// modes with stride 0.
+// Returns the linear coordinate of thread thr in layout l, computed from l's
+// strides. Modes with stride 0 have coordinate 0.
 static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   Layout flat = layout_flatten(cx, l);
   Dim c = dim_int(cx, 0), scale = dim_int(cx, 1);
@@ -277,13 +279,16 @@ static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   return c;
 }
 
-// Computes the coordinates (v,m,n,k) of a thread; v is a linear one along V.
+// Computes the coordinates (V,M,N,K) of thread thr. The first one is linear in
+// V.
 static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
   for (int i = 0; i < 4; i++)
     vmnk[i] = mode_coord(cx, layout_mode(cx, m->thr_vmnk, i), thr);
 }
 
-// Returns ((v,(m,n)),(_,(_,_,...))) for a tensor with `rank` modes.
+// Returns the coordinate ((v,(m,n)),(_,(_,_,...))), which slices a partitioned
+// tensor of `rank` modes: m and n are the thread's coordinates in the operand's
+// two modes.
 static Tup slice_coord(Ctx *cx, char which, const Dim vmnk[4], int rank) {
   int mode[2];
   operand_modes(which, mode);
@@ -326,7 +331,7 @@ Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
   return place_view(cx, t, part, &p);
 }
 
-// Returns the partition of thread 0, without an offset.
+// Returns the layout of thread 0's partition of l, without l's offset.
 static Layout partition0(Ctx *cx, const TiledMma *m, char which, Layout l) {
   check_divides(cx, m, which, l);
   Layout f = layout_mode(cx, tiled_mma_thrfrg(cx, m, which, layout_inner(l)),
@@ -363,8 +368,9 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 
 // ---- (thread,value) layouts of a tile ----
 
-// Maps a thread index to its position in (V,M,N,K). Indices that no atom uses
-// (a quad pair has lanes 0-3 and 16-19) share the position of others.
+// Returns a layout from a thread index to the thread's position in (V,M,N,K).
+// Thread indices that no atom uses (a quad pair consists of lanes 0-3 and 16-19
+// only) map to the position of a used one.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));
@@ -383,8 +389,8 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   Layout tv = tiled_mma_thrfrg(cx, m, which, ref);
   Layout thr = layout_mode(cx, tv, 0), val = layout_mode(cx, tv, 1);
   if (which != 'C') {
-    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)): the mode that is missing
-    // has stride 0
+    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)), here for A. The mode that
+    // the operand lacks gets stride 0.
     Dim size[2] = {atoms_of(cx, m, 0), atoms_of(cx, m, 1)};
     Dim stride[2] = {dim_int(cx, which == 'A'), dim_int(cx, which == 'B')};
     Layout mn = layout_make(cx, tup_of(cx, size, 2), tup_of(cx, stride, 2));

@@ -6,24 +6,25 @@
 #include "atoms/atom.h"
 #include "tensor/tensor.h"
 
-// An atom with parsed layouts. Copy layouts are in units of values of `type`,
-// not bits.
+// MmaAtom, CopyAtom: an atom's row with its parsed layouts. The layouts of a
+// CopyAtom count values of `type`, not bits.
 typedef struct MmaAtom {
   int id;
   const AtomMma *row;
   Layout thr, a, b, c;
-  Layout stored, meta;  // layouts of a sparse A
+  // sparse atoms: layouts of A's stored values and metadata
+  Layout stored, meta;
 } MmaAtom;
 typedef struct CopyAtom {
   int id;
   const AtomCopy *row;
-  DType type;          // value type
-  int bits;            // bits of an instruction (auto-vectorising: the maximum)
-  unsigned hints;      // HINT_PREFETCH for global loads
+  DType type;          // type of the copied values
+  int bits;            // bits that one instruction copies; autovec: the maximum
+  unsigned hints;      // hints of global loads, such as HINT_PREFETCH
   Layout thr, src, dst, ref;  // (thr,val) -> value index
 } CopyAtom;
 
-// The tile of one of the modes M, N, K: `_`, an extent, or a layout.
+// The tile of mode M, N or K of a TiledMma: `_`, an extent, or a layout.
 typedef struct TiledPerm {
   enum { PERM_ANY, PERM_INT, PERM_LAYOUT } kind;
   Layout l;            // the layout; an extent n is stored as n:1
@@ -31,7 +32,7 @@ typedef struct TiledPerm {
 
 typedef struct TiledMma {
   MmaAtom atom;
-  Layout atoms;        // atom layout (M,N,K)
+  Layout atoms;        // atom layout: how atoms repeat along (M,N,K)
   TiledPerm perm[3];
   Layout thr_vmnk;     // (V,M,N,K) -> thread
 } TiledMma;
@@ -39,43 +40,45 @@ typedef struct TiledMma {
 enum { TILED_MODES = 4 };
 typedef struct TiledCopy {
   CopyAtom atom;
-  Layout tv;           // TiledLayout_TV
+  Layout tv;           // TiledLayout_TV: (thread,value) -> element of the tile
   Layout tiler[TILED_MODES];  // Tiler_MN: a tile for each mode
   bool tiler_int[TILED_MODES];  // whether a tile n:1 prints as n
   int ntiler;
 } TiledCopy;
 
 // ---- tiled.c ----
-// Look up an atom by name; ERR_NAME lists the nearest names. copy_atom: `bits`
-// selects a member of a family named without <type>, e.g. "UniversalCopy" (0:
-// the type's width for UniversalCopy, 128 for cp.async).
+// mma_atom and copy_atom look up an atom by name; ERR_NAME lists the nearest
+// names. `bits` selects a member of a family named without <type>, e.g.
+// "UniversalCopy" (0: the type's width for UniversalCopy, 128 for cp.async).
 MmaAtom mma_atom(Ctx *cx, const char *name);
 CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits);
 
-// atoms: rank 1 to 3, padded with 1:0.
+// Makes a TiledMma. `atoms` has rank 1 to 3 and is padded with 1:0.
 TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                         const TiledPerm perm[3]);
-int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // threads
-// Returns the extent of a tile's mode i (M, N, K), including its permutation.
+int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // number of threads
+// Returns the extent of mode i (M, N, K) of the tile, including the
+// permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns the extent of mode i of an operand's tensor that a tile covers: a
-// sparse A has fewer elements along K.
+// Returns the extent of the operand's tensor along mode i that one tile covers:
+// a sparse A has fewer elements along K than the product.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
-// which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...). The results have the form
-// ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or (FrgV,Rest0,Rest1,...) for
-// a slice. thr: thread index, static or traced. A sparse A is the tensor of its
-// stored values, (M,K/2,...); 'E' is its metadata, 16 bits for four groups of a
-// row.
+// Partitions of an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...).
+// The results have the form ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or
+// (FrgV,Rest0,Rest1,...) for the slice of one thread. thr: thread index, static
+// or traced. A sparse A is the tensor of its stored values, (M,K/2,...); 'E' is
+// its metadata, with 16 bits for four groups of elements of a row.
 Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for a tensor of layout l: compact by shape for C,
-// in the order of l's strides for A and B.
+// Returns the register layout for the partition of a tensor with layout l:
+// compact by shape for C, in the order of l's strides for A and B.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
-// make_fragment_A for a partition (V,Rest0,Rest1,..).
+// make_fragment_A, _B, _C: returns the register layout for a partition
+// (V,Rest0,Rest1,..).
 Layout tiled_mma_make_fragment(Ctx *cx, const MmaAtom *a, char which,
                                Layout part);
 Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which);
@@ -85,26 +88,29 @@ void tiled_mma_print_atom(Ctx *cx, const MmaAtom *a, Buf *out);
 // ---- gmma.c ----
 // Reports whether a warpgroup's MMA reads this operand through descriptors.
 bool gmma_from_shared(const MmaAtom *a, char which);
-// For a partition (V,Rest...) in shared memory: returns the layout of its
-// descriptors (1,Rest...), in units of 16 bytes, and sets *desc to the bits of
-// a descriptor beyond its address. Fails with ERR_SHAPE if an instruction's
-// operand is not canonical.
+// Returns the layout of the descriptors, (1,Rest...) in units of 16 bytes, for
+// a partition (V,Rest...) in shared memory. Sets *desc to all bits of a
+// descriptor except its address. Fails with ERR_SHAPE if the layout of one
+// instruction's operand is not canonical.
 Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
                    uint64_t *desc);
-// make_fragment_A, _B: returns the tensor of descriptors (SP_DESC).
+// make_fragment_A, _B of operands in shared memory: returns a tensor of
+// descriptors (SP_DESC).
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
 
 // ---- tiledcopy.c ----
 TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val);
-// make_tiled_copy_impl: a TV layout on a tile given for each mode.
+// make_tiled_copy_impl: makes a TiledCopy from the layout (thread,value) ->
+// element of a tile, and the tiler of each mode.
 TiledCopy tiled_copy_tv(Ctx *cx, CopyAtom a, Layout tv, Tup tiler);
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data);
 TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc);
 TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
-                             char which);  // 'S' 'D'
+                             char which);  // 'S' source, 'D' destination
 TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m);
-int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c);  // threads
-// which: 'S' 'D'. tidfrg: (thr,(FrgV,FrgX),(RestM,RestN,...)).
+int64_t tiled_copy_size(Ctx *cx, const TiledCopy *c);  // number of threads
+// Partitions of the source (which: 'S') or the destination ('D'). tidfrg
+// returns (thr,(FrgV,FrgX),(RestM,RestN,...)).
 Layout tiled_copy_tidfrg(Ctx *cx, const TiledCopy *c, char which, Layout l);
 Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
                             Dim thr);
@@ -115,15 +121,17 @@ void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 
 // ---- tiledcall.c ----
 // copy(): appends the instructions that copy src to dst, atom by atom over the
-// rest modes. pred is NULL or a bool tensor. It has src's shape, with a first
-// mode over the atoms in V, or only the rest modes.
+// rest modes. pred is NULL or a tensor of bools. It has one element for each
+// index of src's rest modes, or an additional first mode with one element for
+// each atom in V.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
 
 // ---- tiledgemm.c ----
 // gemm(): D = A * B + C over (V,M,K) (V,N,K) (V,M,N) and lower ranks. more: the
-// atom's scales of A and B, or metadata of A. accumulate: a predicate whether a
-// warpgroup's first products are added to C (default: yes).
+// scale factors of A and B, or the metadata of a sparse A. accumulate: a
+// predicate of a warpgroup MMA: if false, the first products overwrite C; 0:
+// they are added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

@@ -1,4 +1,4 @@
-// copy(): splits two tensors into the instructions of an atom.
+// copy(): splits the copy of a tensor into instructions of an atom.
 #include "tensor/inside.h"
 
 #include <inttypes.h>
@@ -9,7 +9,8 @@
 #include "ir/operands.h"
 #include "tensor/place.h"
 
-// Splits l into mode 0 and the other modes; a leaf is entirely mode 0.
+// Splits l into its mode 0 and the other modes. A layout with one leaf is all
+// mode 0.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
   if (tup_is_leaf(l.shape)) {
     *v = l;
@@ -25,10 +26,10 @@ typedef struct Copy {
   Ctx *cx;
   const CopyAtom *a;
   const Tensor *src, *dst, *pred;
-  int64_t nsrc, ndst;    // values per thread of an instruction
+  int64_t nsrc, ndst;    // values that an instruction copies for each thread
   Layout pred_v, pred_rest;
-  int64_t atom, rest;    // atom: index of the atom in V; rest: index in the
-                         // rest modes
+  // index of the current atom in V; index in the rest modes
+  int64_t atom, rest;
   int64_t atoms;         // number of atoms in V
 } Copy;
 
@@ -54,8 +55,9 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Returns the element offset of the values of v, which start at `base`. Checks
-// first that n of them are contiguous and aligned for one access.
+// Returns the element offset of v's values, whose first is at `base` in the
+// tensor's layout. Fails unless the n values are contiguous and aligned for one
+// access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -120,7 +122,8 @@ _Noreturn static void no_pred(const Copy *k) {
            "take part", k->a->row->name);
 }
 
-// Writes the first elements of the 32-bit registers that hold v's values.
+// Writes to `out` the first element of each 32-bit register that holds v's
+// values.
 static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                         uint32_t *out, int num) {
   Ctx *cx = k->cx;
@@ -159,7 +162,7 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Returns the element of a fragment at offset `at`.
+// Returns a tensor of the one fragment element at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
@@ -204,7 +207,7 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
 }
 
 // Transposes a 2x2 block of words between lanes l and l ^ num: exchanges the
-// upper word of the lower lane and the lower word of the upper one.
+// second word of the lower lane and the first word of the upper lane.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -227,7 +230,7 @@ static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   for (int i = 0; i < 2; i++) store_word(k, to[i], y[i]);
 }
 
-// Transposes an 8x8 matrix of 16-bit values among the lanes.
+// Transposes an 8x8 matrix of 16-bit values that the lanes of a warp hold.
 static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   uint32_t reg[2];
   matrix_regs(k, k->dst, d, dof, reg, 1);
@@ -239,8 +242,8 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// Copies the values of one V, by one instruction or, if that is impossible, by
-// one for each part of its modes.
+// Copies the values of mode V: by one instruction if possible, otherwise by one
+// instruction for each index of V's inner modes.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   int64_t ns = count(cx, s, "copy"), nd = count(cx, d, "copy");
@@ -302,8 +305,8 @@ static void check_space(const Copy *k, bool dst, Space want) {
            spaces[k->src->space], spaces[k->dst->space], fit);
 }
 
-// Reports whether values of type a can be copied to type b. An f32 can be
-// copied as a tf32, whose low bits are ignored.
+// Reports whether values of type a can be copied as type b. An f32 can be
+// copied as tf32, which ignores the low bits.
 static bool type_moves(DType a, DType b) {
   return a == b || (a == DT_F32 && b == DT_TF32) ||
          (a == DT_TF32 && b == DT_F32);
@@ -376,8 +379,8 @@ static void check_operands(const Copy *k) {
   }
 }
 
-// Checks and splits the predicate tensor: it has as many modes as the source,
-// the first one over the atoms in V, or only the rest modes.
+// Checks the predicate tensor and splits it. It has the source's rest modes,
+// optionally after a first mode that has one predicate for each atom in V.
 static void set_pred(Copy *k, const Tensor *pred) {
   Ctx *cx = k->cx;
   if (!pred) return;
@@ -420,13 +423,14 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     return;
   }
   CopyHow how = {.max_bits = a->bits > 128 ? 128 : a->bits, .hints = a->hints,
-    // DefaultCopy promises nothing about traced values
+    // DefaultCopy guarantees no alignment of traced values.
     .promised = a->row->flags & CPF_PROMISED};
   if (!pred) {
     tensor_copy(cx, src, dst, NULL, how);
     return;
   }
-  // The predicate of each element: one for all of V, or one for each element.
+  // Expands the predicate tensor to one predicate for each element. A predicate
+  // without mode V applies to all of V.
   Layout sv, sr;
   split(cx, s, &sv, &sr);
   Layout l[2] = {k.pred_v, k.pred_rest};

@@ -33,7 +33,7 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
              "without swizzle", what, layout_text(cx, l));
 }
 
-// Checks that the atom's threads and values divide those of the TV layout.
+// Checks that the TV layout's threads and values are multiples of the atom's.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
   tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
@@ -100,15 +100,15 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
   return n;
 }
 
-// Makes a tile from the elements of `shape` that tv touches. tv maps to linear
-// coordinates of shape. Returns the tiler for each mode, and tv in terms of the
-// tile.
+// Makes a TiledCopy whose tile consists of the elements of `shape` that tv maps
+// to. tv maps (thread,value) to linear coordinates of shape. Sets the tiler of
+// each mode, and tv in coordinates of the tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
   int n = tup_rank(shape);
   if (n > TILED_MODES)
-    ctx_fail(cx, ERR_LIMIT, "a tile of %d modes has too many: at most %d", n,
-             TILED_MODES);
+    ctx_fail(cx, ERR_LIMIT, "a tile has at most %d modes, not %d",
+             TILED_MODES, n);
   Tiler by[TILED_MODES];
   for (int i = 0; i < n; i++) {
     Dim stride[TILED_MODES] = {{0}, {0}, {0}, {0}};
@@ -128,7 +128,7 @@ static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data) {
   need_static(cx, tv, "the (thread,value) layout");
   need_static(cx, data, "the data layout");
-  // An appended 1:0 gives stride 0 to indices beyond the data.
+  // The appended mode 1:0 maps indices beyond the data to 0.
   Layout none = layout_unit(cx);
   Layout inv = concat2(cx, layout_left_inverse(cx, data), none);
   Layout coord = layout_compose(cx, inv, tv);
@@ -146,8 +146,8 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
   int64_t n = mode_count(cx, a.src, 1), have = mode_count(cx, tv, 1);
   if (n > have)
     ctx_fail(cx, ERR_SHAPE, "make_tiled_copy_C_atom: %s moves %" PRId64
-             " values of a thread, %s has %" PRId64, a.row->name, n,
-             m->atom.row->name, have);
+             " values of a thread, but a thread of %s has %" PRId64,
+             a.row->name, n, m->atom.row->name, have);
   Dim size[2] = {layout_size(cx, layout_mode(cx, tv, 0)), dim_int(cx, n)};
   tv = layout_compose(cx, tv, layout_compact(cx, tup_of(cx, size, 2)));
   Dim tile[2] = {tiled_mma_tile(cx, m, 0), tiled_mma_tile(cx, m, 1)};
@@ -158,14 +158,15 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
 
 enum { MAX_RANK = 12 };
 
-// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)) for
-// the side with atom layout trg.
+// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)),
+// where trg is the atom's layout (thread,value) of the source or the
+// destination.
 static Layout tile2thrfrg(Ctx *cx, const TiledCopy *c, Layout zipped,
                           Layout trg) {
   const CopyAtom *a = &c->atom;
   Dim shape[2] = {layout_size(cx, a->thr),
                   layout_size(cx, layout_mode(cx, a->ref, 1))};
-  // ((atom_tid,atom_val),(rest_tid,rest_val)) -> tile
+  // ((atom_tid,atom_val),(rest_tid,rest_val)) -> index in the tile
   Layout tv = layout_zipped_divide(cx, c->tv,
                                    tiler_tup(cx, tup_of(cx, shape, 2)));
   Layout ref2trg = layout_compose(cx, layout_right_inverse(cx, a->ref), trg);
@@ -230,7 +231,8 @@ static Tensor part(Ctx *cx, Tensor t, const void *x) {
   int rank = layout_rank(t.l);
   Tensor all = tensor_with_layout(t, tiled_copy_tidfrg(cx, c, which, t.l));
   if (dim_static(thr) && dim_value(thr) >= tiled_copy_size(cx, c)) {
-    // As everywhere, an index beyond the end continues in the last mode.
+    // A thread index beyond the last thread continues in the last mode, as in
+    // every layout.
     Layout tid = layout_mode(cx, layout_inner(all.l), 0);
     all = tensor_offset(cx, all, layout_eval(cx, tid, tup_leaf(cx, thr)));
     thr = dim_int(cx, 0);
@@ -254,9 +256,9 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
 
 // ---- retile ----
 
-// Returns ((atom_vals,rest_vals) -> (v,m,n)) of a fragment with v values in its
-// first mode, and in *by the extents of the other modes that a tile of the copy
-// covers. Values beyond a tile belong to the following tiles.
+// Returns the layout (atom_vals,rest_vals) -> (v,m,n) of a fragment with v
+// values in its first mode. Sets *by to the extents of the other modes that one
+// tile of the copy covers. Values beyond a tile belong to the next tiles.
 static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   Layout values = leaf1(cx, dim_int(cx, v)), all = values;
   Dim one[TILED_MODES];
@@ -267,7 +269,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
     for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
     Tup shape = tup_pack(cx, mode, c->ntiler);
     Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-    // (m,n) -> index of V
+    // (m,n) -> which of the groups of v values
     Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
     all = layout_logical_product(
       cx, values, tiler_layout(layout_right_inverse(cx, mn)));
@@ -277,9 +279,10 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   return layout_zipped_divide(cx, all, tiler_layout(leaf1(cx, nval)));
 }
 
-// Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...), the order of this
-// copy's values. Assumes, as CuTe does, that the fragment's first mode holds
-// the first values of the TV layout, followed by those of the next tiles.
+// Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...), the order in which
+// this copy accesses its values. Assumes, as CuTe does, that the fragment's
+// first mode holds the first values of the TV layout. The other modes hold the
+// values of the next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int rank = layout_rank(l);
   tup_need_elements(cx, "retile", l.shape);

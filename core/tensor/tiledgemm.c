@@ -1,26 +1,30 @@
-// gemm(): splits the tensors into the MMAs of an atom, or into multiply-adds.
+// gemm(): splits a product of tensors into the MMAs of an atom, or into
+// multiply-adds.
 #include "tensor/inside.h"
 
 #include <inttypes.h>
 
 #include "ir/operands.h"
 
-// An operand as (V,M,K) or (V,M,N), with its registers.
+// An operand of the product as modes (V,M,K), (V,N,K) or (V,M,N), with its
+// registers.
 typedef struct Part {
   const Tensor *t;
   char name;
   Layout v, mode[2];
   int64_t n[2];
-  uint32_t reg[256];  // first element of each register of V, relative to base 0
+  // first element of each of V's registers, relative to the operand's offset
+  uint32_t reg[256];
   int nreg;
 } Part;
 
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  Ref accumulate;    // warpgroup MMA: whether C is added
-  Part d, x, y, c;   // D, A, B, C
-  Part more[3];      // the atom's scales of A and B, metadata of A
+  // warpgroup MMA: whether the product is added to C (0: yes)
+  Ref accumulate;
+  Part d, x, y, c;   // the operands D, A, B, C
+  Part more[3];      // scale factors of A and B, metadata of A
 } Gemm;
 
 static const char *gemm_text(const Gemm *g) {
@@ -34,8 +38,9 @@ static int rank_of(const Tensor *t) {
   return tup_is_leaf(t->l.shape) ? 1 : layout_rank(t->l);
 }
 
-// Sets an operand's modes for one of CuTe's forms: mode[0] is the operand's V,
-// mode[1] and mode[2] its other modes; -1: none.
+// Sets an operand's modes for one of CuTe's forms. mode[0] is the position of V
+// in the operand's layout; mode[1] and mode[2] are the positions of the other
+// two modes; -1: the form lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -53,8 +58,8 @@ static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
 }
 
 static void dispatch(Gemm *g) {
-  // ab, c: ranks of A and B, and of C; mab, mc: positions of the modes of A and
-  // B, and of C and D (set_modes)
+  // ab: rank of A and B; c: rank of C and D. mab, mc: positions of the modes of
+  // these operands (set_modes).
   static const struct { int ab, c; int mab[3], mc[3]; } form[] = {
     {1, 1, {0, -1, -1}, {0, -1, -1}},   // (V) x (V) => (V)
     {1, 2, {-1, 0, -1}, {-1, 0, 1}},    // (M) x (N) => (M,N)
@@ -105,8 +110,8 @@ static void check_sizes(const Gemm *g) {
   }
 }
 
-// Reports whether a type fits operand i. Narrow floats of A and B may be plain
-// bytes if the atom takes bytes.
+// Reports whether operand i may have type `have`. Narrow floats of A and B may
+// have type u8 if the atom reads bytes.
 static bool type_fits(const AtomMma *r, int i, DType have) {
   DType want = atom_mma_type(r, i);
   return want == have || (want == DT_TF32 && have == DT_F32) ||
@@ -140,7 +145,8 @@ static int64_t static_of(const Gemm *g, const Part *o, Dim d) {
            o->name, gemm_text(g));
 }
 
-// Sets the registers of operand i (D A B C): the first elements of V's runs.
+// Sets the registers of operand i (0 D, 1 A, 2 B, 3 C): o->reg gets the first
+// element of each register. Fails unless a register's values are adjacent.
 static void set_regs(const Gemm *g, Part *o, int i) {
   const AtomMma *r = g->a->row;
   Ctx *cx = g->cx;
@@ -150,8 +156,8 @@ static void set_regs(const Gemm *g, Part *o, int i) {
              o->name == 'D' ? 'C' : o->name, gemm_text(g));
   int64_t n = count(cx, o->v, "gemm");
   o->nreg = r->nreg[i];
-  int64_t per = n / o->nreg;  // values per register, at least 1: a wide value
-                              // fills several registers
+  // values in one register; 1 if a value fills several registers
+  int64_t per = n / o->nreg;
   for (int64_t v = 0; v < n; v++) {
     int64_t e = static_of(g, o, at(cx, o->v, v));
     if (v % per == 0) o->reg[v / per] = (uint32_t)e;
@@ -163,7 +169,8 @@ static void set_regs(const Gemm *g, Part *o, int i) {
   }
 }
 
-// The operands of an MMA: objects and the first elements of registers.
+// The operands of one MMA: their memory objects, and the first element of each
+// register.
 typedef struct Parts {
   Ref mem[OPERANDS];
   uint32_t n, nreg, reg[4 * 256 + 3];
@@ -179,7 +186,7 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
   for (int r = 0; r < o->nreg; r++) p->reg[p->nreg++] = from + o->reg[r];
 }
 
-// Returns the descriptor `units` of 16 bytes after desc.
+// Returns the descriptor that is `units` of 16 bytes beyond desc.
 static Ref beyond(Ctx *cx, Ref desc, Dim units) {
   Fn *fn = ir_fn(cx);
   if (dim_is(units, 0)) return desc;
@@ -187,8 +194,9 @@ static Ref beyond(Ctx *cx, Ref desc, Dim units) {
                 ir_cvt(cx, fn, DT_U64, dim_asref(cx, units)));
 }
 
-// Returns the descriptor of an operand in shared memory at (i,j). The traced
-// part of its offset is computed once for all.
+// Returns the descriptor of element (i,j) of an operand in shared memory. A
+// traced offset of the tensor is added first, so that all elements share that
+// addition.
 static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
   Dim first = o->t->off;
@@ -228,25 +236,27 @@ static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
-// Emits the outer product (V,M) x (V,N) for one k, in a serpentine order so
-// that consecutive instructions share an operand's registers.
+// Emits the outer product (V,M) x (V,N) for index k, in a serpentine order.
+// Consecutive instructions thus share the registers of an operand.
 static void outer(const Gemm *g, int64_t k) {
   int64_t M = g->c.n[0], N = g->c.n[1];
   const AtomMma *r = g->a->row;
   int64_t bytes[2] = {count(g->cx, g->x.v, "gemm") * r->bits[1] / 8,
                       count(g->cx, g->y.v, "gemm") * r->bits[2] / 8};
-  if (bytes[0] == 8 && bytes[1] == 8) {  // rows, in alternating directions
+  // row by row, in alternating directions
+  if (bytes[0] == 8 && bytes[1] == 8) {
     for (int64_t m = 0; m < M; m++)
       for (int64_t n = 0; n < N; n++)
         emit_mma(g, m, m & 1 ? N - 1 - n : n, k);
-  } else if (bytes[0] == 4 && bytes[1] == 4) {  // pairs of rows
+  // two rows at a time, in alternating directions
+  } else if (bytes[0] == 4 && bytes[1] == 4) {
     for (int64_t m = 0; m < M; m += 2)
       for (int64_t n = 0; n < N; n++) {
         int64_t s = m & 2 ? N - 1 - n : n;
         emit_mma(g, m, s, k);
         if (m + 1 < M) emit_mma(g, m + 1, s, k);
       }
-  } else {  // columns, in alternating directions
+  } else {  // column by column, in alternating directions
     for (int64_t n = 0; n < N; n++)
       for (int64_t m = 0; m < M; m++)
         emit_mma(g, n & 1 ? M - 1 - m : m, n, k);
@@ -255,8 +265,8 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm of a warpgroup ----
 
-// Checks that D is C, and that operands read from shared memory are tensors of
-// descriptors.
+// Checks that D and C are the same fragment. Checks that an operand is a tensor
+// of descriptors exactly if the instruction reads it from shared memory.
 static void check_warpgroup(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
@@ -281,7 +291,7 @@ static void warpgroup_gemm(Gemm *g) {
   for (int64_t k = 0; k < g->x.n[1]; k++) {
     for (int64_t n = 0; n < g->c.n[1]; n++)
       for (int64_t m = 0; m < g->c.n[0]; m++) emit_wgmma(g, m, n, k);
-    g->accumulate = 0;  // only the first product can ignore C
+    g->accumulate = 0;  // later products are added
   }
 }
 
@@ -337,8 +347,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 
 // ---- scales and metadata ----
 
-// Sets operand 4 + i of the atom: (V,M,K) or (V,N,K), where V is one 32-bit
-// register.
+// Sets the operands after D, A, B, C: scale factors (V,M,K) or (V,N,K), or
+// metadata (V,M,K). V is one 32-bit register.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -362,10 +372,10 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   set_modes(g, o, mode);
   if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
       o->n[1] != main->n[1])
-    ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s are a fragment (V,%c,K) with one "
-             "32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got %s",
-             name, r->name, main == &g->x ? 'M' : 'N', 32 / bits, main->n[0],
-             main->n[1], tensor_show(cx, t));
+    ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be a fragment (V,%c,K) with "
+             "one 32-bit register in V, (%d,%" PRId64 ",%" PRId64 ") here, got "
+             "%s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
+             main->n[0], main->n[1], tensor_show(cx, t));
   set_regs(g, o, 4 + i);
 }
 
@@ -405,7 +415,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // only the first product adds C
+    g.c = g.d;  // later products are added to D
   }
 }
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
-// Copies through tensor maps: one instruction for each box of two partitioned
-// tensors.
+// Copies through tensor maps: emits one instruction for each box of two
+// partitioned tensors.
 #include "tensor/tma.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
     int k = a->leaf[i];
     m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
     if (i == 0) continue;
-    // The stride of a mode with one element does not matter: use 0, which every
+    // A mode with one element may have any stride: use 0, which every tensor
     // map accepts.
     int64_t stride = k < 0 || m.extent[i] == 1 ? 0 : dim_value(t->l.stride[k]);
     m.stride[i - 1] = stride * dtype_bits(a->type) / 8;
@@ -32,7 +32,8 @@ TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
 typedef struct Boxes {
   Ctx *cx;
   const TmaAtom *a;
-  const Tensor *global, *shared;  // shared: NULL for a prefetch
+  // shared is NULL for a prefetch.
+  const Tensor *global, *shared;
   int64_t n;                      // number of boxes
 } Boxes;
 
@@ -76,8 +77,8 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
-// Returns the atom's TMA swizzle, which permutes 16-byte chunks, as a swizzle
-// of elements.
+// Returns the atom's TMA swizzle in units of elements. The hardware permutes
+// chunks of 16 bytes.
 static Swizzle swizzle_of(const TmaAtom *a) {
   int m = 0;
   while (dtype_bits(a->type) << m < 128) m++;
@@ -89,8 +90,9 @@ static const char *swizzle_text(Ctx *cx, Swizzle sw) {
   return arena_printf(cx, &cx->scratch, "Sw<%d,%d,%d>", sw.b, sw.m, sw.s);
 }
 
-// Checks the swizzle. Boxes start at multiples of their pattern, so the
-// tensor's swizzle must move the elements of a tile as the atom's does.
+// Checks that the tensor's swizzle moves the elements of a tile as the atom's
+// swizzle does. It suffices to compare the first tile, because boxes start at
+// multiples of the swizzle's period.
 static void check_swizzle(const Boxes *b, int64_t n) {
   Ctx *cx = b->cx;
   const Swizzle *its = layout_swizzle(b->shared->l);
@@ -122,8 +124,8 @@ static void check_boxes(Boxes *b) {
 
 // ---- one box ----
 
-// Returns the offset of value i of t. Sets *known to the alignment of that
-// offset, of at most `need` bytes, that is known.
+// Returns the offset of value i of t. Sets *known to the known alignment of its
+// address in bytes, at most `need`.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);
@@ -150,9 +152,9 @@ static Dim shared_at(const Boxes *b, int64_t i) {
   return o;
 }
 
-// Converts coordinates (channel, pixel of the result, position in the filter
-// ...) to those of the tensor, mode 0 first, followed by the filter's offsets,
-// which stores lack.
+// Converts the coordinates of an im2col box (channel, pixel of the result,
+// positions in the filter) to coordinates of the tensor, mode 0 first. The
+// offsets in the filter follow for loads; stores have none.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;
@@ -176,7 +178,7 @@ static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   return n;
 }
 
-// Appends the coordinates of box i, mode 0 first.
+// Writes the tensor coordinates of box i, mode 0 first. Returns their number.
 static int coordinates(const Boxes *b, int64_t i, Ref *out) {
   Ctx *cx = b->cx;
   Fn *fn = ir_fn(cx);
@@ -255,7 +257,8 @@ static const char *sides_text(Ctx *cx, const Tensor *t[2]) {
                       tensor_show(cx, t[0]), tensor_show(cx, t[1]));
 }
 
-// Returns the number of values in the first mode, which must be contiguous.
+// Returns the number of values in the first mode of one side. Fails unless the
+// mode is contiguous.
 static int64_t run_of(Ctx *cx, const Tensor *t[2], int side) {
   Layout l = layout_inner(t[side]->l);
   Layout v = layout_rank(l) > 1 ? layout_mode(cx, l, 0) : l;
@@ -360,7 +363,8 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
              : "mbar_ptr, the mbarrier there that counts their bytes");
 }
 
-// Returns how many of the n values, from i on, can be stored at once.
+// Returns how many of the values i to n - 1 one instruction can store: the
+// values from i on that are contiguous and aligned.
 static int together(Ctx *cx, const Tensor *t, int64_t i, int64_t n) {
   int bits = dtype_bits(t->type);
   for (int w = 128 / bits; w > 1; w /= 2) {

@@ -300,7 +300,8 @@ describe("a composed layout", function()
     end)
     raises("does not keep runs of 2 elements", cute.upcast,
            L "(4,5):(5,1) o 0 o 8:1", 2)
-    raises("the offset is not divisible", cute.upcast, L "8:1 o 1 o 4:1", 2)
+    raises("offset is not divisible by the factor", cute.upcast,
+           L "8:1 o 1 o 4:1", 2)
   end)
 
   it("gives coordinates, and takes them", function()

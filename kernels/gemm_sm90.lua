@@ -21,8 +21,8 @@
 -- "pingpong": each consumer has its own tile; while one multiplies, the other
 --   writes its result. Tiles are consecutive in the ring.
 --
--- Tiles are ordered in bands: `swizzle` tiles along M, then the next along N;
--- with raster_along_m along N, then the next along M.
+-- Tiles are ordered in bands: `swizzle` tiles along M, then as many at the next
+-- index along N, and so on. With raster_along_m, M and N change places.
 --
 -- persistent = false: each block computes one tile, at its own index. Use it
 -- for results with at most as many tiles as multiprocessors, or twice as many
@@ -47,8 +47,9 @@
 -- whole waves are split, into equal parts, as many as there are blocks for, at
 -- most n.
 --
--- scheduler "static": blocks take tiles in turn; "dynamic": an idle block draws
--- the next tile from a counter (cute.utils.DynamicPersistentTileScheduler).
+-- scheduler "static": blocks take tiles in turn; "dynamic": a block that
+-- becomes idle draws the next tile from a counter in global memory
+-- (cute.utils.DynamicPersistentTileScheduler).
 --
 -- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is for D and for the
 -- sources) tell L2 which data is read again. l2_promotion (64, 128, 256) is the
@@ -207,7 +208,9 @@ local function make(given)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Returns the arguments `list` with other operands and sources, of the same
+  --- Returns a copy of `list`, which self.arguments returned, with other
+  --- operands and sources of the same types and layouts. The launch
+  --- configuration can be reused.
   -- types and layouts, to launch the kernel with the same configuration.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})

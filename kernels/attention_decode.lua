@@ -10,7 +10,8 @@
 --     end
 --
 -- Q and O are (B,1,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,1) of
--- f32. lengths, (B) of i32, has each batch's number of keys; nil: T keys.
+-- f32. lengths, (B) of i32, gives each batch's number of keys; without it,
+-- every batch has T keys.
 --
 -- A block is a warp. The rows of its tile are the `group` heads that share
 -- keys, so that each key is read once. Reading the keys dominates the time.
@@ -85,8 +86,8 @@ local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths)
   end
 end
 
--- Combines the results of the splits, weighted by their sums: one thread for
--- each element of a row.
+-- Combines the partial results of a head's splits, each weighted by its sum of
+-- exponentials: one thread computes one element of a row.
 local function together(_, _, _, _, mO, mL, mParts, mLogs)
   local d, all = cute.arch.thread_idx(), cute._
   local h, b = cute.arch.block_idx()
@@ -113,7 +114,8 @@ local DEFAULT = {
   [128] = {{16, 32}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
 }
 
-local BLOCKS = 4 * 132  -- enough to keep a large GPU busy
+-- blocks to aim for: 4 on each of an H200's 132 multiprocessors
+local BLOCKS = 4 * 132
 
 --- Returns both kernels in the order in which they run. Each has grid(n, H, B).
 -- splits(T, G, B) returns the number of parts into which to split the keys.

@@ -30,10 +30,13 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 -- Options
 ---------------------------------------------------------------------------
 
---- The options of functions that make attention kernels.
+--- The names of the options that all attention kernels accept.
 flash.OPTIONS = "name head causal window tile warps held"
 
---- Returns the parameters of the kernels: head, tile, warps, left and right
+--- Returns the parameters of an attention kernel, with defaults filled in:
+--- head, tile, warps, held (whether Q stays in registers), and the window's
+--- limits left and right (see flash.sight). known: the default {tile, warps,
+--- held} by head size.
 -- (see flash.sight), held. known: the default {tile, warps, held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
@@ -170,7 +173,7 @@ function flash.numbers(t, b, h, cu)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
 
---- Returns the number of heads of Q that share one of K.
+--- Returns the number of heads of Q that share one head of K.
 function flash.group(Q, K)
   local mode = cute.rank(Q) - 2
   return cute.size(Q, mode) // cute.size(K, mode)
@@ -184,8 +187,8 @@ function flash.place(S, M, turned, cu)
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
--- Makes the tiled copy of rows of D elements by all threads: 16 bytes for each
--- thread, at most 128 bytes of a row at once.
+-- Makes the tiled copy by which all threads together copy rows of D elements.
+-- Each thread copies 16 bytes, and one copy spans at most 128 bytes of a row.
 function Team:copy(name, D)
   local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, self.dtype, 128),
@@ -209,7 +212,10 @@ function Team:rows(X, s)
   end
 end
 
---- Calls f for tiles last - 1 down to first, through two stages of shared
+--- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
+--- memory alternate: the next tile is loaded while the current one is
+--- processed. load(tile, stage, inner) loads a tile; `inner` is true for all
+--- tiles but the last. meet() synchronizes the threads that share the stages.
 -- memory: the next tile is loaded while one is processed. load(tile, stage,
 -- inner) loads a tile; inner: whether it is not the last one. meet()
 -- synchronizes the threads that share the stages.
@@ -261,7 +267,10 @@ function Team:left(s, held)
   end, load
 end
 
---- Makes products with tiles s (N,K,PIPE): f(stage, acc, A) adds A(k) s^T to
+--- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
+--- acc, where A(k) returns block k of the left operand. turned: s is a view by
+--- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
+--- K is loaded while one is multiplied.
 -- acc. turned: for memory transposed by flash.turned, with N contiguous. The
 -- fragment of the next 16 of K is loaded while one is multiplied.
 function Team:times(s, turned)
@@ -297,7 +306,8 @@ function Team:store(acc, s, X, block)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
-  cute.arch.sync_warp()  -- ldmatrix does not synchronize
+  -- ldmatrix does not synchronize the lanes that wrote the memory.
+  cute.arch.sync_warp()
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
   local s2g = self:copy("UniversalCopy", D)
@@ -317,14 +327,19 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight (which columns each row sees): row i of S sees the columns
+--- Makes a sight, which says which keys (columns of the scores) each row sees.
+--- Of S rows and T columns, row i sees the columns from i + T - S - left to i +
+--- T - S + right. left = nil or right = nil: no limit on that side.
 -- from i + T - S - left to i + T - S + right of T; left = nil or right = nil:
 -- no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- Returns, for M rows from `row` on, the blocks of N columns that any row
+--- For M rows from `row` on, returns the range of blocks of N columns of which
+--- at least one row sees a part: the first, and one past the last. Then returns
+--- the range of the blocks that all rows see whole, or nil if both ranges are
+--- equal.
 -- sees: the first, and one past the last. Then it returns the range of blocks
 -- that all rows see whole, nil if the ranges are equal.
 function Sight:blocks(row, M, N)
@@ -374,13 +389,14 @@ Softmax.__index = Softmax
 -- the sums are rescaled.
 local RISE = 8
 
--- The initial `low` of a row that saw no column, as if its largest score were
--- -2^126: every score except -inf is larger.
+-- The initial `low` (see flash.softmax) of a row that saw no column, as if its
+-- largest score were -2^126: every score except -inf is larger.
 local NOTHING = 2.0 ^ 126
 
--- Beyond this limit, products c s have rounding errors that are too large for
--- powers of 2. Scores that differ there differ by 256 / c or more: the largest
--- is subtracted first, and the others then have no weight.
+-- A limit for the products c s of the factor and a score. Beyond it their
+-- rounding errors are too large for powers of 2. Two different scores there
+-- differ by 256 / c or more: with the largest subtracted first, all smaller
+-- scores have the weight 0.
 local FAR = 2.0 ^ 31
 
 --- Makes the state of a thread's rows: the base of their powers (the largest

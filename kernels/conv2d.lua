@@ -72,7 +72,8 @@ local function valid_of(o, x, w, y)
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  local some = math.max(31 // (taps or 1), 1)  -- rows whose bits fit in a word
+  -- number of rows whose bits fit in one 32-bit word
+  local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}
     for first = 1, #rows, some do

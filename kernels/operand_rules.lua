@@ -5,7 +5,9 @@ local sign = require "cute.lang.signature"
 
 local rules = {}
 
---- The options of kernels that are based on others: those of kernels/gemm_sm80,
+--- GEMM: the names of the options of kernels/gemm_sm80, which kernels that are
+--- built on it accept, too. SIMT: the same, and the options of
+--- kernels/gemm_simt.
 -- and with them kernels/gemm_simt's own.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
@@ -72,7 +74,8 @@ function rules.integers(what, o, names, least, most, kind)
   end
 end
 
---- Checks required options: `dtype` is a type, the others are extents.
+--- Checks the required options with the given names: `dtype` must be a type,
+--- all others must be extents.
 ---@param what string
 ---@param o table
 function rules.given(what, o, ...)
@@ -115,7 +118,8 @@ function rules.same(what, name, a, other, b)
   rules.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
 end
 
---- Returns the elements of the widest access, at most 16 bytes, that divides
+--- Returns the largest number of elements of `bits` bits that one access (of at
+--- most 16 bytes) can have if it must divide rows of n elements.
 -- rows of n elements of that many bits.
 ---@param bits integer
 ---@param n integer

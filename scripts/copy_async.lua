@@ -40,8 +40,8 @@ local copy_async = cute.kernel("copy_async", function(mA, mB)
 
   cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
   cute.arch.cp_async_commit_group()
-  cute.arch.cp_async_wait_group(0)   -- this thread's copies are complete
-  cute.arch.sync_threads()           -- and copies of other threads
+  cute.arch.cp_async_wait_group(0)   -- waits for this thread's copies
+  cute.arch.sync_threads()           -- waits for the copies of all threads
   cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
 end)
 

@@ -48,7 +48,7 @@ local function reverse(x)
   return r
 end
 
--- Returns bfe by PTX's definition, bit by bit.
+-- Computes bfe (bit field extract) by PTX's definition, bit by bit.
 local function field(a, pos, len, signed)
   pos, len = pos & 255, len & 255
   local top = 0
@@ -206,7 +206,7 @@ describe("products", function()
 
   it("and sums of many words carry", function()
     local x, y = T.pairs32()
-    -- 96-bit numbers {x, y, x ~ y}
+    -- 96-bit numbers, as words {x, y, x ~ y}
     local got = T.map({x, y}, function(a, b)
       local s0 = arch.add_cc(a, b)
       local s1 = arch.addc(b, a)

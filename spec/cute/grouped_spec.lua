@@ -24,7 +24,7 @@ local function shapes_of(groups)
   return t
 end
 
-local ROOM = 16  -- tiles of a group along M and N
+local ROOM = 16  -- most tiles of a group along M, and along N
 
 -- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
 -- it was taken, its position, its number of K tiles.

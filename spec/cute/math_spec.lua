@@ -140,7 +140,8 @@ describe("the errors of docs/simulator.md", function()
   it("are a GPU's #gpu", function()
     local list, N = bounds(), 4096
     local x = cute.zeros({N}, cute.f32)
-    for i = 0, N - 1 do  -- all magnitudes; half are ordinary
+    -- Inputs of all magnitudes; half of them are ordinary numbers.
+    for i = 0, N - 1 do
       local m = 1 + (i * 2654435761 & 0x7fffff) / 0x800000
       local e = i % 2 == 0 and i // 2 % 8 - 5 or i // 2 % 60 - 30
       x[i] = (i // 64 % 2 == 0 and m or -m) * 2.0 ^ e

@@ -72,7 +72,8 @@ describe("emitted text", function()
 
   it("keeps the script's names and makes them C's own", function()
     local text = source(function(double)
-      local float = double[0] * 3  -- a keyword of C, not of Lua
+      -- a name that is a keyword in C but not in Lua
+      local float = double[0] * 3
       local threadIdx = float * float
       double[1] = threadIdx + float
     end, {block = 1}, ints)
@@ -544,7 +545,7 @@ local function register_kernel(rounds)
     local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
       cute.make_rmem_tensor({OUT}, cute.i32)
     local h = cute.make_rmem_tensor({8}, cute.bf16)
-    local a_3 = f[tid]  -- must not become one of a's registers
+    local a_3 = f[tid]  -- a_3 must not become the name of one of a's registers
     acc:fill(0.5)
     sum:fill(3)
     h:fill(1)
@@ -691,7 +692,8 @@ describe("a statement reads all before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
-      o[23], g[23] = 1, 1  -- lets the text write to both tensors
+      -- With these stores, the text writes to both tensors.
+      o[23], g[23] = 1, 1
     end
     it(what, function() host_agrees(kernel) end)
     it(what .. " on the GPU #gpu", function() gpu_agrees(kernel) end)
@@ -710,7 +712,7 @@ describe("registers", function()
     end))
   end)
 
-  -- acc += x * y in `n` places
+  -- Returns a kernel with acc += x * y in `n` places.
   local function kernel(dtype, n)
     return function(a, b)
       local x, y = cute.make_rmem_tensor({4}, dtype),
@@ -799,7 +801,8 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r must be packed
+        -- r must be a word of packed elements
+        find(host_agrees(passing(bits, 600)), "r[0] & ")
       end
     end
   end)

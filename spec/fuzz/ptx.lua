@@ -8,7 +8,7 @@ local kernels = require "spec.ptx.kernels"
 local libfuzzer = require "spec.libfuzzer"
 local ptxdoc = dofile "tools/ptxdoc.lua"
 
-local LARGEST = 12000  -- bytes of an input
+local LARGEST = 12000  -- largest input in bytes
 local SCRIPTS = {"softmax", "transpose", "copy_tma", "copy_async", "reduce",
                  "histogram", "scan", "topk", "copy_vector"}
 local seconds = tonumber(arg[1]) or 60

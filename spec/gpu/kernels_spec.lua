@@ -73,7 +73,8 @@ local function zeros(dtype, ...) return cute.zeros({...}, dtype) end
 -- The table: name, inputs, kernel; grid and block if not 1 and 32
 ---------------------------------------------------------------------------
 
--- The inputs of a case do not depend on the cases that run.
+-- Cases are registered by case(c). The inputs of a case do not depend on which
+-- other cases run.
 local CASES = {}
 local function case(c)
   local make = c.make

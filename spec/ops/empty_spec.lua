@@ -94,8 +94,8 @@ describe("reductions of empty tensors", function()
   end)
 
   it("are an error without an identity", function()
-    -- ValueError: zero-size array to reduction operation maximum which has no
-    -- identity
+    -- NumPy's error is: "zero-size array to reduction operation maximum which
+    -- has no identity".
     for _, op in ipairs {"max", "min", "amax", "argmax", "argmin"} do
       local x = cute.zeros({0, 3}, cute.f32)
       local why = "ops.reduce: x is (0,3):(3,1): " .. op .. " over no elements "
@@ -169,8 +169,8 @@ describe("ops.gemm of empty tensors", function()
     end
     check("bf16 (2,3):(3,1) 1.0 1.0 2.0 2.0 3.0 3.0; f32 (2):(1) 6.0 6.0; "
       .. "f32 (1):(0) 0.0", ops.gemm(T(2, 0), T(3, 0), with {epilogue = f}))
-    -- rows without columns: a reduction over columns has elements, each the
-    -- result of an empty set
+    -- D has rows, but no columns. A reduction along its rows thus has elements,
+    -- each of which is the result of an empty set.
     check("bf16 (0,3):(3,1) ; f32 (0):(1) ; f32 (3):(1) 0.0 0.0 0.0; "
       .. "f32 (1):(0) 1.0; f16 (0,3):(3,1) ", ops.gemm(T(0, 8), T(3, 8),
       with {epilogue = function(acc, at)

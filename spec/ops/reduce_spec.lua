@@ -218,7 +218,7 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- {the value of all elements, planted elements {row, column, value}}
+      -- Fills: {the value of all elements, the exceptions {row, column, value}}
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then

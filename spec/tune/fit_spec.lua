@@ -34,7 +34,8 @@ describe("tools/fit.lua #long", function()
       os.execute(("mkdir -p %s/%s"):format(dir, name:match "^(.*)/"))
       support.write(dir .. "/" .. name, support.read(name))
     end
-    -- times of a GPU whose shared memory fills at a quarter of the rate
+    -- Times of a fictitious GPU that fills shared memory at a quarter of the
+    -- rate.
     local out, err, code = support.run({"-e", [[
       local constants = require "kernels.gemm_sm90.constants"
       constants.fill = constants.fill / 4

@@ -162,7 +162,8 @@ describe("conv2d", function()
   it("is right on a GPU #gpu", function()
     for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
                            {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1},
-                           {32, 56, 56, 64, 128}} do  -- has large tiles
+                           -- the last size uses the large tiles
+                           {32, 56, 56, 64, 128}} do
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
         lesson(size, {opt = opt}, "gpu")
@@ -183,7 +184,8 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    assert.is_nil(loop:find(" 56u", 1, true))  -- nor a comparison with 56
+    -- the loop has no comparison with 56, either
+    assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
   end)
@@ -218,7 +220,7 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- 4 tiles of K: the last one is in the stage that C goes through
+  -- K has 4 tiles: the last one is in the stage through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}
   for path, faults in pairs {

@@ -13,7 +13,8 @@ local TEXT = support.read(PATH)
 
 local own = arg
 local function lesson(text)
-  rawset(_G, "arg", {[0] = PATH})  -- copy_tma finds copy_tile by it
+  -- copy_tma finds the file copy_tile.lua by this path.
+  rawset(_G, "arg", {[0] = PATH})
   local spec = assert(lib.script_spec(PATH, "cutelua.bench.copylesson", "run",
                                       text))
   rawset(_G, "arg", own)

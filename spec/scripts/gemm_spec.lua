@@ -330,7 +330,8 @@ describe("cute.tiles", function()
       .. "divided among 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps, each with its own tile and stages.
+  -- Two groups of warps in one block each compute their own tile, with their
+  -- own stages.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64
     local A, B = numbers({M, K}, 1), numbers({N, K}, 2)

@@ -254,7 +254,8 @@ local function run(name, lines)
     if not want then
       assert(chunk(repl.globalize(text)))()
     else
-      -- the statements before the expression, then the expression
+      -- Find where the last expression begins: all lines before it are
+      -- statements.
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
         local before = chunk(repl.globalize(
@@ -340,7 +341,8 @@ describe("public names", function()
         end
       end
     end
-    for _, item in ipairs(all) do  -- constants that the table has
+    -- The documented constants must be those that the table has.
+    for _, item in ipairs(all) do
       if item.kind == "constants" then
         local told = {}
         for _, field in ipairs(item.doc.fields) do told[field.name] = true end

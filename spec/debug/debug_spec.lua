@@ -66,8 +66,7 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    -- The launch of k is now the preceding one. It only writes x.
-    k(x, x):launch(opts)
+    k(x, x):launch(opts)  -- the preceding launch, which only writes x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end

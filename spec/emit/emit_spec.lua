@@ -801,8 +801,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        -- r must be a word of packed elements
-        find(host_agrees(passing(bits, 600)), "r[0] & ")
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r is packed
       end
     end
   end)

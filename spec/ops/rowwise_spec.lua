@@ -366,8 +366,8 @@ describe("ops.softmax and ops.cross_entropy", function()
       .. "each row of X", function()
         return (ops.cross_entropy(X, cute.zeros({2}, cute.i32), SIM))
       end)
-    raises("ops.cross_entropy_backward: Lse is (4):(1); extents (3), those of X "
-      .. "without the last mode, are needed", function()
+    raises("ops.cross_entropy_backward: Lse is (4):(1); extents (3), those of "
+      .. "X without the last mode, are needed", function()
         local L, T = cute.zeros({3}, cute.f32), cute.zeros({3}, cute.i32)
         ops.cross_entropy_backward(L, cute.zeros({3, 4}, cute.f32), T,
                                    cute.zeros({4}, cute.f32), SIM)

@@ -485,8 +485,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- The mbarrier is invalidated before all threads have passed its last
-    -- phase.
+    -- The mbarrier is invalidated before all threads pass its last phase.
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do

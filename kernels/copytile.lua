@@ -45,8 +45,7 @@ function copytile.async_atom(dtype, n)
 end
 
 --- Returns the predicates, (atoms,CPY_M,CPY_N), of a thread's accesses to the
---- tile of t at coordinate `at`; nil if every tile of t is whole.
--- `at` of t; nil if every tile of t is whole.
+-- tile of t at coordinate `at`; nil if every tile of t is whole.
 ---@param thr cute.TiledCopy
 ---@param t cute.Tensor (M,N)
 ---@param tiler integer[] {BM, BN}

@@ -34,10 +34,9 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 flash.OPTIONS = "name head causal window tile warps held"
 
 --- Returns the parameters of an attention kernel, with defaults filled in:
---- head, tile, warps, held (whether Q stays in registers), and the window's
---- limits left and right (see flash.sight). known: the default {tile, warps,
---- held} by head size.
--- (see flash.sight), held. known: the default {tile, warps, held} by head size.
+-- head, tile, warps, held (whether Q stays in registers), and the window's
+-- limits left and right (see flash.sight). known: the default {tile, warps,
+-- held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
@@ -213,12 +212,9 @@ function Team:rows(X, s)
 end
 
 --- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
---- memory alternate: the next tile is loaded while the current one is
---- processed. load(tile, stage, inner) loads a tile; `inner` is true for all
---- tiles but the last. meet() synchronizes the threads that share the stages.
--- memory: the next tile is loaded while one is processed. load(tile, stage,
--- inner) loads a tile; inner: whether it is not the last one. meet()
--- synchronizes the threads that share the stages.
+-- memory alternate: the next tile is loaded while the current one is processed.
+-- load(tile, stage, inner) loads a tile; `inner` is true for all tiles but the
+-- last. meet() synchronizes the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -268,11 +264,9 @@ function Team:left(s, held)
 end
 
 --- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
---- acc, where A(k) returns block k of the left operand. turned: s is a view by
---- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
---- K is loaded while one is multiplied.
--- acc. turned: for memory transposed by flash.turned, with N contiguous. The
--- fragment of the next 16 of K is loaded while one is multiplied.
+-- acc, where A(k) returns block k of the left operand. turned: s is a view by
+-- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
+-- K is loaded while one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -328,20 +322,16 @@ local Sight = {}
 Sight.__index = Sight
 
 --- Makes a sight, which says which keys (columns of the scores) each row sees.
---- Of S rows and T columns, row i sees the columns from i + T - S - left to i +
---- T - S + right. left = nil or right = nil: no limit on that side.
--- from i + T - S - left to i + T - S + right of T; left = nil or right = nil:
--- no limit on that side.
+-- Of S rows and T columns, row i sees the columns from i + T - S - left to i +
+-- T - S + right. left = nil or right = nil: no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
 --- For M rows from `row` on, returns the range of blocks of N columns of which
---- at least one row sees a part: the first, and one past the last. Then returns
---- the range of the blocks that all rows see whole, or nil if both ranges are
---- equal.
--- sees: the first, and one past the last. Then it returns the range of blocks
--- that all rows see whole, nil if the ranges are equal.
+-- at least one row sees a part: the first, and one past the last. Then returns
+-- the range of the blocks that all rows see whole, or nil if both ranges are
+-- equal.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last

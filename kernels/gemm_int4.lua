@@ -507,8 +507,7 @@ end
 local gemm_int4 = {pack = pack}
 
 --- Returns weight (n, k), an integer from 0 to 15, of packed weights in host
---- memory. `along` is K.
--- along all of K.
+-- memory. `along` is K.
 ---@param words any a buffer
 ---@param along integer K
 function gemm_int4.weight(words, along, n, k)

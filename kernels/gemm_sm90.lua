@@ -209,9 +209,8 @@ local function make(given)
   end
 
   --- Returns a copy of `list`, which self.arguments returned, with other
-  --- operands and sources of the same types and layouts. The launch
-  --- configuration can be reused.
-  -- types and layouts, to launch the kernel with the same configuration.
+  -- operands and sources of the same types and layouts. The launch
+  -- configuration can be reused.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end

@@ -127,8 +127,7 @@ function groups.map(atoms, maps, group, new)
 end
 
 --- Returns the coordinates of one matrix with extents of 2^24 or more, so that
---- the tensor map alone limits the accesses.
--- coordinates of one matrix.
+-- the tensor map alone limits the accesses.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do

@@ -6,9 +6,8 @@ local sign = require "cute.lang.signature"
 local rules = {}
 
 --- GEMM: the names of the options of kernels/gemm_sm80, which kernels that are
---- built on it accept, too. SIMT: the same, and the options of
---- kernels/gemm_simt.
--- and with them kernels/gemm_simt's own.
+-- built on it accept, too. SIMT: the same, and the options of
+-- kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
   .. "pdl"
@@ -75,7 +74,7 @@ function rules.integers(what, o, names, least, most, kind)
 end
 
 --- Checks the required options with the given names: `dtype` must be a type,
---- all others must be extents.
+-- all others must be extents.
 ---@param what string
 ---@param o table
 function rules.given(what, o, ...)
@@ -119,8 +118,7 @@ function rules.same(what, name, a, other, b)
 end
 
 --- Returns the largest number of elements of `bits` bits that one access (of at
---- most 16 bytes) can have if it must divide rows of n elements.
--- rows of n elements of that many bits.
+-- most 16 bytes) can have if it must divide rows of n elements.
 ---@param bits integer
 ---@param n integer
 ---@return integer

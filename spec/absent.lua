@@ -335,10 +335,8 @@ local function simulated(text, n)
 end
 
 --- Runs the program of a seed in both forms. Returns "same"; "error" and the
---- message, if the kernel fails; "skipped", if plain Lua fails for a thread; or
---- "different" and both results.
--- message), "skipped" (plain Lua fails for a thread) or "different", with both
--- results.
+-- message, if the kernel fails; "skipped", if plain Lua fails for a thread; or
+-- "different" and both results.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

@@ -344,8 +344,7 @@ local function too_long() error(OURS, 0) end
 local null = assert(io.open("/dev/null", "w"))
 
 --- Calls f as pcall does, but without output, and without ending the process.
---- It also ends calls that run for too long.
--- that run for too long.
+-- It also ends calls that run for too long.
 ---@return table results true and values, or false and the error
 function calls.quiet(f, ...)
   local out, say, exit = io.output(), print, os.exit

@@ -66,9 +66,8 @@ local function beside(rows, count, others)
 end
 
 --- Reports whether blocks that compute one tile each should be consecutive
---- along N instead of M. A persistent block processes `swizzle` tiles along a
---- mode before the next row of tiles.
--- Persistent ones process `swizzle` of them before the next row.
+-- along N instead of M. A persistent block processes `swizzle` tiles along a
+-- mode before the next row of tiles.
 ---@return boolean turned
 ---@return number rows that neighbouring blocks then read
 function model.turned(o, m, n)
@@ -94,13 +93,10 @@ end
 local MOST = 65535  -- maximum of gridDim.y and gridDim.z
 
 --- Returns the length of a run for blocks that compute one tile each: that many
---- tiles are consecutive along the first mode (N if o.turned, else M). The
---- length minimizes the rows that neighbouring blocks read. It divides `first`,
---- the number of tiles along the first mode; `second` is the number along the
---- second mode.
--- follow, such that neighbouring blocks read the fewest rows. It divides
--- `first`, the number of that mode's tiles; `second` is that of the other
--- mode.
+-- tiles are consecutive along the first mode (N if o.turned, else M). The
+-- length minimizes the rows that neighbouring blocks read. It divides `first`,
+-- the number of tiles along the first mode; `second` is the number along the
+-- second mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -139,8 +135,7 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
 end
 
 --- Returns the slowdown of L2 for rows whose starts are `elements` elements
---- apart. A row that begins inside a cache line is requested in two parts.
--- that begin inside cache lines are requested in two parts.
+-- apart. A row that begins inside a cache line is requested in two parts.
 ---@param elements integer
 ---@param bits integer width of an element
 ---@return number 1: no slowdown

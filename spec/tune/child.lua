@@ -11,7 +11,7 @@ local function answer(...)
 end
 
 --- Returns the fake time of a candidate in microseconds: a hash of the problem
---- and the name, so that candidates have the same ranks in each run.
+-- and the name, so that candidates have the same ranks in each run.
 function fake.time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do

@@ -299,12 +299,12 @@ local function ask_first(A, B, walk, stages, few)
   return k
 end
 
--- Stores D, through shared memory if there is room. finish(C[, like[, sums]])
--- returns the fragment to store.
+-- Stores D, through shared memory if there is room. finish(C, like, sums)
+-- returns the fragment to store, in the layout of `like` (C's own if nil).
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- Calls f(part, fragment, n) for all parts. in_rows: the fragment has the
-  -- order of accumulators, not that of C.
+  -- Calls f(part, fragment, n) for all parts. in_rows: fragments keep the order
+  -- of the MMA's accumulators, from which they are stored as rows.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc

@@ -26,9 +26,9 @@
 --
 -- persistent = false: each block computes one tile, at its own index. Use it
 -- for results with at most as many tiles as multiprocessors, or twice as many
--- with min_blocks = 2. With raster_along_m and without clusters, consecutive
--- blocks have tiles along N, else along M. The length of their runs minimizes
--- the rows that concurrent runs read together.
+-- with min_blocks = 2. Consecutive blocks have tiles along M or, with
+-- raster_along_m and without clusters, along N. They form runs, whose length
+-- (model.run) minimizes the rows of A and B that concurrent blocks read.
 --
 -- ahead = "a" or "b", with pdl: no launch that may still be running writes that
 -- operand. A block requests its first tiles before it waits for the preceding

@@ -532,8 +532,9 @@ local function over_vector(s, state, width)
   return folded(s.join, list)
 end
 
--- Returns a kernel's last arguments: second numbers of the parts that it
--- reduces, or nil, and the parts that it writes.
+-- Splits a kernel's last arguments into the second entries of the states that
+-- it reduces (argmax: indices; nil if there are none), and the list of the
+-- tensors in which it stores partial results.
 local function parts_of(o, s, ...)
   local parts = {...}
   return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts

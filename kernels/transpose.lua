@@ -86,8 +86,8 @@ end
 
 local function narrow(x) return x:to(cute.i32) end
 
--- Returns the layout of a tile's rows of X that are V apart: ROWS // V boxes of
--- a map.
+-- Returns the layout in shared memory of every Vth row of a tile of X: one box
+-- of a tensor map.
 local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end

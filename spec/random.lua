@@ -33,7 +33,7 @@ local function bits(t) return TYPES[t][2] end
 local Gen = {}
 Gen.__index = Gen
 
--- Returns 1 to n.
+-- Returns a random integer from 1 to n.
 function Gen:r(n)
   local s = self.state
   s = s ~ s << 13

@@ -378,8 +378,8 @@ end
 
 local field_of
 
--- Returns a field of a value that is one of several instances: at least one has
--- it.
+-- Returns field `key` of a value that is one of several instances (`list`). The
+-- field must exist in at least one of them.
 local function field_of_any(list, key)
   local found, instances = {}, {}
   for _, one in ipairs(list) do

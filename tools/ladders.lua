@@ -128,7 +128,8 @@ end
 
 local page = read(PAGE)
 
--- Puts `out` between the marks of a part of the page.
+-- Replaces the text between the marks of a part of docs/ladders.md by the lines
+-- `out`.
 local function put(part, out)
   local first = ("<!-- %s: made by make ladders -->\n"):format(part)
   local last = ("<!-- %s end -->"):format(part)

@@ -133,8 +133,8 @@ local function words(c)
 end
 
 -- Returns the candidates for m rows and n columns: options that gemm_sm90
--- accepts, without stages. `fixed` are the given options, `o` the same ones
--- with defaults.
+-- accepts, without the number of stages. `fixed` are the given options; `o` are
+-- the given options and the defaults of all others.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -148,16 +148,16 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- The number of consecutive tiles of a group along M, before the next ones
--- along N: all tiles of most groups, so that B is read from memory once.
+-- Value of `swizzle` for groups: the number of consecutive tiles along M before
+-- the next ones along N. It exceeds the tiles of most groups, so that B is read
+-- from memory once.
 local BANDS = 32
 
--- Sets options that follow from the tiles of a product. Blocks need not be
--- persistent for a single wave. Clusters extend along the mode in which tiles
--- are narrow, unless the result is short in that mode. An epilogue of many
--- parts is a loop if long products run at the same time. The data of one row of
--- tiles is read from memory once, in long runs, and leaves L2 to the other
--- operand. Given options are kept; o are the same options, complete.
+-- Sets options that follow from a product's tiles; given options stay. o: the
+-- options with defaults. A single wave needs no persistent blocks. An epilogue
+-- of many parts becomes a loop if long products run at the same time. If one
+-- row or column of tiles covers the result, L2 keeps the small operand, and the
+-- other one is read once, in long runs (evict first).
 local function settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end

@@ -64,7 +64,7 @@ local function make_turns(o, warp, maker)
     producer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
---- Makes the kernel of complete options.
+--- Makes the kernel for options with all defaults filled in (options.complete).
 ---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
 -- stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
 return function(o)

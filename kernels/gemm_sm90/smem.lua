@@ -19,7 +19,7 @@ function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
 
--- The swizzle for contiguous runs of that many bits.
+-- The swizzle of a layout by the bits of its contiguous runs.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 

@@ -213,7 +213,8 @@ local function barrier_program(random)
   return warps
 end
 
--- Returns the number of results, and how many of them are deadlocks.
+-- Returns the number of different results of the warps' interleavings, and how
+-- many of these are deadlocks.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end

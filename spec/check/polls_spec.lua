@@ -215,7 +215,8 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- Returns the effect of a read-modify-write with f.
+-- Returns the effect of an atomic operation that reads the old value, stores
+-- f(old, o) unless it is nil, and returns the old value.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)

@@ -14,7 +14,7 @@ local function numbers(list)
   return t
 end
 
--- Returns the groups of a case, (G,4).
+-- Returns a tensor (G,4) with {M, N, K, 1} of each group of a case.
 local function shapes_of(groups)
   local t = cute.zeros({#groups, 4}, cute.i32)
   for g, shape in ipairs(groups) do

@@ -246,7 +246,8 @@ describe("a sparse product", function()
 end)
 
 describe("a sparse product", function()
-  -- Runs one instruction by f(E in memory, E's registers, multiply, A).
+  -- Runs a kernel in which f(mE, rE, multiply, A) executes one sparse MMA. mE
+  -- is the metadata in memory, rE are its registers.
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")
     E:fill(0x4444)

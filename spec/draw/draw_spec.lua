@@ -6,7 +6,8 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- Reads the labels of each panel from a format, by "row,column".
+-- read.FORMAT(x, opts) draws x in that format and returns, for each panel, its
+-- labels by "row,column".
 local read = {}
 
 -- Reads the text without colours: a line begins with its row's name.
@@ -55,7 +56,8 @@ function read.svg(x, opts)
   return panels
 end
 
--- Panels end with their grid, whose first corner is where their cells begin.
+-- In LaTeX, the grid follows a panel's cells; its corner is the origin of their
+-- positions.
 function read.latex(x, opts)
   local panels, cells = {}, {}
   for line in cute.draw(x, opts):gmatch "[^\n]+" do

@@ -634,8 +634,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Statements that read the memory they write. Their text has several steps, or
--- is merged with another statement's text.
+-- Kernels with statements that read the memory they write. The emitter splits
+-- such statements into several steps, or merges them with other statements.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()

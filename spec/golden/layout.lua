@@ -153,7 +153,7 @@ local OURS = {int_tuple = true, layout = true, swizzle = true}
 -- result exists: our result is accepted if it is correct.
 local right = {}
 
--- composition(a, b)(i) == a(b(i)); if b is a swizzle, in a's domain
+-- Checks that got(i) == a(b(i)) for all i: of b or, if b is a swizzle, of a.
 function right.composition(a, got)
   local A, B = a[1], a[2]
   if not (is_layout(A) and is_layout(got)) then return false end
@@ -165,7 +165,8 @@ function right.composition(a, got)
   return core.size(got) == n
 end
 
--- a(r(i)) == i; r has as many elements as without the swizzle
+-- Checks that a(r(i)) == i, and that r has as many elements as the inverse
+-- without the swizzle.
 function right.right_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(got) - 1 do
@@ -175,7 +176,7 @@ function right.right_inverse(a, got)
   return core.size(got) == core.size(plain)
 end
 
--- a(l(a(i))) == a(i), and l(a(i)) is in the domain of a
+-- Checks that a(l(a(i))) == a(i), and that l(a(i)) is in the domain of a.
 function right.left_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(A) - 1 do

@@ -22,8 +22,9 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Returns reductions of X in Lua, {[position] = value by operation}, and the
--- remaining extents.
+-- Reduces X over the modes `by` in plain Lua. Returns a list with, for each
+-- position of the result, its value by operation; and the extents of the
+-- result.
 local function right(X, by)
   local shape = {}
   for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end

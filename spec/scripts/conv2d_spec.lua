@@ -94,14 +94,15 @@ local CASES = {
   {N = 1, H = 6, W = 5, C = 8, K = 8, R = 6, S = 7, padding = 3},
   {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
   {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
-  -- several tiles of channels; rows that cannot be coalesced into one mode
+  -- The channels fill several tiles, or the rows cannot be coalesced into one
+  -- mode.
   {N = 2, H = 9, W = 7, C = 96, K = 40, R = 3, S = 2, padding = 1,
    stride = {2, 1}},
   {N = 1, H = 6, W = 5, C = 64, K = 16, R = 2, S = 2, padding = 1,
    dilation = 2, dtype = "f16", rows = true},
   {N = 1, H = 18, W = 15, C = 64, K = 24, R = 2, S = 3, padding = 1,
    rows = true, large = true},
-  -- more taps than a word has bits
+  -- The filter has more taps than a 32-bit word has bits.
   {N = 1, H = 3, W = 35, C = 2, K = 3, R = 1, S = 33, padding = {0, 16}},
   {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,
    dynamic = "xwy"},

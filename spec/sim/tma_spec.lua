@@ -101,8 +101,8 @@ local function line(text, n)
   end
 end
 
--- {name, operation, kernel, kind, words of the message, line, other line, words
--- of the advice}
+-- {name, operation, kernel, kind of the fault, words of the message, its line,
+-- its other line, words of the advice}
 local MISTAKES = {
   {"expects too many bytes", LOAD, load(4096), "deadlock",
    "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "

@@ -206,8 +206,8 @@ local BEND = {
   ["~%s"] = function(m) return ~m & FULL end,
 }
 
--- Calls f(lanes, mask) for the groups of lanes with one mask, and notes groups
--- that differ from their mask.
+-- Calls f(lanes, mask) for each group of lanes that use the same mask. Records
+-- a report for groups whose lanes differ from their mask.
 function Warp:groups(node, lanes, f)
   local by, order = {}, {}
   for _, l in ipairs(lanes) do

@@ -32,7 +32,8 @@ local values = require "spec.values"
 local warpgroup = cute.nvgpu.warpgroup
 local _ = cute._
 
--- Two stages of one tile; f(context) is a kernel of `block` threads.
+-- The MMA of the kernels here. launch(f, opts) runs f(context) in a kernel with
+-- two stages of a 64 x 64 tile in shared memory.
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
 

@@ -127,8 +127,8 @@ return function(o)
     {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
   p.group = o.group or 1
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
-    core.fail("bad-argument", ("attention_decode: a group of %s heads; 1 to 64 "
-      .. "are possible"):format(core.show(p.group)))
+    core.fail("bad-argument", ("attention_decode: group = %s; 1 to 64 heads of "
+      .. "Q can share a head of K"):format(core.show(p.group)))
   end
   p.tile = {(p.group + 15) // 16 * 16, p.tile[2]}
   local function made(name, f, block, grid)

@@ -40,8 +40,8 @@ flash.OPTIONS = "name head causal window tile warps held"
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
-    core.fail("bad-argument", ("%s: a head of %s; 32, 64, 96, 128, 192 or "
-      .. "256 is needed"):format(what, core.show(o.head)))
+    core.fail("bad-argument", ("%s: head = %s; 32, 64, 96, 128, 192 or "
+      .. "256 elements are needed"):format(what, core.show(o.head)))
   end
   local p = {head = o.head, tile = o.tile or k[1], warps = o.warps or k[2],
              held = k[3]}
@@ -121,8 +121,8 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 --- Makes a team: the warps of a block, which divide the rows of a tile.
 function flash.team(dtype, warps)
   if not MMA[dtype.name] then
-    core.fail("bad-argument", ("attention of %s; bf16 or f16 is needed")
-      :format(dtype.name))
+    core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
+      .. "needed"):format(dtype.name))
   end
   local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
                                   {16 * warps, 16, 16})

@@ -252,7 +252,7 @@ local function plan(o)
   rules.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
   rules.integers("gemm_skinny", p, {"splits"}, 1, 65535)
   local atom = ATOMS[tostring(p.dtype)]
-  rules.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
+  rules.need(atom, "gemm_skinny", "dtype = %s; bf16 or f16 is needed", p.dtype)
   p.b_dtype = p.b_dtype or p.dtype
   rules.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
     "B has type %s and A has %s; B needs A's type, or one of 8 bits",

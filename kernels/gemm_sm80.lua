@@ -441,7 +441,7 @@ return function(o)
   for k, v in pairs(o or {}) do p[k] = v end
   rules.integers("gemm_sm80", p, {"stages"}, 2, 32)
   rules.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
-    "blocks = %s; a multiple of %d, K of a tile, is needed", p.blocks,
+    "blocks = %s; a multiple of %d, the K of a tile, is needed", p.blocks,
     p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}

@@ -187,7 +187,7 @@ local function make(given)
   function self.arguments(A, B, D, alpha, beta, ...)
     wrong.operands(o, A, B, D)
     local why = wrong.reach(o, A, B, D)
-    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
+    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 accepts any layout)", why)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then

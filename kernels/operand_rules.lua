@@ -114,7 +114,8 @@ end
 --- Checks that two extents, with their names, are equal, if both are known.
 function rules.same(what, name, a, other, b)
   if not (math.type(a) and math.type(b)) then return end
-  rules.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
+  rules.need(a == b, what, "%s is %d, and %s %d; they must be equal", name, a,
+             other, b)
 end
 
 --- Returns the largest number of elements of `bits` bits that one access (of at

@@ -244,7 +244,7 @@ function wrong.operands(o, A, B, D)
   rules.same(WHAT, "M of A", A.shape[1], "of D", D.shape[1])
   if o.gated then
     local n = D.shape[2]
-    rules.same(WHAT, "N of B", B.shape[1], "gates and what passes of D are",
+    rules.same(WHAT, "N of B", B.shape[1], "twice the columns of D",
                math.type(n) and 2 * n)
     return
   end

@@ -52,7 +52,8 @@ local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
     for i, x in ipairs(at) do
-      -- as u32, a negative position exceeds the extent
+      -- As u32, a negative position exceeds the extent, so one comparison
+      -- suffices.
       local there = cute.lt((x + t * step):to(cute.u32), extent)
       word = word | cute.where(there, 1 << i - 1, 0)
     end

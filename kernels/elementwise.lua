@@ -210,8 +210,9 @@ local function turn(o, t, op, at)
     cute.make_layout({{P, TB // P}, TA}, {{1, P}, TB}))
   local tid = (cute.arch.thread_idx())
   local lane, warp, warps = tid % 32, tid // 32, TA // V // 8
-  local va = warp % warps * 8 + lane % 8           -- this lane's vector along A
-  local gb = warp // warps * 4 + lane // 8         -- this lane's words along B
+  local va = warp % warps * 8 + lane % 8  -- index along A of this lane's vector
+  -- index along B of this lane's group of words
+  local gb = warp // warps * 4 + lane // 8
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)

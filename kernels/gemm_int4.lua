@@ -33,9 +33,9 @@ local UNIT = 64
 local AND_OR = 0xea
 local AHEAD = 3  -- tiles in flight, if shared memory has a stage for every tile
 
--- The bits of `base`, by the position of a nibble q (bits 0 to 3, or 4 to 7).
--- With q inserted there, the float is base + q: 128 + q for bf16; 1024 + q or
--- 64 + q for f16.
+-- The 16-bit pattern of a float, its `base`, for each position of a 4-bit
+-- weight q ([0]: bits 0 to 3, [1]: bits 4 to 7). With q inserted there, the
+-- float is base + q: 128 + q for bf16; 1024 + q or 64 + q for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------

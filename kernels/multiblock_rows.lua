@@ -12,7 +12,7 @@ local sign = require "cute.lang.signature"
 local multiblock = {}
 
 local WARP = 32
-multiblock.MOST = WARP  -- blocks of a row: one lane receives from one block
+multiblock.MOST = WARP  -- most blocks of a row: one lane for each block
 
 -- `state` is words of u64 that are 0 before and after a launch: the first is
 -- the number of blocks that have begun, the others are the messages between the

@@ -107,7 +107,7 @@ local function united(set, n, add)
   return {n = n, mean = mean, m2 = add(set.m2 + d * d * set.n)}
 end
 
--- Merges the threads' sets of a row.
+-- Merges the sets of a row's threads to the set of the whole row.
 local function set_of_row(plan, at, set)
   local function add(x) return plan:warp(x, rows.add) end
   local fixed = type(set.n) == "number"

@@ -13,7 +13,7 @@ rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "pdl"
 rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
 
---- Raises "what: text" unless ok.
+--- Raises the error "what: text", formatted with the arguments, unless ok.
 ---@param ok any
 ---@param what string the kernel
 ---@param text string a format, with arguments ...

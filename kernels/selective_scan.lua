@@ -72,12 +72,12 @@ local function wide(rows, time)
     {time + STEPS, 1}), 16)
 end
 
--- Returns four steps of t, (rows,time), in shared memory.
+-- Returns a view of four time steps of a row of t, (rows,time), from `time` on.
 local function steps_of(t, row, time)
   return cute.make_tensor(t(row, _).iterator + time, cute.make_layout {STEPS})
 end
 
--- Reads four steps as f32.
+-- Reads four time steps of t's row from shared memory, as f32.
 local function read(t, row, time)
   local r = cute.make_rmem_tensor({STEPS}, t.element_type)
   cute.autovec_copy(steps_of(t, row, time), r)

@@ -129,7 +129,7 @@ function Top:offer(queue, list, key, lane)
   end)
 end
 
--- Takes the remaining keys of the queue.
+-- Merges the keys that remain in the queue into the list.
 function Top:drain(queue, list, lane)
   cute.arch.sync_warp()
   local key = cute.var(list[1] * 0, self.type)

@@ -29,7 +29,8 @@ local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
 
-local LANES = 8  -- lanes along B; all other lanes and the warps are along A
+-- lanes of a warp along B; the other lanes, and warps, are along A
+local LANES = 8
 
 local function up(a, b) return (a + b - 1) // b end
 

@@ -23,7 +23,7 @@ local BM, BN, BK, STAGES, WARPGROUPS = 128, 256, 64, 4, 2
 local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
 local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
--- Two warpgroups with 64 rows each.
+-- Two warpgroups multiply 64 rows each.
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, "SMEM"), cute.make_layout {WARPGROUPS, 1, 1})
 

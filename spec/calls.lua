@@ -128,7 +128,7 @@ local HOST = {
   [[cute.ops.int4(cute.zeros({16, 64}, cute.i8))]],
 }
 
--- Expressions for a kernel's objects.
+-- Expressions for objects that exist only inside a kernel, as text.
 local DEVICE = {
   [[cute.arch.thread_idx()]], [[cute.arch.lane_idx()]],
   [[cute.arch.block_idx():to(cute.i64)]], [[cute.arch.lane_idx():lt(3)]],

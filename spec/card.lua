@@ -18,7 +18,7 @@ local TYPES = {
   f16 = {"unsigned short",
     [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
     [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
-  -- rounded to 19 bits (tf32), so that no kernel rounds it again
+  -- Values are rounded to the 19 bits of tf32, so that no kernel rounds again.
   f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
     + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
   f64 = {"double", "return x;", "return x;"},

@@ -157,7 +157,7 @@ function tags.class(block, line, text)
   if not name then error({"a class without a name"}, 0) end
   local class = classes[name] or {fields = {}, parents = {}, instance = name,
     told = {}}
-  -- Only the class cute spans several files.
+  -- Only the class `cute` may be declared in several files.
   if classes[name] and name ~= "cute" then
     error({"class " .. name .. " twice"}, 0)
   end

@@ -393,7 +393,7 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- spec/faults has one folder for each error kind
+      -- The folders of spec/faults are error kinds and need no README.md.
       if (folder or ""):find "^spec/faults/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")

@@ -16,7 +16,7 @@
 
 // Long requests, of which only one runs at a time.
 const RUNS = new Set(["run", "prompt", "block", "exercise"]);
-// Long requests that begin with fresh globals.
+// Long requests that begin with fresh Lua globals.
 const FRESH = new Set(["run", "block", "exercise"]);
 // Requests that need no results of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
@@ -231,7 +231,8 @@ class Engine {
     return hand.ready;
   }
 
-  // Frees large memory: the next request only needs the files.
+  // Replaces a Worker whose memory has grown large, so that the memory is
+  // freed. The next request needs only the files.
   async renew() {
     const old = this.hand, job = this.job("files", {});
     this.renewing = true;

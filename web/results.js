@@ -261,7 +261,7 @@ var cuteResults = (function () {
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
     }
-    // NVRTC is never available in a page.
+    // Removes the advice that NVRTC is missing: a page can never use it.
     function tidy(k) {
       k.missing = k.missing.filter(function (m) {
         return m.indexOf("[no-nvrtc]") < 0; });

@@ -2,7 +2,8 @@
 "use strict";
 var workshop = (function () {
   var FIRST = "start.lua";
-  var LIVE_MS = 600;  // pause after a key before a live run (while typing)
+  // milliseconds from a key press to a live run (a run while typing)
+  var LIVE_MS = 600;
   var LIVE_S = 2;     // seconds that a live run may take
   var LIMITS = [[10, "10 s"], [60, "60 s"], [300, "5 min"], [86400, "a day"]];
   var FRESH = 'local cute = require "cute"\n\n';

@@ -21,7 +21,7 @@ return {
   launch = 9.47e-7,     -- seconds to start and finish a kernel
   latency = 1844,       -- cycles until a tile requested from memory arrives
   hit = 1586,           -- cycles until a tile requested from L2 arrives
-  uneven = 0.1,         -- fraction of a wave with idle memory at its end
+  uneven = 0.1,         -- part of a wave during which memory idles at the end
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
   near = 20,            -- waves from which on clusters share few transfers

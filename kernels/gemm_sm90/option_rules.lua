@@ -231,7 +231,8 @@ function wrong.operands(o, A, B, D)
          core.show(t))
     local shape = t.shape
     need(type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)
-        or o.groups and #shape == 2)  -- a matrix of one group
+        -- with groups, a matrix (M,N) is allowed, too
+        or o.groups and #shape == 2)
       and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
       "%s is %s; %s needed", name, tostring(t.layout),
       not matrices[name] and "a matrix is" or o.groups

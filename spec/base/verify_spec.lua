@@ -172,7 +172,7 @@ describe("gemm_check", function()
     assert.is_false(check(p).ok)
     p.d[0], p.d[1] = INF, INF
     assert.same({false, 1}, {check(p).ok, check(p).col})
-    -- partial sums in f32 that may overflow
+    -- Here partial sums in f32 may overflow.
     p = problem({"f32", "f32", "f32"}, 1, 1, 2)
     p.a[0], p.a[1], p.b[0], p.b[1] = 3e38, 3e38, 1.5, -1.5
     core.gemm_reference(p.a, p.b, p.ref, 1, 1, 2)

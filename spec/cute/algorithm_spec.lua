@@ -18,7 +18,7 @@ local function list(t)
   return out
 end
 
--- Tensors in registers, shared and global memory.
+-- Makers of a tensor in each memory space: registers, shared, global.
 local SPACES = {
   registers = function(t)
     local r = cute.make_fragment_like(t)

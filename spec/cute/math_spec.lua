@@ -4,7 +4,7 @@ local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
 
--- Names of the Python DSL.
+-- The names that cute.math has in the Python DSL.
 local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   clamp copysign cos cosh erf erfc exp exp2 expm1 floor fma fpowi ipowi isfinite
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven

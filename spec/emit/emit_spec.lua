@@ -20,7 +20,7 @@ local function body(text)
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
     if line ~= "" and not line:find "^//" then out[#out + 1] = line end
   end
-  out[#out] = nil  -- the closing brace
+  out[#out] = nil  -- Drop the closing brace.
   return out
 end
 
@@ -298,7 +298,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- the bytes exceed 32 bits
+    assert.equal(  -- The number of bytes of the array exceeds 32 bits.
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
@@ -594,7 +594,7 @@ end
 -- Asserts that the text, compiled for the host, produces the same values.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
-  -- for sm_75 all conversions are plain C
+  -- The host compiles text for sm_75, in which all conversions are plain C.
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
     "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))

@@ -185,7 +185,7 @@ end, function(x)
           cute.exp2(x), cute.rsqrt(x)}
 end)
 
--- The instructions by name, on corner cases and on any words.
+-- Approximate instructions, which run on corner cases and on random words.
 local APPROX = {"tanh.approx.f32", "ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
                 "tanh.approx.f16x2", "tanh.approx.bf16x2"}
 for _, f in ipairs {"ex2", "lg2", "rcp", "sqrt", "rsqrt", "sin", "cos"} do

@@ -115,7 +115,7 @@ describe("tensors on the host", function()
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
-    assert.equal(2, E(1))  -- shape 3 equals shape (3)
+    assert.equal(2, E(1))  -- The shapes 3 and (3) count as equal.
     support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 cannot be copied to f32", B.copy_from,

@@ -583,7 +583,8 @@ describe("cute.ops.copy, convert, transpose", function()
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
-    -- matrices whose distance is no multiple of 16 bytes
+    -- Matrices at a distance that is no multiple of 16 bytes are transposed,
+    -- too.
     fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
                     {device = "sim:sm_90a"})
     assert.equal("transpose 64,128", tile)

@@ -66,7 +66,8 @@ end)
 
 describe("reductions of empty tensors", function()
   it("are the identity, if the operation has one", function()
-    -- numpy.zeros((0, 3)).sum(0), .sum(), prod, mean; numpy.linalg.norm
+    -- Results of numpy.zeros((0, 3)).sum(0), .sum(), prod, mean and
+    -- numpy.linalg.norm.
     for op, want in pairs {sum = "0.0", prod = "1.0", norm = "0.0",
                            mean = "nan", rms = "nan"} do
       for _, dtype in ipairs {cute.f32, cute.f64} do
@@ -134,7 +135,7 @@ describe("ops.gemm of empty tensors", function()
   end)
 
   it("returns beta C, or zeros, if K is 0", function()
-    -- torch.addmm(C, A, B, beta=, alpha=), torch.matmul
+    -- Results of torch.addmm(C, A, B, beta=, alpha=) and torch.matmul.
     local A, B = T(2, 0), T(3, 0)
     local C = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.bf16)
     check("bf16 (2,3):(3,1) 0.0 0.0 0.0 0.0 0.0 0.0", ops.gemm(A, B, SIM))

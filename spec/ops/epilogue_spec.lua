@@ -507,7 +507,7 @@ end)
 -- Dropout
 ---------------------------------------------------------------------------
 
--- Philox4x32-10 as in its paper.
+-- Computes Philox4x32-10 of counter c and key k, as the paper defines it.
 local function philox(c, k)
   local mask = 0xffffffff
   local k0, k1 = k[1], k[2]

@@ -858,8 +858,7 @@ describe("ops.gemm rejects", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- an epilogue may read those elements of `out` that it writes, but no
-    -- others
+    -- An epilogue may read the elements of `out` that it writes, but no others.
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})
     local after = cute.make_tensor(R.iterator + 16, R.layout)

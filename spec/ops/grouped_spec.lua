@@ -210,7 +210,7 @@ describe("errors of groups", function()
   end)
 
   it("leave operands unread on a device with unchecked offsets", function()
-    -- calls the kernels directly: no offsets may lead them out of bounds
+    -- Offsets go directly to the kernels: none may lead them out of bounds.
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do

@@ -50,7 +50,7 @@ local function vector(pick, batch, n, dtype, seed)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Philox4x32-10 as in its paper.
+-- Computes Philox4x32-10 of counter c and key k, as the paper defines it.
 local function philox(c, k)
   local k0, k1 = k & 0xffffffff, k >> 32
   for _ = 1, 10 do

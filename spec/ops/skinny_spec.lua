@@ -171,7 +171,7 @@ describe("gemm_skinny", function()
       local _, of_b = text:gsub("= ld_l2<128>%(%(const uint4 %*%)%(B", "")
       return of_a, of_b
     end
-    -- loads occur twice in the text: before the loop and in it
+    -- Each load occurs twice in the text: before the loop and in the loop.
     assert.same({4, 4}, {loads(8, 64, "b")})
     assert.same({8, 4}, {loads(9, 64, "b")})
     assert.same({4, 8}, {loads(8, 64, "a")})

@@ -48,7 +48,7 @@ describe("an estimate", function()
     assert.equal(2.0 * n, e.flops)
     assert.equal(3 * 4 * n, e.bytes.l2)
     assert.equal(0, e.bytes.shared)
-    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are moved once
+    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are transferred once
   end)
 
   it("counts operations of tensor cores", function()

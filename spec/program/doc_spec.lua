@@ -125,7 +125,7 @@ cute.arch.popc(value: integer|value)
     assert.equal("", out)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
-    -- the program prints what the library prints, except for file positions
+    -- `cutelua doc` prints the same as cute.doc, except for file positions.
     for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")

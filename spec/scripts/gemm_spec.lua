@@ -289,7 +289,8 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- rows after the last are not read, but their address is computed
+            -- Rows after the last are not read, but their address is computed:
+            -- clamp it.
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)

@@ -69,7 +69,8 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- a zero that is a sum of large numbers may have their rounding error
+    -- An expected 0 that is a sum of large numbers may be off by their rounding
+    -- error.
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)

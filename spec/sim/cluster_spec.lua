@@ -107,7 +107,7 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- a relaxed barrier does not help; a barrier with memory order does
+    -- A relaxed barrier at the end does not help; one with memory order does.
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})

@@ -34,7 +34,7 @@ end
 local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
   6, 7, 7.25, 28, 29, 1e9, -0.3, -3, -1e30, 1 / 0, -1 / 0, 0 / 0}
 
-local on_gpu = false  -- set by the specs of "#gpu"
+local on_gpu = false  -- true while a spec tagged "#gpu" runs
 
 -- Asserts that the simulator's results o and g equal the GPU's.
 local function same_on_gpu(func, i, f, o, g)

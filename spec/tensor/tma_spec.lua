@@ -417,7 +417,8 @@ local function made_of(tile, layout, ...)
     layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
 end
 
--- A filter of 3 x 3, with a pixel around.
+-- Makes the atom and coordinates of im2col loads for a filter of 3 x 3, with a
+-- padding of one pixel.
 local function filter()
   return made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1})
 end

@@ -132,7 +132,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- the same epilogue under another name has the same rows
+    -- The same epilogue in a file of another name uses the same rows.
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])
@@ -214,7 +214,7 @@ describe("cutelua tune", function()
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
     os.execute("kill -9 " .. pid)
     local before = support.read(path)
-    -- measured candidates are not measured again
+    -- The resumed run does not measure the candidates again.
     local _, err, code = tune(dir, words)
     assert.equal("", err)
     assert.equal(0, code)

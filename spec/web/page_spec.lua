@@ -104,7 +104,7 @@ describe("the page", function()
         (table.concat(found[3].asked, "\n"):gsub("file:[^\n]*\n?", ""))))
       local all = table.concat(found[1].asked, "\n")
       assert.truthy(all:find "cutelua[-%w]*%.wasm")
-      -- requests of Workers are recorded, too
+      -- The list includes requests that Workers make.
       assert.truthy(all:find "worker%.js")
       assert.truthy(all:find "cutelua[-%w]*%.js")
     end)

@@ -1,4 +1,4 @@
--- The tutorial's requests to the workshop.
+-- Requests that the tutorial's page sends to the workshop.
 local learn = require "cutelua.learn"
 local workshop = require "cutelua.workshop"
 

@@ -90,7 +90,7 @@ misuse.list = {
     print((pcall(xpcall, print)))]],
     {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
-  -- globals that one script breaks are intact for the next
+  -- Globals that one script overwrites are intact for the next script.
   run([[string.format, string.match, string.gsub, table.concat = nil
     pairs, type, tostring, print, error, load, arg = nil
     os, io = nil

@@ -101,8 +101,9 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  -- Returns an index before the last block of K, whose pass waits for the next
-  -- tile.
+  -- Limits index kb to the blocks of K before the last one, in whose iteration
+  -- the loop waits for the next tile. With loads through registers, the limit
+  -- is block 0.
   local function early(kb)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end

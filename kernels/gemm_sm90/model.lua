@@ -112,13 +112,12 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about the rows of a mode that are missing,
--- outside the tensor: the number of missing rows in the last tile, all of
--- its rows if a cluster's last blocks have none; the cycles of a step for
--- them, which grow with the number of blocks that request such rows at
--- once; the number of a block's tiles, of `waves`, with missing rows:
--- all, if one block always has the last tile of the mode; else its share
--- plus one.
+-- Returns three numbers about missing rows of a mode, which are outside the
+-- tensor. 1: how many rows of the last tile are missing (all, if a cluster's
+-- last blocks have no rows). 2: the cycles that they cost in a step, which grow
+-- with the number of blocks that request such rows at once. 3: how many of a
+-- block's tiles have missing rows. That is every tile of `waves` if one block
+-- always has the mode's last tile, else its share plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster

@@ -28,13 +28,13 @@ function SCALES.rows(rows, _, _, seed)
   local t = matrix({rows}, "f32", seed)
   return t, function(i) return t(i) end
 end
--- Returns one factor for each 1 x group elements.
+-- Makes scales with one factor for every 1 x group elements.
 function SCALES.strips(rows, K, group, seed)
   local t = matrix({rows, ceil_div(K, group)}, "f32", seed,
                    seed % 2 == 0 and "m" or "k")
   return t, function(i, k) return t(i, k // group) end
 end
--- Returns one factor for each 128 x group elements.
+-- Makes scales with one factor for every 128 x group elements.
 function SCALES.blocks(rows, K, group, seed)
   local t = matrix({ceil_div(rows, 128), ceil_div(K, group)}, "f32", seed)
   return t, function(i, k) return t(i // 128, k // group) end

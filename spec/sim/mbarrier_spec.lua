@@ -59,7 +59,8 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- Returns the first report of each seed, preceded by its line, and all lines.
+  -- Runs readers() under many seeds. Returns a list of each seed's first
+  -- report, preceded by its line, and the lines of the kernel's calls.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do

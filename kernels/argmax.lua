@@ -3,20 +3,21 @@
 --     local k = argmax {dtype = cute.bf16, n = 4096}
 --     k.kernel(X, I):launch {grid = k.grid(m), block = k.block}
 --
--- X is (M,N), I (M) of i32 or i64. The first of equal elements counts, and a
--- NaN is larger (with smallest = true: smaller) than all numbers.
+-- X is (M,N), I is (M) of i32 or i64. Among equal elements the first one
+-- counts. NaN is larger than every number or, with smallest = true, smaller.
 --
--- With sample = true the kernel takes (X, I, Seed, by) and finds the largest of
--- X by + G, where G are independent Gumbel numbers: index i is drawn with
--- probability e^(X[i] by) / sum (E. J. Gumbel, 1954). Seed is one i64 in global
--- memory; the random words are those of cute.philox at (row, column).
+-- With sample = true the kernel takes (X, I, Seed, by) and finds the largest
+-- element of X * by + G, where G are independent Gumbel random numbers. Index i
+-- is then drawn with probability e^(X[i] * by) / sum (E. J. Gumbel, 1954). Seed
+-- is one i64 in global memory; cute.philox at (row, column) computes the random
+-- words.
 local cute = require "cute"
 local philox = require "cute.philox"
 local rules = require "kernels.operand_rules"
 local reduce_tensor = require "kernels.reduce_tensor"
 local rows = require "kernels.rows"
 
--- Returns Gumbel numbers for a chunk (W,S) of a row.
+-- Returns Gumbel random numbers for the elements of a chunk (W,S) of a row.
 local function gumbel(plan, at, chunk, seed)
   local shape = cute.make_layout {plan.width, plan.steps}
   local row = cute.make_rmem_tensor(shape, cute.i32)

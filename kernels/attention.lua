@@ -86,7 +86,8 @@ local function walk(o, team, sight, row, Q, K, V, state, acc, change)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
-    cute.when(cute.le(last, first), function()  -- Q is still being loaded
+    -- Without any tile of keys, Q's copy is still in flight.
+    cute.when(cute.le(last, first), function()
       arch.cp_async_wait_group(0)
       arch.sync_threads()
     end)
@@ -101,7 +102,7 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   local mQh, mOh = flash.head(mQ, b, h, cu_q), flash.head(mO, b, h, cu_q)
   local mKg, mVg = flash.head(mK, b, g, cu_k), flash.head(mV, b, g, cu_k)
   local S, T = cute.size(mQh, 0), cute.size(mKg, 0)
-  -- Q is (S,D), K is (T,D); the blocks with the longest rows come first
+  -- Q is (S,D), K is (T,D). Blocks whose rows see the most keys run first.
   local bm = flash.place(S, BM, o.right, cu_q)
 
   local team = flash.team(mQ.element_type, o.warps)

@@ -11,11 +11,11 @@
 -- (B,H,S) of f32. delta, each row's sum of O dO, is computed first. P are the
 -- weights. dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q.
 --
--- A block has a tile of keys and iterates over the rows that see it, or it has
--- a tile of rows and iterates over keys. Both recompute the weights. Blocks
--- with keys compute them transposed, so that in registers they are the left
--- operand of the next product. There are no atomics: results are always the
--- same.
+-- A block either owns a tile of keys and iterates over the rows of Q that see
+-- it, or owns a tile of rows of Q and iterates over keys. Both recompute the
+-- weights P. Blocks that own keys compute P transposed, so that its registers
+-- are the left operand of the next product. There are no atomics: equal inputs
+-- give equal bits.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
@@ -26,7 +26,8 @@ local _ = cute._
 -- delta
 ---------------------------------------------------------------------------
 
-local ROWS = 32  -- rows of a block of the first kernel, four lanes each
+-- rows of a block of the kernel that computes delta; 4 lanes share a row
+local ROWS = 32
 
 local function sums(a)
   local tid = cute.arch.thread_idx()
@@ -77,8 +78,8 @@ local function numbers(team, x, s)
   end
 end
 
--- Converts a row's logarithm for exp2. Rows that saw no column get weights of 0
--- for hidden columns.
+-- Converts a row's natural logarithm to base 2, for exp2. Rows that saw no
+-- column get the weight 0 for hidden columns.
 local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end
@@ -160,7 +161,8 @@ local function walk(o, team, t, c)
   end)
 end
 
--- Makes the shared memory and the products that both iterations use.
+-- Allocates the shared memory and makes the tiled products for both kinds of
+-- blocks: those that own keys, and those that own rows of Q.
 local function frame(o, dtype)
   local team = flash.team(dtype, o.warps)
   local BM, BN, D = o.tile[1], o.tile[2], o.head
@@ -175,7 +177,8 @@ local function frame(o, dtype)
 end
 
 local function finish()
-  cute.arch.cp_async_wait_group(0)  -- needed if no tile was processed
+  -- A block without tiles has not waited for its first copies.
+  cute.arch.cp_async_wait_group(0)
   cute.arch.sync_threads()
 end
 
@@ -226,7 +229,9 @@ local function of_keys(o, a)
     local function row(x) return flash.head(x, b, h, a.cu_q) end
     local function number(x) return flash.numbers(x, b, h, a.cu_q) end
     local Q = row(a.Q)
-    cute.arch.sync_threads()  -- data of the previous head is no longer needed
+    -- All threads have read the previous head's tiles, which the next loads
+    -- overwrite.
+    cute.arch.sync_threads()
     t.sight = flash.sight(cute.size(K, 0), cute.size(Q, 0), o.right, o.left)
     t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
                numbers(team, number(a.LSE), sL),
@@ -241,8 +246,8 @@ local function of_keys(o, a)
   if t.dZ then team:store(t.dZ, t.sZ(_, _, 0), key(a.dV), bm) end
 end
 
--- Default tile and warps by head size. From head size 192 on, dK and dV are
--- computed by separate kernels, since one would need too many registers.
+-- Default tile and warps by head size. From head size 192 on, one kernel for
+-- both dK and dV would need too many registers, so each has its own.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

@@ -10,7 +10,8 @@
 --     end
 --
 -- Q and O are (B,1,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,1) of
--- f32. lengths, (B) of i32, has each batch's number of keys; nil: T keys.
+-- f32. lengths, (B) of i32, gives each batch's number of keys; without it,
+-- every batch has T keys.
 --
 -- cache has further tensors, all optional. pages (B,n) of i32: K and V are
 -- pages (P,page,G,D), and the keys of batch b are those of the pages pages[b].
@@ -145,8 +146,8 @@ local function part(o, mQ, mK, mV, _, _, mParts, mLogs, scale, lengths, cache)
   end
 end
 
--- Combines the results of the splits, weighted by their sums: one thread for
--- each element of a row.
+-- Combines the partial results of a head's splits, each weighted by its sum of
+-- exponentials: one thread computes one element of a row.
 local function together(_, _, _, _, mO, mL, mParts, mLogs)
   local d, all = cute.arch.thread_idx(), cute._
   local h, b = cute.arch.block_idx()
@@ -173,7 +174,8 @@ local DEFAULT = {
   [128] = {{16, 32}, 1}, [192] = {{16, 32}, 1}, [256] = {{16, 32}, 1},
 }
 
-local BLOCKS = 4 * 132  -- enough to keep a large GPU busy
+-- blocks to aim for: 4 on each of an H200's 132 multiprocessors
+local BLOCKS = 4 * 132
 
 --- Returns both kernels in the order in which they run. Each has grid(n, H, B).
 -- splits(T, G, B) returns the number of parts into which to split the keys.
@@ -185,8 +187,8 @@ return function(o)
     {tile = o.tile and {16, o.tile[2]}, warps = 1}, {__index = o}), DEFAULT)
   p.group = o.group or 1
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
-    core.fail("bad-argument", ("attention_decode: a group of %s heads; 1 to 64 "
-      .. "are possible"):format(core.show(p.group)))
+    core.fail("bad-argument", ("attention_decode: group = %s; 1 to 64 heads of "
+      .. "Q can share a head of K"):format(core.show(p.group)))
   end
   p.tile = {(p.group + 15) // 16 * 16, p.tile[2]}
   local function made(name, f, block, grid)

@@ -52,7 +52,8 @@ local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
     for i, x in ipairs(at) do
-      -- as u32, a negative position exceeds the extent
+      -- As u32, a negative position exceeds the extent, so one comparison
+      -- suffices.
       local there = cute.lt((x + t * step):to(cute.u32), extent)
       word = word | cute.where(there, 1 << i - 1, 0)
     end
@@ -72,7 +73,8 @@ local function valid_of(o, x, w, y)
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
-  local some = math.max(31 // (taps or 1), 1)  -- rows whose bits fit in a word
+  -- number of rows whose bits fit in one 32-bit word
+  local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}
     for first = 1, #rows, some do

@@ -44,8 +44,8 @@ function copytile.async_atom(dtype, n)
   return cute.make_copy_atom(name, dtype, bits)
 end
 
---- Returns predicates of a thread's accesses, (atoms,CPY_M,CPY_N), to the tile
--- `at` of t; nil if every tile of t is whole.
+--- Returns the predicates, (atoms,CPY_M,CPY_N), of a thread's accesses to the
+-- tile of t at coordinate `at`; nil if every tile of t is whole.
 ---@param thr cute.TiledCopy
 ---@param t cute.Tensor (M,N)
 ---@param tiler integer[] {BM, BN}

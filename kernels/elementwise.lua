@@ -54,7 +54,8 @@ local function load(view)
   return held
 end
 
--- Stores x: a vector, or registers unchanged.
+-- Stores x, a vector or a register tensor, to `view`. Registers are copied
+-- without conversion.
 local function store(view, x)
   local held = x
   if core.typename(x) == "vector" then
@@ -82,7 +83,8 @@ local function reads(tensors, ops, width, at)
     local view, is_read = at(t, ops[i])
     list[i] = is_read and view
       or ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
-      or function(...)  -- stride 0: one element is repeated
+      -- A stride of 0 repeats one element: it is loaded once and broadcast.
+      or function(...)
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
         local held = cute.make_rmem_tensor({width}, one.element_type)
         held:fill(load(one)[0])
@@ -121,9 +123,9 @@ end
 -- Straight: contiguous along the first mode
 ---------------------------------------------------------------------------
 
--- Makes get(v), which returns the results of f for a vector, and put(results,
--- v), which stores them: vectors of `width` elements from element `from` on of
--- the first mode.
+-- Makes two functions for vectors of `width` elements that begin at element
+-- `from` of the first mode: get(v) returns the results of f for vector v, and
+-- put(results, v) stores them.
 local function walker(o, inputs, outputs, scalars, width, from)
   local function view(t, op)
     return cute.make_tensor(t.iterator + from * op.stride[1],
@@ -208,8 +210,9 @@ local function turn(o, t, op, at)
     cute.make_layout({{P, TB // P}, TA}, {{1, P}, TB}))
   local tid = (cute.arch.thread_idx())
   local lane, warp, warps = tid % 32, tid // 32, TA // V // 8
-  local va = warp % warps * 8 + lane % 8           -- this lane's vector along A
-  local gb = warp // warps * 4 + lane // 8         -- this lane's words along B
+  local va = warp % warps * 8 + lane % 8  -- index along A of this lane's vector
+  -- index along B of this lane's group of words
+  local gb = warp // warps * 4 + lane // 8
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
@@ -329,9 +332,10 @@ local function shift(o, t, op, at)
   return read, bring, pass
 end
 
--- Distributes threads over a tile: a warp has up to `most` adjacent vectors
--- along B; its further lanes have other coordinates along A. Returns a thread's
--- vector, its first coordinate along A, and the step to the next coordinate.
+-- Distributes threads over a tile: up to `most` lanes of a warp have adjacent
+-- vectors along B; the remaining lanes have other coordinates along A. Returns
+-- a thread's vector index along B, its first coordinate along A, and the step
+-- to its next coordinate along A.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -375,7 +379,7 @@ local function turned(o, inputs, outputs, scalars)
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
   local whole = B % TB == 0 and A % TA == 0
   local inside = whole or cute.le(at.b + TB, B) & cute.le(at.a + TA, A)
-  local free = inside  -- whether elements around a tile may be read
+  local free = inside  -- whether elements outside the tile may be read
   if shifted then free = cute.le(at.b + TB, B) & cute.gt(at.a, 0)
     & cute.le(at.a + TA + 16, A) end
   local function each(list, guard)
@@ -396,7 +400,8 @@ local function turned(o, inputs, outputs, scalars)
       end
       local ok = guard and cute.lt(at.b // W + b, B // W)
         & cute.lt(at.a + a, A)
-      if TA < step then  -- a small tile of wide vectors
+      -- The tile is narrower along A than one step of the block.
+      if TA < step then
         ok = ok and ok & cute.lt(a, TA) or cute.lt(a, TA)
       end
       if ok then cute.when(ok, put) else put() end
@@ -409,7 +414,7 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Returns the number of elements of the narrowest type in 16 bytes.
+-- Returns how many elements of the narrowest operand type fit into 16 bytes.
 local function widest(o)
   local bits = 128
   for _, list in ipairs {o.inputs, o.outputs} do
@@ -418,7 +423,8 @@ local function widest(o)
   return 128 // bits
 end
 
--- Plans operands of n contiguous elements, given by type.
+-- Converts a list of operand types, of n contiguous elements each, to operands
+-- with strides and widths.
 local function side_by_side(o, p)
   p.width, p.extents = o.width or widest(p), {o.n}
   while p.width > o.n do p.width = p.width // 2 end
@@ -431,7 +437,8 @@ local function side_by_side(o, p)
   end
 end
 
--- Returns the number of blocks, and of vectors unless `across` is set.
+-- Returns the number of blocks. Unless `across` is set (a tiled transpose),
+-- also returns the number of whole vectors.
 local function sizes(p)
   if p.across then
     local blocks = up(p.extents[1], p.tile[1])

@@ -4,17 +4,18 @@
 --     k.kernel(I, W, Y):launch {grid = k.grid(m), block = k.block}
 --
 -- Forward: Y[m] = W[I[m]]. W is (rows,N), Y (M,N), I (M) of i32 or i64. An
--- index that is no row of W gives NaNs.
+-- index outside 0 to rows - 1 gives a row of NaNs.
 --
--- Backward (backward = true): kernel(I, dY, dW) adds the rows of dY (M,N) with
--- one index and writes the sum to that row of dW; rows without an index keep
--- their values. The block of an index's first position adds all of its rows in
--- ascending order, so results are reproducible. Sums are f32.
+-- Backward (backward = true): kernel(I, dY, dW) sums the rows of dY (M,N) that
+-- have the same index, and writes the sum to the row of dW at that index. Rows
+-- of dW whose index does not occur keep their values. The block at an index's
+-- first position adds all of its rows in ascending order, so results are
+-- reproducible. Sums are f32.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 
 local BLOCK, WARP = 128, 32
-local UNROLL = 8  -- indices that a thread compares at once
+local UNROLL = 8  -- number of indices that a thread compares at once
 
 local function at(t, row, n, from, width)
   return cute.make_tensor(t.iterator + (row:to(cute.i64) * n + from),

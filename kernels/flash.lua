@@ -30,16 +30,18 @@ function flash.exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 -- Options
 ---------------------------------------------------------------------------
 
---- The options of functions that make attention kernels.
+--- The names of the options that all attention kernels accept.
 flash.OPTIONS = "name head causal window tile warps held"
 
---- Returns the parameters of the kernels: head, tile, warps, left and right
--- (see flash.sight), held. known: the default {tile, warps, held} by head size.
+--- Returns the parameters of an attention kernel, with defaults filled in:
+-- head, tile, warps, held (whether Q stays in registers), and the window's
+-- limits left and right (see flash.sight). known: the default {tile, warps,
+-- held} by head size.
 function flash.options(what, o, known)
   local k = known[o.head]
   if not k then
-    core.fail("bad-argument", ("%s: a head of %s; 32, 64, 96, 128, 192 or "
-      .. "256 is needed"):format(what, core.show(o.head)))
+    core.fail("bad-argument", ("%s: head = %s; 32, 64, 96, 128, 192 or "
+      .. "256 elements are needed"):format(what, core.show(o.head)))
   end
   local p = {head = o.head, tile = o.tile or k[1], warps = o.warps or k[2],
              held = k[3]}
@@ -61,15 +63,17 @@ function flash.options(what, o, known)
   return p
 end
 
---- Checks that the operands, by name, have rows of `head` contiguous elements.
--- If `group` is given, that many heads of Q must share a head of K.
+--- Checks that the operands, a table {NAME = tensor}, have rows of `head`
+-- contiguous elements. If `group` is given, that many heads of Q must share a
+-- head of K.
 function flash.check(what, head, operands, group)
   for _, name in ipairs {"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"} do
     local t = operands[name] or operands.Q
     local rank = cute.rank(t)
     rules.same(what, "a head", head, "a row of " .. name, t.shape[rank])
-    rules.same(what, "the stride in a row of " .. name, t.stride[rank],
-               "to be", 1)
+    local stride = t.stride[rank]
+    rules.need(not math.type(stride) or stride == 1, what,
+      "the stride in a row of %s is %s; 1 is needed", name, stride)
   end
   local h = operands.Q.shape[cute.rank(operands.Q) - 1]
   local g = operands.K.shape[cute.rank(operands.K) - 1]
@@ -122,8 +126,8 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 --- Makes a team: the warps of a block, which divide the rows of a tile.
 function flash.team(dtype, warps)
   if not MMA[dtype.name] then
-    core.fail("bad-argument", ("attention of %s; bf16 or f16 is needed")
-      :format(dtype.name))
+    core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
+      .. "needed"):format(dtype.name))
   end
   local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
                                   {16 * warps, 16, 16})
@@ -173,7 +177,7 @@ function flash.numbers(t, b, h, cu)
   return sequence(cu and t(h, _) or t(b, h, _), b, cu)
 end
 
---- Returns the number of heads of Q that share one of K.
+--- Returns the number of heads of Q that share one head of K.
 function flash.group(Q, K)
   local mode = cute.rank(Q) - 2
   return cute.size(Q, mode) // cute.size(K, mode)
@@ -187,8 +191,8 @@ function flash.place(S, M, turned, cu)
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
--- Makes the tiled copy of rows of D elements by all threads: 16 bytes for each
--- thread, at most 128 bytes of a row at once.
+-- Makes the tiled copy by which all threads together copy rows of D elements.
+-- Each thread copies 16 bytes, and one copy spans at most 128 bytes of a row.
 function Team:copy(name, D)
   local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, self.dtype, 128),
@@ -222,10 +226,10 @@ function Team:rows(X, s, place)
   end
 end
 
---- Calls f for tiles last - 1 down to first, through two stages of shared
--- memory: the next tile is loaded while one is processed. load(tile, stage,
--- inner) loads a tile; inner: whether it is not the last one. meet()
--- synchronizes the threads that share the stages.
+--- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
+-- memory alternate: the next tile is loaded while the current one is processed.
+-- load(tile, stage, inner) loads a tile; `inner` is true for all tiles but the
+-- last. meet() synchronizes the threads that share the stages.
 ---@param f fun(tile: any, stage: any)
 function flash.walk(first, last, load, meet, f)
   cute.when(cute.gt(last, first), function() load(last - 1, 0) end)
@@ -274,9 +278,10 @@ function Team:left(s, held)
   end, load
 end
 
---- Makes products with tiles s (N,K,PIPE): f(stage, acc, A) adds A(k) s^T to
--- acc. turned: for memory transposed by flash.turned, with N contiguous. The
--- fragment of the next 16 of K is loaded while one is multiplied.
+--- Makes the product with tiles s (N,K,PIPE): f(stage, acc, A) adds A s^T to
+-- acc, where A(k) returns block k of the left operand. turned: s is a view by
+-- flash.turned, whose N is contiguous. The fragment of the next 16 elements of
+-- K is loaded while one is multiplied.
 function Team:times(s, turned)
   local atom = turned and self.ldsm_t or self.ldsm
   local thr = cute.make_tiled_copy_B(atom, self.mma):get_slice(self.tid)
@@ -310,7 +315,8 @@ function Team:store(acc, s, X, block)
   out:store(acc:load():to(self.dtype))
   local pair = cute.make_copy_atom("UniversalCopy", self.dtype, 32)
   local r2s = cute.make_tiled_copy_C(pair, self.mma):get_slice(self.tid)
-  cute.arch.sync_warp()  -- ldmatrix does not synchronize
+  -- ldmatrix does not synchronize the lanes that wrote the memory.
+  cute.arch.sync_warp()
   cute.copy(pair, r2s:retile(out), r2s:partition_D(s))
   cute.arch.sync_threads()
   local s2g = self:copy("UniversalCopy", D)
@@ -330,16 +336,17 @@ end
 local Sight = {}
 Sight.__index = Sight
 
---- Makes a sight (which columns each row sees): row i of S sees the columns
--- from i + T - S - left to i + T - S + right of T; left = nil or right = nil:
--- no limit on that side.
+--- Makes a sight, which says which keys (columns of the scores) each row sees.
+-- Of S rows and T columns, row i sees the columns from i + T - S - left to i +
+-- T - S + right. left = nil or right = nil: no limit on that side.
 function flash.sight(S, T, left, right)
   return setmetatable({T = T, off = T - S, left = left, right = right}, Sight)
 end
 
---- Returns, for M rows from `row` on, the blocks of N columns that any row
--- sees: the first, and one past the last. Then it returns the range of blocks
--- that all rows see whole, nil if the ranges are equal.
+--- For M rows from `row` on, returns the range of blocks of N columns of which
+-- at least one row sees a part: the first, and one past the last. Then returns
+-- the range of the blocks that all rows see whole, or nil if both ranges are
+-- equal.
 function Sight:blocks(row, M, N)
   local first, last = 0, tiles.count(self.T, N)
   local from, to = 0, last
@@ -392,13 +399,14 @@ Softmax.__index = Softmax
 -- the sums are rescaled.
 local RISE = 8
 
--- The initial `low` of a row that saw no column, as if its largest score were
--- -2^126: every score except -inf is larger.
+-- The initial `low` (see flash.softmax) of a row that saw no column, as if its
+-- largest score were -2^126: every score except -inf is larger.
 local NOTHING = 2.0 ^ 126
 
--- Beyond this limit, products c s have rounding errors that are too large for
--- powers of 2. Scores that differ there differ by 256 / c or more: the largest
--- is subtracted first, and the others then have no weight.
+-- A limit for the products c s of the factor and a score. Beyond it their
+-- rounding errors are too large for powers of 2. Two different scores there
+-- differ by 256 / c or more: with the largest subtracted first, all smaller
+-- scores have the weight 0.
 local FAR = 2.0 ^ 31
 
 --- Stops a kernel whose scale is not above 0: hidden columns, which score -inf,

@@ -28,13 +28,14 @@ local sign = require "cute.lang.signature"
 local utils = require "cute.utils"
 local _ = cute._
 
-local UNIT = 64  -- elements of K in a thread's 16 bytes
+-- elements of K in 16 bytes of W: 4 words of one 16x16 block each
+local UNIT = 64
 local AND_OR = 0xea
-local AHEAD = 3  -- tiles in flight, if each has a stage of its own
+local AHEAD = 3  -- tiles in flight, if shared memory has a stage for every tile
 
--- The bits of `base`, by the position of a nibble q (bits 0 to 3, or 4 to 7).
--- With q inserted there, the float is base + q: 128 + q for bf16; 1024 + q or
--- 64 + q for f16.
+-- The 16-bit pattern of a float, its `base`, for each position of a 4-bit
+-- weight q ([0]: bits 0 to 3, [1]: bits 4 to 7). With q inserted there, the
+-- float is base + q: 128 + q for bf16; 1024 + q or 64 + q for f16.
 local BASES = {bf16 = {[0] = 0x4300, 0x4300}, f16 = {[0] = 0x6400, 0x5400}}
 
 ---------------------------------------------------------------------------
@@ -93,20 +94,21 @@ end
 -- Data of a block
 ---------------------------------------------------------------------------
 
--- Copies 16 bytes.
+-- Copies 16 contiguous bytes with one access.
 local function vector_copy(atom, from, to, pred)
   local one = cute.make_layout {cute.size(from), 1}
   cute.copy(atom, cute.make_tensor(from.iterator, one),
             cute.make_tensor(to.iterator, one), pred)
 end
 
--- Makes the weights: load(k_tile, stage) loads a tile, and words(stage, i, u)
--- returns 4 words, those of row block i and unit u of this warp's part of K.
+-- Makes the operand W: load(k_tile, stage) loads a tile. words(stage, i, u)
+-- returns four packed words for row block i and unit u (64 elements of K) of
+-- this warp's part of K.
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- pieces of 16 bytes, each used by one thread only; later reused for partial
-  -- sums (join)
+  -- Pieces of 16 bytes, each read only by the thread that copies it. The memory
+  -- is later reused for the partial sums (join).
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -153,7 +155,8 @@ local function by_groups(p, t, at, bn, slice)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL",
                                    t.element_type, 128)
   local across, columns = BN // width, t.shape[2] // width
-  local high = across  -- columns of the gates, if there are any
+  -- number of pieces that belong to the gates, if there are any
+  local high = across
   if p.gated then high, columns = high // 2, columns // 2 end
   local out = {}
   function out.load(k_tile, stage)
@@ -191,7 +194,8 @@ end
 -- Duplicates x in both halves of a word.
 local function twice(x) return x * 0x10001 end
 
--- Returns the number to subtract from a weight: its base and zero point.
+-- Returns what to subtract from a float made of BASES and a nibble: the float
+-- of the base plus the zero point z, in both halves of a word.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
@@ -208,7 +212,9 @@ local function dequantise(w, frag, zeros, dtype)
     if k == 2 then w = w >> 8 end
     local x = cute.arch.lop3(w, twice(0xf << 4 * h),
                              twice(BASES[dtype.name][h]), AND_OR)
-    if h == 1 and dtype == cute.bf16 then  -- 3.5 + q / 32 to 3.5 + q / 512
+    -- As f16, x is 3.5 + q / 32. The FMA makes it 3.5 + q / 512, which has q in
+    -- bits 0 to 3.
+    if h == 1 and dtype == cute.bf16 then
       x = cute.arch.fma_packed_f16x2(x, twice(0x2c00), twice(0x4290))
     end
     words[k] = less(x, zeros[h])
@@ -280,9 +286,9 @@ local function landed(p, at, pending)
   else cute.arch.barrier(1 + at.wk, 32 * p.warps[1]) end
 end
 
--- Loads the first `count` tiles. With `ahead`, operands that no running launch
--- writes are loaded before the wait for the preceding launch, and the next
--- launch may do the same.
+-- Loads the first `count` tiles. With `ahead`, the weights are loaded before
+-- the wait for the preceding launch, since no running launch writes them; the
+-- next launch may also start that early. A is loaded after the wait.
 local function begin(p, count, load)
   if not p.ahead then
     for k = 0, count - 1 do load(k, k) end
@@ -335,7 +341,8 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
   sums:fill(0)
 
   local function slot(stage) return at.wk * stages + stage end
-  local function load(k, stage, part)  -- part = nil: both parts
+  -- `part` is "weights", "rows" (A), or nil for both.
+  local function load(k, stage, part)
     cute.when(cute.lt(k, k_tiles), function()
       local tile = (first + k) * p.warps[2] + at.wk
       if part ~= "rows" then W.load(tile, stage) end
@@ -362,9 +369,9 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
-local BLOCKS = 132  -- enough to keep a large GPU busy
-local WARPS = 8     -- warps of a block; twice as many for 8 rows
-local SHARE = 4096  -- least part of K for each block that shares it
+local BLOCKS = 132  -- minimum number of blocks: the multiprocessors of an H200
+local WARPS = 8     -- warps of a block; twice as many if a tile has 8 rows of A
+local SHARE = 4096  -- minimum elements of K of each block that shares a tile
 
 local function check(p)
   local function bad(what, ...)
@@ -406,7 +413,7 @@ local function spread(o, m, rows)
   return across, o.columns or tiles.count(each, across)
 end
 
--- Returns the bytes of shared memory of `stages` stages.
+-- Returns the bytes of shared memory that a plan with `stages` stages needs.
 local function bytes(p, stages)
   local tile = p.tile[1] * p.tile[2] * 4
   local scales = p.tile[1] * p.groups * p.warps[2] * (p.zeros and 3 or 2)
@@ -418,7 +425,8 @@ end
 -- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- more warps, if they can divide the partial sums and registers suffice
+  -- Twice as many warps, if they can divide the partial sums and there are
+  -- enough registers.
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -448,7 +456,8 @@ local function tile_of(p, o)
   if not stage(p, o, math.min(2 * UNIT, o.k)) then stage(p, o, UNIT) end
 end
 
--- Returns how well blocks fill whole rounds: their number relative to capacity.
+-- Returns the fraction of multiprocessors that are busy on average, if blocks
+-- run in rounds of BLOCKS.
 local function fill(o, m, rows)
   local across, columns = spread(o, m, rows)
   local blocks = tiles.count(o.n, 16 * across * columns) * tiles.count(m, rows)
@@ -497,8 +506,8 @@ end
 
 local gemm_int4 = {pack = pack}
 
---- Returns weight (n, k), 0 to 15, of packed weights in host memory; k counts
--- along all of K.
+--- Returns weight (n, k), an integer from 0 to 15, of packed weights in host
+-- memory. `along` is K.
 ---@param words any a buffer
 ---@param along integer K
 function gemm_int4.weight(words, along, n, k)

@@ -46,15 +46,19 @@ return function(o)
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
     min_blocks = 2, warps = 4,
     lead = 0,
-    plain = true,  -- no swizzle: addresses are sums with known offsets
+    -- Without a swizzle, each address is a base plus a constant offset.
+    plain = true,
     halves = true,
-    slots = 2}  -- fragments of two steps of K: one in use, one being filled
+    -- Fragments of two steps of K: one is multiplied while the other one is
+    -- filled.
+    slots = 2}
   rules.options("gemm_simt", o or {}, rules.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end
   rules.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)
   p.atoms = THREADS[p.warps]
-  p.permutation = {cute.make_layout({16, 4}, {4, 1}),  -- 4 neighbours a thread
+  -- Each thread has 4 neighbouring elements along M and N.
+  p.permutation = {cute.make_layout({16, 4}, {4, 1}),
                    cute.make_layout({2 * p.warps, 4}, {4, 1}), _}
   local sums = p.sums or cute.f32
   local a, b = p.a_dtype or sums, p.b_dtype or sums

@@ -17,9 +17,9 @@
 -- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
 -- once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has a chunk of `unroll` runs in flight. Chunks of K are distributed in
--- turn over the warps of a block, and over blocks (z). A run is half of a cache
--- line: loads of B prefetch the other half into L2, too (`prefetch`).
+-- A warp has `unroll` runs in flight, which are one chunk of K. Chunks are
+-- dealt in turn to the warps of a block, and to blocks (z). A run is half of a
+-- cache line; with `prefetch`, loads of B also prefetch the other half into L2.
 --
 -- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
 -- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
@@ -179,7 +179,7 @@ local function walk(p, party, X, W, S, sums)
       sums:store(cute.fma(part:load(), S.get(slot), sums:load()))
     end
   end
-  local function some(f)  -- calls f if this warp has a chunk
+  local function some(f)  -- Calls f if this warp has a chunk.
     if full >= step then f() else cute.when(cute.lt(party, full), f) end
   end
   if p.ahead then
@@ -198,7 +198,8 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  if left > 0 then  -- the last runs, one by one
+  -- The last runs, which fill no chunk, are processed one by one.
+  if left > 0 then
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
       for slot = 0, left - 1 do multiply(slot) end
@@ -251,12 +252,13 @@ local function plan(o)
   rules.integers("gemm_skinny", p, {"count", "unroll"}, 1, 32)
   rules.integers("gemm_skinny", p, {"splits"}, 1, 65535)
   local atom = ATOMS[tostring(p.dtype)]
-  rules.need(atom, "gemm_skinny", "%s; bf16 or f16 is needed", p.dtype)
+  rules.need(atom, "gemm_skinny", "dtype = %s; bf16 or f16 is needed", p.dtype)
   p.b_dtype = p.b_dtype or p.dtype
   rules.need(p.b_dtype == p.dtype or p.b_dtype.bits == 8, "gemm_skinny",
     "B has type %s and A has %s; B needs A's type, or one of 8 bits",
     p.b_dtype, p.dtype)
-  p.each = 128 // p.b_dtype.bits  -- elements of a row in one load of a thread
+  -- elements of B in the 16 bytes that a thread loads at once
+  p.each = 128 // p.b_dtype.bits
   p.run = 4 * p.each
   rules.need(p.k % p.each == 0, "gemm_skinny",
     "K is %d; multiples of %d are needed", p.k, p.each)
@@ -272,9 +274,10 @@ local function plan(o)
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  p.high, p.few = a and 16 or 8, a and 8 or 16  -- rows of B and A in an MMA
+  -- The rows of B and of A that one MMA covers.
+  p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
-  p.tile = {w * p.count * p.high, p.rows}  -- rows of B, rows of A
+  p.tile = {w * p.count * p.high, p.rows}  -- {rows of B, rows of A}
   p.MT, p.NT = p.count, p.rows // p.few
   if not a then p.MT, p.NT = p.NT, p.MT end
   p.mma = cute.make_tiled_mma(atom, a and {w, 1, 1} or {1, w, 1})
@@ -319,7 +322,7 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- a warp with more tiles of B, or of A, has fewer runs in flight
+      -- A warp with more tiles of B, or of A, keeps fewer runs in flight.
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2

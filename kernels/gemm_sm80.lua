@@ -6,11 +6,11 @@
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
 -- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and alignment;
--- modes can be nested or go through a function (im2col): see cute.tiles.
--- Batches are a third mode, (M,K,L); an operand without it, or with extent 1 or
--- stride 0 there, is the same for all. cp.async fills `stages` tiles of shared
--- memory in turn. Within a tile, the fragments of the next block of K are
--- loaded while one is multiplied.
+-- modes can be nested or go through a function (im2col): see cute.tiles. The
+-- third mode of (M,K,L) counts batches. An operand without that mode, or with
+-- extent 1 or stride 0 there, is the same for all batches. cp.async fills
+-- `stages` tiles of shared memory in turn. Within a tile, the fragments of the
+-- next block of K are loaded while one is multiplied.
 --
 -- An epilogue transforms the accumulators, and takes the further arguments of
 -- the kernel. part.load(t[, dtype]) returns the values of another matrix, or of
@@ -37,8 +37,8 @@ local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
 
--- Returns the stages of operand X if a tile of C fits into their memory, else
--- false.
+-- Returns the shared memory of operand X, which holds its stages, if a tile of
+-- C fits into it; otherwise returns false.
 local function room_in(X, C, size)
   local s = X.smem
   return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
@@ -55,7 +55,8 @@ local function store_rows(C, mma, tile, at, stages, each_part)
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
   local sC = cute.make_tensor(cute.recast_ptr(stages.iterator, dtype),
     cute.get_nonswizzle_portion(layout))(_, _, 0)         -- (BM,BN)
-  cute.arch.sync_threads()  -- no copy is in flight: all were waited for
+  -- No copy is in flight here, since the main loop waited for all.
+  cute.arch.sync_threads()
   local atom = cute.make_copy_atom("UniversalCopy", dtype,
                                    C.pair * dtype.bits)
   local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
@@ -85,12 +86,12 @@ local function arrived(operands, walk, k, stage)
   end)
 end
 
--- Loops over tiles, with an unrolled loop over the blocks of K in each. k is
--- the first tile that was not requested yet. Stage `at` is being multiplied,
--- `read` is the next one, `write` is free. A and B are requested between
--- different blocks, since loads of fragments queue behind earlier copies; with
--- `both`, they are requested together. Loads through registers are requested
--- first.
+-- Loops over the tiles along K, with an unrolled loop over the blocks of K in
+-- each tile. k is the first tile that is not requested yet. Stage `at` is being
+-- multiplied, stage `read` is the next to be multiplied, and stage `write` is
+-- free. A and B are requested between different blocks, since loads of
+-- fragments queue behind earlier copies; with `both`, they are requested
+-- together. Loads through registers are requested first.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -100,7 +101,10 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  local function early(kb)  -- blocks before the last one, which waits
+  -- Limits index kb to the blocks of K before the last one, in whose iteration
+  -- the loop waits for the next tile. With loads through registers, the limit
+  -- is block 0.
+  local function early(kb)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
@@ -108,13 +112,14 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  local function on(k_tile)  -- advances to the next tile, if any
+  -- Makes the next tile current, if there is one, and waits for its copies.
+  local function on(k_tile)
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
     cute.arch.cp_async_wait_group(stages - 2)
     cute.arch.sync_threads()
   end
   for k_tile in cute.range(A.k_tiles) do
-    local asked  -- the stage that this pass fills
+    local asked  -- the stage that this iteration fills
     for kb = 0, last do
       if kb == last and last > 0 then
         arrived({A, B}, walk, k, asked)
@@ -132,7 +137,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
-      if last == 0 then  -- the only block of K: it was just multiplied
+      -- The tile has only one block of K, which has just been multiplied.
+      if last == 0 then
         on(k_tile)
         fetch(0)
       end
@@ -142,8 +148,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   end
 end
 
--- Returns the number of columns that all threads together cover with one
--- fragment each.
+-- Returns the number of columns between a thread's first and second fragment
+-- along N: all threads together cover them with one fragment each.
 local function group_of(mma, tile)
   local part = mma:get_slice(0):partition_C(
     cute.make_identity_tensor {tile[1], tile[2]})
@@ -232,7 +238,7 @@ local function scaler(o, C, SA, SB, from)
     cute.when(cute.eq((k_tile + 1) % per, 0), function()
       add(k_tile // per)
     end)
-  end, function(k_tiles)  -- adds the last, partial block of K
+  end, function(k_tiles)  -- adds the accumulators of a partial last block
     if per > 1 then
       cute.when(cute.ne(k_tiles % per, 0), function() add(k_tiles // per) end)
     end
@@ -240,11 +246,12 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
-local FEW = 16  -- most cp.async per thread and tile, if they are wide
+-- most cp.async per thread and tile for which requests are unrolled
+local FEW = 16
 
--- Reports whether to wait for both operands at once. If elements are copied one
--- by one and accumulators leave enough registers, that is up to 1.3 times as
--- fast.
+-- Reports whether to wait for A and B at once instead of separately. If
+-- elements are copied one by one and the accumulators leave enough registers,
+-- one wait is up to 1.3 times as fast.
 local function waits_once(mA, mB, C, async, way, o)
   return not (async or o.halves or way.at or way.from or o.gated)
     and mA.element_type.bits == 16 and mB.element_type.bits == 16
@@ -293,12 +300,12 @@ local function ask_first(A, B, walk, stages, few)
   return k
 end
 
--- Stores D, through shared memory if there is room. finish(C[, like[, sums]])
--- returns the fragment to store.
+-- Stores D, through shared memory if there is room. finish(C, like, sums)
+-- returns the fragment to store, in the layout of `like` (C's own if nil).
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- Calls f(part, fragment, n) for all parts. in_rows: the fragment has the
-  -- order of accumulators, not that of C.
+  -- Calls f(part, fragment, n) for all parts. in_rows: fragments keep the order
+  -- of the MMA's accumulators, from which they are stored as rows.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -341,8 +348,8 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- unrolled if there is one tile to request, or if cp.async are few; loads
-  -- through registers wait in any case
+  -- The first requests are unrolled if there is one tile to request, or if the
+  -- cp.async are few. Loads through registers wait in any case.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -435,7 +442,7 @@ return function(o)
   for k, v in pairs(o or {}) do p[k] = v end
   rules.integers("gemm_sm80", p, {"stages"}, 2, 32)
   rules.need(not p.blocks or p.blocks % p.tile[3] == 0, "gemm_sm80",
-    "blocks = %s; a multiple of %d, K of a tile, is needed", p.blocks,
+    "blocks = %s; a multiple of %d, the K of a tile, is needed", p.blocks,
     p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
   local gemm = {tile = p.tile, block = mma:size(), mma = mma}

@@ -21,14 +21,14 @@
 -- "pingpong": each consumer has its own tile; while one multiplies, the other
 --   writes its result. Tiles are consecutive in the ring.
 --
--- Tiles are ordered in bands: `swizzle` tiles along M, then the next along N;
--- with raster_along_m along N, then the next along M.
+-- Tiles are ordered in bands: `swizzle` tiles along M, then as many at the next
+-- index along N, and so on. With raster_along_m, M and N change places.
 --
 -- persistent = false: each block computes one tile, at its own index. Use it
 -- for results with at most as many tiles as multiprocessors, or twice as many
--- with min_blocks = 2. With raster_along_m and without clusters, consecutive
--- blocks have tiles along N, else along M. The length of their runs minimizes
--- the rows that concurrent runs read together.
+-- with min_blocks = 2. Consecutive blocks have tiles along M or, with
+-- raster_along_m and without clusters, along N. They form runs, whose length
+-- (model.run) minimizes the rows of A and B that concurrent blocks read.
 --
 -- ahead = "a" or "b", with pdl: no launch that may still be running writes that
 -- operand. A block requests its first tiles before it waits for the preceding
@@ -47,8 +47,9 @@
 -- whole waves are split, into equal parts, as many as there are blocks for, at
 -- most n.
 --
--- scheduler "static": blocks take tiles in turn; "dynamic": an idle block draws
--- the next tile from a counter (cute.utils.DynamicPersistentTileScheduler).
+-- scheduler "static": blocks take tiles in turn; "dynamic": a block that
+-- becomes idle draws the next tile from a counter in global memory
+-- (cute.utils.DynamicPersistentTileScheduler).
 --
 -- a_hint, b_hint, d_hint (of cpasync.CacheHint; the last is for D and for the
 -- sources) tell L2 which data is read again. l2_promotion (64, 128, 256) is the
@@ -186,7 +187,7 @@ local function make(given)
   function self.arguments(A, B, D, alpha, beta, ...)
     wrong.operands(o, A, B, D)
     local why = wrong.reach(o, A, B, D)
-    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 takes any)", why)
+    rules.need(not why, "gemm_sm90", "%s (gemm_sm80 accepts any layout)", why)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (A.shape[2] + bk - 1) // bk
     if k < o.split then
@@ -207,8 +208,9 @@ local function make(given)
     return table.move(more, 1, more.n, 13, list)
   end
 
-  --- Returns the arguments `list` with other operands and sources, of the same
-  -- types and layouts, to launch the kernel with the same configuration.
+  --- Returns a copy of `list`, which self.arguments returned, with other
+  -- operands and sources of the same types and layouts. The launch
+  -- configuration can be reused.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end

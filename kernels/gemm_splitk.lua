@@ -31,7 +31,8 @@ return function(o, base)
   local BM, BN, BK = table.unpack(gemm.tile)
   local out = {tile = gemm.tile, block = gemm.block, mma = gemm.mma}
 
-  -- Returns the tiles of K for each block, and the number of blocks.
+  -- Returns the number of tiles along K of each block, the number of blocks
+  -- that share a tile of C, and the number of all tiles along K.
   local function parts(k)
     local all = tiles.count(k, BK)
     local each = tiles.count(all, p.splits)

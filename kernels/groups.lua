@@ -126,8 +126,8 @@ function groups.map(atoms, maps, group, new)
   return map
 end
 
---- Returns coordinates of a tensor map without limits on the extents, from the
--- coordinates of one matrix.
+--- Returns the coordinates of one matrix with extents of 2^24 or more, so that
+-- the tensor map alone limits the accesses.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do

@@ -46,7 +46,7 @@ local function count(h, X, H)
   local v = cute.make_layout {h.width}
   for first in cute.range((cute.arch.block_idx()) * h.reach, vectors,
                           (cute.arch.grid_dim()) * h.reach) do
-    -- Load all elements before processing the first.
+    -- Load all elements of this round before processing the first one.
     local held, there = {}, {}
     for s = 1, h.steps do
       local at = first + tid + (s - 1) * h.block

@@ -12,7 +12,7 @@ local sign = require "cute.lang.signature"
 local multiblock = {}
 
 local WARP = 32
-multiblock.MOST = WARP  -- blocks of a row: one lane receives from one block
+multiblock.MOST = WARP  -- most blocks of a row: one lane for each block
 
 -- `state` is words of u64 that are 0 before and after a launch: the first is
 -- the number of blocks that have begun, the others are the messages between the
@@ -44,7 +44,8 @@ function multiblock.join(plan, state)
   local blocks = (cute.arch.grid_dim())
   cute.when(cute.eq((cute.arch.thread_idx()), 0), function()
     local at = cute.arch.atomic_add(state.iterator, 1):to(cute.i32)
-    cute.when(cute.eq(at, blocks - 1), function()  -- all blocks have begun
+    -- The last block to begin resets the count for the next launch.
+    cute.when(cute.eq(at, blocks - 1), function()
       cute.arch.store(state.iterator, 0, RELAXED)
     end)
     taken[0] = at
@@ -80,8 +81,8 @@ local function say(plan, at, there, values)
   end)
 end
 
--- Loads the words of the blocks of row `at`: one block for each lane, 0 if it
--- has not sent yet.
+-- Requests the words that the row's blocks send to this block. Lane i loads the
+-- word of block i, which is 0 if that block has not sent it yet.
 local function ask(plan, at, sums)
   local tid, words = (cute.arch.thread_idx()), {}
   for i = 1, sums do
@@ -121,7 +122,8 @@ local function relay(plan, m, sources, sums, part, use)
     at.inside = cute.lt(row, m)
     return at
   end
-  -- Returns this thread's parts of a row's sums, if the row exists.
+  -- Returns this thread's parts of the row's sums; zeros if the row does not
+  -- exist.
   local function parts(at, there)
     local values = {}
     for i = 1, sums do values[i] = cute.var(0, cute.f32) end

@@ -38,7 +38,7 @@ local function names(list)
   return out
 end
 
--- The arguments that consist of rows, or of one row.
+-- Arguments with rows of n elements: matrices (M,N), or one row (N).
 local ROWS = {X = true, R = true, W = true, B = true, Y = true, H = true,
               dY = true, dH = true, dX = true, Part = true}
 
@@ -107,7 +107,7 @@ local function united(set, n, add)
   return {n = n, mean = mean, m2 = add(set.m2 + d * d * set.n)}
 end
 
--- Merges the threads' sets of a row.
+-- Merges the sets of a row's threads to the set of the whole row.
 local function set_of_row(plan, at, set)
   local function add(x) return plan:warp(x, rows.add) end
   local fixed = type(set.n) == "number"
@@ -301,16 +301,17 @@ local function backward(plan, a, bias)
   if db then db.leave() end
 end
 
--- Distributes rows whose sums down the columns are also kept: blocks are
--- persistent, with about 48 KiB of rows in flight on each multiprocessor.
--- Several blocks share rows with more elements than a block can sum, 32 KiB
--- each.
+-- Distributes rows if sums along the columns are needed, too: blocks are
+-- persistent, and each multiprocessor has about 48 KiB of rows in flight. If a
+-- row has more elements than a block can keep sums for, several blocks share
+-- it, with 32 KiB each.
 local SMS, ON_THE_WAY, SHARE = 132, 48 << 10, 32 << 10
 
 local function blocks_for(o)
   local bits = o.dtype.bits
   local blocks = (o.n * bits // 8 + SHARE - 1) // SHARE
-  local narrow = rules.widest(bits, o.n) * bits < 32  -- narrower than cp.async
+  -- whether the accesses are narrower than the 4 bytes of cp.async
+  local narrow = rules.widest(bits, o.n) * bits < 32
   if o.n <= rows.KEPT or narrow or blocks > multiblock.MOST then return 1 end
   return blocks
 end
@@ -333,7 +334,8 @@ local function walking(o)
   end
   local p = plan {staged = true, threads = o.threads or threads,
                   values = o.values or width, block = o.block or 64}
-  -- vectors too narrow for cp.async, or rows too long for shared memory
+  -- The vectors are too narrow for cp.async, or the rows too long for shared
+  -- memory.
   if not p.staged then p = plan {staged = false} end
   local bytes = p.rows * o.n * 2 * (o.dtype.bits // 8)
   local blocks = (ON_THE_WAY + bytes // 2) // bytes

@@ -5,14 +5,15 @@ local sign = require "cute.lang.signature"
 
 local rules = {}
 
---- The options of kernels that are based on others: those of kernels/gemm_sm80,
--- and with them kernels/gemm_simt's own.
+--- GEMM: the names of the options of kernels/gemm_sm80, which kernels that are
+-- built on it accept, too. SIMT: the same, and the options of
+-- kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
   .. "pdl"
 rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
 
---- Raises "what: text" unless ok.
+--- Raises the error "what: text", formatted with the arguments, unless ok.
 ---@param ok any
 ---@param what string the kernel
 ---@param text string a format, with arguments ...
@@ -72,7 +73,8 @@ function rules.integers(what, o, names, least, most, kind)
   end
 end
 
---- Checks required options: `dtype` is a type, the others are extents.
+--- Checks the required options with the given names: `dtype` must be a type,
+-- all others must be extents.
 ---@param what string
 ---@param o table
 function rules.given(what, o, ...)
@@ -112,11 +114,12 @@ end
 --- Checks that two extents, with their names, are equal, if both are known.
 function rules.same(what, name, a, other, b)
   if not (math.type(a) and math.type(b)) then return end
-  rules.need(a == b, what, "%s is %d, and %s %d", name, a, other, b)
+  rules.need(a == b, what, "%s is %d, and %s %d; they must be equal", name, a,
+             other, b)
 end
 
---- Returns the elements of the widest access, at most 16 bytes, that divides
--- rows of n elements of that many bits.
+--- Returns the largest number of elements of `bits` bits that one access (of at
+-- most 16 bytes) can have if it must divide rows of n elements.
 ---@param bits integer
 ---@param n integer
 ---@return integer

@@ -24,7 +24,7 @@ local sign = require "cute.lang.signature"
 
 local reduce = {}
 
--- Reduces a list pair by pair.
+-- Reduces a list of values to one value, pair by pair.
 local function folded(op, list)
   while #list > 1 do
     local half = {}
@@ -36,7 +36,7 @@ local function folded(op, list)
   return list[1]
 end
 
--- Reduces the elements of a vector.
+-- Reduces the elements of a vector to one value.
 local function whole(op, vector)
   local list = {}
   for i = 0, #vector - 1 do list[i + 1] = vector[i] end
@@ -85,10 +85,10 @@ end
 ---------------------------------------------------------------------------
 
 local STEPS, BLOCK = 8, 512
-local SPREAD = 132  -- minimum number of blocks for a GPU
+local SPREAD = 132  -- least number of blocks that a GPU should get
 
--- Reduces a block's share: each thread loads `steps` vectors at once, reduces
--- them to one vector, and combines that with its result so far.
+-- Reduces a block's share of the elements: each thread loads `steps` vectors at
+-- once, reduces them to one vector, and combines it with its result so far.
 local function share(o, op, X, width)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local reach, x = o.block * width, X.iterator
@@ -107,7 +107,8 @@ local function share(o, op, X, width)
     acc:store(op.of(acc:load(), folded(op, list)))
   end
   local value = whole(op, acc:load())
-  local rest = o.n - o.n % tile  -- elements that fill no tile, one a thread
+  -- The remaining elements fill no tile: one thread processes one at a time.
+  local rest = o.n - o.n % tile
   local most = o.n - rest
   if most > 0 then
     local v = cute.var(value)
@@ -177,8 +178,8 @@ end
 -- Along columns
 ---------------------------------------------------------------------------
 
--- Returns the number of elements of a lane: as many as 16 bytes hold, if that
--- leaves enough blocks.
+-- Returns the number of adjacent columns of a lane: as many as 16 bytes hold,
+-- if that leaves enough blocks.
 local function columns_width(o)
   local width = 128 // o.dtype.bits
   while o.n % width ~= 0 or width > 1 and o.n < 32 * width * SPREAD do

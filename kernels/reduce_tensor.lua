@@ -51,8 +51,8 @@ local function add(a, b) return a + b end
 local function square(x) return x * x end
 local function converted(x, sums) return x:to(sums) end
 
--- Returns x's magnitude; the type of the result can hold the magnitude of the
--- smallest integer.
+-- Returns the magnitude of x as type `sums`, which can hold the magnitude of
+-- the smallest integer.
 local function magnitude(x, sums)
   local int = sums.is_integer and not x.dtype.name:find "^u"
   if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
@@ -88,8 +88,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- The state of a reduction is a list of values, or of vectors. The list has one
--- entry for most operations.
+-- Returns the operations on the state of a reduction with op: a list of values,
+-- or of vectors, which has one entry here.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -106,8 +106,8 @@ local function plain(op, sums)
     join = function(a, b) return {op.of(a[1], b[1])} end}
 end
 
--- Returns an integer with the order of the numbers, with -0 as 0 and NaN above
--- all.
+-- Returns an integer key of x: keys are ordered like the numbers (in reverse if
+-- smallest), with -0 equal to 0 and NaN above all numbers.
 local function key(x, smallest)
   if x.dtype.is_float then
     local wide = x.dtype.bits == 64
@@ -125,9 +125,11 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- Returns how to compare elements without their index: floats of up to 32 bits
--- directly, others by keys. Fields: worst, a value below all; of(x) converts x;
--- most(a, b) is the larger; has(x, most): whether x is the maximum; key(most).
+-- Returns how to find the largest element (the smallest, if smallest) without
+-- its index: f32 and narrower floats are compared directly, other types by
+-- keys. Fields: worst, a value below all; of(x) converts x for comparison;
+-- most(a, b) is the larger; has(x, most) reports whether x is the maximum;
+-- key(most) is its key.
 local function ranks(dtype, smallest, worst)
   if not dtype.is_float or dtype.bits == 64 then
     return {worst = worst, most = cute.max, has = cute.eq,
@@ -270,9 +272,8 @@ local function view_of(o, X, along)
     {o.width, f.shape, k.shape}, {w.stride[1], f.stride, k.stride}))
 end
 
--- Splits n vectors into rounds, and calls round(first vector, guard) for each
--- round of this block. A round has o.steps vectors for each of the `among`
--- threads.
+-- Divides n vectors among the block's rounds, and calls round(first vector,
+-- guard) for each. In a round, each of the `among` threads has o.steps vectors.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
@@ -350,7 +351,8 @@ local function begin(o, s, n, mine, among, split, where)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
-local LEAST, LAST = -1 << 31, 0xffff  -- least word; maximum of a lower half
+-- the least word; the largest lower half of a word
+local LEAST, LAST = -1 << 31, 0xffff
 
 -- Reports whether a 16-bit number and the index of a thread's vector fit into
 -- one word.
@@ -370,12 +372,14 @@ local function words(o, s, n, mine, among, split, get, where)
   local falls = cute.var(LAST, cute.u32)
   rounds(o, n, mine, among, split, function(first, guard)
     for i, e in ipairs(fetch(o, n, first, among, guard, get)) do
-      local x = e.from:load()  -- no -0 after this; one NaN
+      -- The sum x + 0.0 (or 0.0 - x) leaves no -0, and a single NaN.
+      local x = e.from:load()
       e.from:store(o.op == "argmin" and 0.0 - x or x + 0.0)
       local pairs_of = cute.recast_tensor(e.from, cute.u32)
       for p = 0, o.width // 2 - 1 do
         local w = pairs_of[p]
-        local below = cute.arch.prmt(w, 0, 0xbb99)  -- all ones if below 0
+        -- all ones in each half whose number is below 0
+        local below = cute.arch.prmt(w, 0, 0xbb99)
         w = w ~ (below & 0x7fff7fff)
         for k, half in ipairs {0x1054, 0x3254} do
           local word = cute.arch.prmt(w, falls.value - (i - 1), half)
@@ -446,7 +450,8 @@ local function look(o, s, n, mine, among, split, get, where)
   end}, {at.value}, lanes)[1]}
 end
 
--- Returns a view of the second numbers of parts, if there are any.
+-- Returns a function that gives a view of the second entry of a state (argmax:
+-- the index) in the parts; nil if a state has one entry.
 local function second(other, view, at)
   if not other then return nil end
   other = cute.make_tensor(other.iterator, view.layout)
@@ -461,7 +466,8 @@ local function split_of(o)
   return block % o.splits, block // o.splits
 end
 
--- Returns a view of elements in the result.
+-- Returns a view of the result Y: vectors of `width` elements along the first
+-- kept mode.
 local function results(o, Y, width)
   return cute.make_tensor(Y.iterator,
     cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
@@ -526,8 +532,9 @@ local function over_vector(s, state, width)
   return folded(s.join, list)
 end
 
--- Returns a kernel's last arguments: second numbers of the parts that it
--- reduces, or nil, and the parts that it writes.
+-- Splits a kernel's last arguments into the second entries of the states that
+-- it reduces (argmax: indices; nil if there are none), and the list of the
+-- tensors in which it stores partial results.
 local function parts_of(o, s, ...)
   local parts = {...}
   return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts

@@ -22,8 +22,10 @@ local Plan, Source = {}, {}
 Plan.__index, Source.__index = Plan, Source
 
 local WARP, MOST = 32, 1024
-rows.KEPT = 1 << 14  -- elements of a row for which a block can keep sums
-local SMEM = 226 << 10  -- bytes of an sm_90 multiprocessor for rows
+-- most elements of a row for which a block can keep column sums
+rows.KEPT = 1 << 14
+-- bytes of shared memory for rows on an sm_90 multiprocessor
+local SMEM = 226 << 10
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -47,11 +49,12 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Sets the fields of a plan whose threads hold `steps` vectors of a chunk.
+-- Sets the fields of plan p that follow from `steps`, the most vectors of a
+-- chunk that a thread holds.
 local function spread(p, o, steps)
   local vectors = up(o.n, p.width)
   p.threads = o.threads or threads_for(up(vectors, p.blocks), steps)
-  p.all = p.threads * p.blocks  -- threads of a row
+  p.all = p.threads * p.blocks  -- threads of all blocks that share a row
   p.steps = math.min(steps, up(vectors, p.all))
   p.chunks = up(vectors, p.steps * p.all)
   p.block = p.blocks > 1 and p.threads or math.max(p.threads, o.block or 128)
@@ -59,7 +62,7 @@ local function spread(p, o, steps)
   return p
 end
 
---- The options of functions that make row kernels, in addition to their own.
+--- The names of the options that all row kernels accept.
 rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
   .. "persistent blocks stages resident"
 
@@ -103,7 +106,8 @@ function rows.plan(o)
     p.threads, p.stages)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
-    p.min_blocks = 2  -- so a thread has at most 32 registers
+    -- With two blocks of 1024 threads, a thread has at most 32 registers.
+    p.min_blocks = 2
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
   end
@@ -363,7 +367,8 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    local later = math.max(0, plan.stages - 2)  -- most rows in flight
+    -- number of later rows in flight, at most
+    local later = math.max(0, plan.stages - 2)
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)
   end

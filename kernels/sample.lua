@@ -40,7 +40,8 @@ local function draw(o, V, I, Out, Seed, by)
     else
       kept.value = sum.value
     end
-    -- The first element whose sum of weights exceeds the drawn part.
+    -- The drawn element is the first one whose cumulative weight exceeds the
+    -- drawn fraction of the sum.
     local part = philox.uniform(row, Seed) * kept.value
     local past, chosen = cute.var(0, cute.f32), cute.var(0, cute.i32)
     weights(o.k, v, by, function(j, e)

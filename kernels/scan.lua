@@ -22,7 +22,8 @@ local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
-local HELD = 16384  -- elements per multiprocessor, in one pass
+-- elements in flight on a multiprocessor in the one-pass scan
+local HELD = 16384
 
 local OPS = {
   add = {f = function(a, b) return a + b end, none = function() return 0 end},
@@ -46,8 +47,8 @@ Scan.__index = Scan
 -- A tile: warp w has `steps` times 32 adjacent vectors, one for each lane
 ---------------------------------------------------------------------------
 
--- Returns this thread's vectors of a tile that begins at element `first`:
--- (W,S).
+-- Returns this thread's vectors, (W,S), of the tile that begins at element
+-- `first` of t.
 function Scan:part(t, first)
   local tid = (cute.arch.thread_idx())
   local at = (tid // WARP * (WARP * self.steps) + tid % WARP) * self.width
@@ -197,8 +198,8 @@ end
 -- tiles have begun, whichever blocks fit on the device. A block reads all tiles
 -- since its own last one, up to which it knows the sum.
 local FIRST = 1
-local AHEAD = 2  -- tiles that a block has drawn but not begun
-local ROOM = 132  -- multiprocessors of an H200
+local AHEAD = 2  -- tiles that a block draws in advance
+local ROOM = 132  -- number of multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
 -- Draws the next tile. The last draw, after all tiles, begins a new round.
@@ -271,7 +272,8 @@ local function one_pass(s, X, Y, state)
 
   local held = cute.make_rmem_tensor({s.width, s.steps}, s.type)
   local last, last_before, last_all = -1, s.none, s.none
-  local from, sum = 0, s.none  -- sum: total of all tiles before `from`
+  -- `sum` is the total of all tiles before tile `from`.
+  local from, sum = 0, s.none
   local function finish()
     local earlier = f(sum, s:between(state, from, last, round))
     put_before(f, f(earlier, last_before), held)

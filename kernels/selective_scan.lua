@@ -22,7 +22,7 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 local WARP, STEPS = 32, 4
-local THREADS = 512  -- threads per multiprocessor, 128 registers each
+local THREADS = 512  -- threads on a multiprocessor, if each has 128 registers
 local LN2, LOG2E = math.log(2), 1 / math.log(2)
 
 local Scan = {}
@@ -32,10 +32,11 @@ Scan.__index = Scan
 -- Tiles of time
 ---------------------------------------------------------------------------
 
--- Makes tiles (rows, time) of t, beginning at row tile `at`, through `stages`
--- of shared memory: smem (rows,time,stages), load(k, stage). Elements outside
--- are zero. Rows are padded by one piece, so that lanes that read a column of
--- pieces have no bank conflicts.
+-- Makes an operand whose tiles (rows, time) of t, from row tile `at` on, pass
+-- through `stages` of shared memory. Fields: smem (rows,time,stages), load(k,
+-- stage). Elements outside t are loaded as zeros. Rows are padded by one piece
+-- (a vector of elements), so that lanes that read a column of pieces have no
+-- bank conflicts.
 function Scan:input(t, rows, at)
   local T, dtype = self.time, t.element_type
   local width = math.min(rules.widest(dtype.bits, t.shape[2]), T // self.lanes)
@@ -64,19 +65,19 @@ function Scan:input(t, rows, at)
   end}
 end
 
--- Allocates a tile of f32 in shared memory, (rows,time), whose rows are padded
--- by a piece, too.
+-- Allocates a tile of f32 in shared memory, (rows,time). Each row is padded by
+-- four elements to avoid bank conflicts.
 local function wide(rows, time)
   return cute.make_smem_tensor(cute.f32, cute.make_layout({rows, time},
     {time + STEPS, 1}), 16)
 end
 
--- Returns four steps of t, (rows,time), in shared memory.
+-- Returns a view of four time steps of a row of t, (rows,time), from `time` on.
 local function steps_of(t, row, time)
   return cute.make_tensor(t(row, _).iterator + time, cute.make_layout {STEPS})
 end
 
--- Reads four steps as f32.
+-- Reads four time steps of t's row from shared memory, as f32.
 local function read(t, row, time)
   local r = cute.make_rmem_tensor({STEPS}, t.element_type)
   cute.autovec_copy(steps_of(t, row, time), r)
@@ -131,7 +132,8 @@ end
 -- Steps
 ---------------------------------------------------------------------------
 
--- Treats subnormals as zero: each exponential is then one instruction.
+-- Computes 2^x with subnormals as zero, so that each exponential is one
+-- instruction.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
 -- Computes log2(1 + 2^x): softplus of x ln 2, divided by ln 2. If 1 + 2^x loses
@@ -232,7 +234,7 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Loads a channel's number from a list (channels), 0 after its end.
+-- Loads element `at` of t, (channels) of f32; 0 if there is no such channel.
 local function of_channel(t, at)
   local out = cute.var(0, cute.f32)
   cute.when(cute.lt(at, cute.size(t)), function() out.value = t[at] end)

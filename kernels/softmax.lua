@@ -25,22 +25,23 @@ local function scale(m)
   return cute.where(cute.gt(cute.abs(m), FAR), 1, LOG2E)
 end
 
--- Returns the number to subtract from the exponents of a row with maximum m; 0
--- for a row of only -inf. It is rounded once, in the same way everywhere: so no
--- sum may become an FMA (fmad = false).
+-- Returns the base to subtract from the exponents of a row with maximum m: m *
+-- scale(m), or 0 if the row has only -inf. All uses must round this product
+-- equally, so it must not become part of an FMA (fmad = false).
 local function base(m)
   return cute.where(cute.eq(m, LEAST), 0, m * scale(m))
 end
 
--- Computes e^(x - m). x are elements, or it is an earlier, smaller maximum: the
--- result is then the factor that scales its sum.
+-- powers(x, m) computes e^(x - m) for the elements x of a row with maximum m.
+-- power(x, m) is the factor by which to scale a sum if the maximum rises from x
+-- to m.
 local function powers(x, m)
   return cute.exp2(cute.fma(x, scale(m), -base(m)))
 end
 local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
 -- Returns the maximum of a row and its sum of e^(x - maximum). m and s are the
--- maximum and the sum of this thread's warp.
+-- maximum and the sum over this thread's warp.
 local function of_row(plan, m, s, turn)
   local all, warps = plan:exchange({m, s}, turn)
   if warps == 1 then return m, s end
@@ -64,8 +65,8 @@ local function store_loss(plan, o, at, most, sum)
   end)
 end
 
--- Processes a row in registers. Each warp's exponentials use its own maximum,
--- so the row's warps synchronize once.
+-- Processes a row that stays in registers. Each warp's exponentials use the
+-- warp's own maximum, so the row's warps synchronize only once.
 local function held(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)

@@ -6,8 +6,9 @@
 local cute = require "cute"
 local _ = cute._
 
-local SOME = 32  -- registers of a thread's sums that are added at a time:
-                 -- with all parts in flight, they would spill
+-- Most registers of a thread for the parts that it adds at once. With all parts
+-- in flight, registers would spill.
+local SOME = 32
 
 -- Returns a view of the threads' fragments in `work`: (V, threads, splits,
 -- tiles), in pieces of 16 bytes, adjacent for neighbouring threads.
@@ -35,7 +36,8 @@ return function(acc, o)
   mine(function() cute.autovec_copy(sums, W(_, tid, z, at)) end)
   local turn = cute.make_smem_tensor(cute.i32, cute.make_layout(1))
   cute.arch.sync_threads()
-  cute.when(cute.eq(tid, 0), function()  -- acq_rel orders all writes
+  -- The acq_rel atomic orders the sums that this block wrote before its count.
+  cute.when(cute.eq(tid, 0), function()
     turn[0] = cute.arch.atomic_add(turns.iterator + at, 1,
                                    {sem = "acq_rel", scope = "gpu"})
   end)

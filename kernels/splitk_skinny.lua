@@ -28,8 +28,8 @@ local ATOM = "SM80_16x8x16_F32F16F16F32_TN"
 -- Plans
 ---------------------------------------------------------------------------
 
--- Divides the accumulators of MT x NT MMAs among `warps` warps; returns their
--- number along each mode.
+-- Divides the accumulators of MT x NT MMAs among `warps` warps. Returns the
+-- number of warps along M and along N.
 local function shares(warps, MT, NT)
   local wm = core.gcd(MT, warps)
   return wm, core.gcd(NT, warps // wm)
@@ -43,7 +43,7 @@ function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
   p.wm, p.wn = shares(p.warps[2], p.gated and p.MT // 2 or p.MT, p.NT)
-  -- warps along N are consecutive
+  -- Consecutive warps are neighbours along N.
   p.out = cute.make_tiled_mma(ATOM, p.turned and {w * p.wm, p.wn, 1}
     or cute.make_layout({p.wm, {w, p.wn}, 1}, {w, {1, w * p.wm}, 0}))
   p.cluster = p.cluster and p.splits > 1
@@ -150,7 +150,8 @@ end
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end
-  arch.cluster_wait()  -- for the first block to make its barrier
+  -- Waits until the cluster's first block has initialized its barrier.
+  arch.cluster_wait()
   local first = cute.eq(at.z, 0)
   some(function()
     cute.when(first, function()

@@ -90,7 +90,7 @@ function Top:take(list, keys, lane)
   list[1] = m
 end
 
--- Returns the k-th key so far: only better keys are useful.
+-- Returns the k-th best key so far. Only better keys can enter the list.
 function Top:bar(list)
   return cute.arch.shuffle_sync(list[(self.k - 1) // WARP + 1],
                                 (self.k - 1) % WARP)
@@ -100,8 +100,8 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Makes a warp's queue of keys: {count, slots, bar}. bar: the k-th key so far;
--- only better keys are useful.
+-- Makes a warp's queue of keys: {count, slots, bar}. Keys must be better than
+-- bar, the k-th best key so far.
 function Top:queue(warp, none)
   local slots = cute.make_smem_tensor(self.type, cute.make_layout(
     {2 * WARP, self.block // WARP}))
@@ -129,7 +129,7 @@ function Top:offer(queue, list, key, lane)
   end)
 end
 
--- Takes the remaining keys of the queue.
+-- Merges the keys that remain in the queue into the list.
 function Top:drain(queue, list, lane)
   cute.arch.sync_warp()
   local key = cute.var(list[1] * 0, self.type)

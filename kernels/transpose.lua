@@ -29,7 +29,8 @@ local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
 
-local LANES = 8  -- lanes along B; all other lanes and the warps are along A
+-- lanes of a warp along B; the other lanes, and warps, are along A
+local LANES = 8
 
 local function up(a, b) return (a + b - 1) // b end
 
@@ -43,7 +44,8 @@ local function sizes(o)
   s.HALO = o.whole * 8 // bits
   s.ROWS, s.CHUNKS = s.TB + s.HALO, s.TA // s.V + 1
   s.pitch = s.TA + s.V
-  -- the distance from a row to the next one, and to the row V below
+  -- The distances in shared memory from a row to the next one (near), and to
+  -- the row V below (far).
   s.near, s.far = s.pitch, s.V * s.pitch + s.V
   if o.maps then
     s.near = up(s.ROWS // s.V * s.pitch * bits, 1024) * 1024 // bits
@@ -85,8 +87,8 @@ end
 
 local function narrow(x) return x:to(cute.i32) end
 
--- Returns the layout of a tile's rows of X that are V apart: ROWS // V boxes of
--- a map.
+-- Returns the layout in shared memory of every Vth row of a tile of X: one box
+-- of a tensor map.
 local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end
@@ -147,10 +149,13 @@ local function bring(o, s, X, at, maps)
       local function copy()
         cute.copy(atom, all(cute._, first // V + j), chunks(cute._, j, r))
       end
-      if not guard then  -- a row may have no data in the last chunk
+      -- The last chunk holds part of a row only if the row begins inside its
+      -- first chunk.
+      if not guard then
         return cute.when(cute.gt(skew, 0) | cute.lt(j, s.CHUNKS - 1), copy)
       end
-      local a = at.a - skew + j * V  -- first coordinate of the chunk along A
+      -- coordinate along A of the chunk's first element
+      local a = at.a - skew + j * V
       cute.when(cute.ge(a, 0) & cute.le(a + V, A), copy, function()
         for v in cute.range(V) do
           cute.when(cute.ge(a + v, 0) & cute.lt(a + v, A), function()
@@ -167,7 +172,9 @@ local function bring(o, s, X, at, maps)
     end
   end
   local full = maps and cute.arch.alloc_smem(cute.i64, 1)
-  if maps then  -- elements before a row's first one do not belong to the row
+  -- With maps, only tiles at the start of rows need guards: the elements before
+  -- a row's first one belong to another row.
+  if maps then
     cute.when(cute.gt(at.a, 0), function()
       cute.when(cute.eq(tid, 0), function()
         load_boxes(s, S, maps, full, at)
@@ -220,8 +227,8 @@ local function turn_of(o, s)
   return best
 end
 
--- Rotates elements back to their position: they are `turn` words too early for
--- each group of lanes before this one.
+-- Rotates the elements of a vector back to their positions: a lane has them
+-- `turn` words too early for each group of lanes before its own (nth).
 local function turn_back(held, turn, nth)
   local words = cute.recast_tensor(held, cute.u32)
   for _, bit in ipairs {1, 2} do
@@ -253,7 +260,8 @@ local function body(o, s, X, Z, maps)
   wait()
   local function put(more, rep)
     local v = lane + rep * LANES
-    local b = at.b - skew + v * V  -- first coordinate of the vector along B
+    -- coordinate along B of the vector's first element
+    local b = at.b - skew + v * V
     local to = place(at.b, at.a + a + more, at.batch) - skew + v * V
     cute.when(cute.ge(b, 0) & cute.le(b + V, B), function()
       local held = cute.make_rmem_tensor({V}, o.dtype)
@@ -301,7 +309,8 @@ return function(o)
       if p.pdl then cute.arch.griddepcontrol_wait() end
       body(p, s, bits_of(X), bits_of(Z), maps)
     end),
-    arguments = function(X, Z)  -- returns a list {n =}
+    -- Returns all arguments of the kernel as a list {n =}.
+    arguments = function(X, Z)
       local list = {X, Z, n = 2}
       for _, map in ipairs(p.maps and maps_of(p, s, bits_of(X)) or {}) do
         list[list.n + 1], list[list.n + 2] = map[1], map[2]

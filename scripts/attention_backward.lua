@@ -61,7 +61,8 @@ local function of_key(p, n)
   return dk, dv
 end
 
--- Returns a number near the logarithm of a row's sum of t powers.
+-- Fills a buffer with a number near the logarithm of a row's sum of t
+-- exponentials.
 local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end
 end

@@ -25,7 +25,7 @@ end
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}
 
--- Returns the rows and columns of the output.
+-- Returns the height and the width of the output.
 local function out(p)
   local taps, o = of(p)
   local function extent(n)
@@ -68,7 +68,7 @@ require "cutelua.bench.harness".run(arg, {
     return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
   end,
   look = 1 << 13,
-  pieces = function(p)  -- pieces are the pixels of y
+  pieces = function(p)  -- A piece that is checked at a time is one pixel of y.
     local P, Q = out(p)
     return p.n * P * Q
   end,

@@ -12,7 +12,8 @@ local copytile = require "kernels.copytile"
 
 local TILE, THREADS = {128, 64}, 256
 
-local threads = cute.make_layout({32, 8}, {8, 1})  -- a warp has four whole rows
+-- each warp copies four whole rows
+local threads = cute.make_layout({32, 8}, {8, 1})
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 
 local copy_async = cute.kernel("copy_async", function(mA, mB)
@@ -40,8 +41,8 @@ local copy_async = cute.kernel("copy_async", function(mA, mB)
 
   cute.copy(copy_in, tAgA, tAsA, {pred = in_A})
   cute.arch.cp_async_commit_group()
-  cute.arch.cp_async_wait_group(0)   -- this thread's copies are complete
-  cute.arch.sync_threads()           -- and copies of other threads
+  cute.arch.cp_async_wait_group(0)   -- waits for this thread's copies
+  cute.arch.sync_threads()           -- waits for the copies of all threads
   cute.copy(copy_out, tBsA, tBgB, {pred = in_B})
 end)
 

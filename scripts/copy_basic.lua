@@ -12,7 +12,8 @@ local copytile = require "kernels.copytile"
 local TILE, THREADS = {128, 64}, 256
 
 local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-local threads = cute.make_layout({8, 32}, {32, 1})        -- a warp has a row
+-- each warp copies part of one row
+local threads = cute.make_layout({8, 32}, {32, 1})
 local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 1}))
 -- For the stores a thread has 16 rows below each other. It stores data that
 -- other warps loaded, so a barrier is needed in between.

@@ -21,7 +21,8 @@ local RUNGS = {
   {"copy_tma", "multicast", "two blocks of a cluster share what is loaded"},
 }
 
--- Returns a rung: the comparison of that name, otherwise the script's lesson.
+-- Returns a rung: the variant `name` of the script's comparison or, if there is
+-- none, the script's own lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
     lib.folder() .. script .. ".lua", "cutelua.bench.copylesson", "run"))

@@ -13,7 +13,8 @@ local copytile = require "kernels.copytile"
 
 local TILE, THREADS = {8, 256}, 256
 
-local threads = cute.make_layout({8, 32}, {32, 1})        -- a warp has a row
+-- each warp copies part of one row
+local threads = cute.make_layout({8, 32}, {32, 1})
 
 local copy_tile = cute.kernel("copy_tile", function(mA, mB)
   local copy = cute.make_tiled_copy(cute.make_copy_atom("UniversalCopy",

@@ -23,7 +23,7 @@ local tiles = require "cute.tiles"
 
 local _, arch, cpasync = cute._, cute.arch, cute.nvgpu.cpasync
 local TILE, THREADS, TILES, STAGES = {4, 256}, 32, 1, 1
-local WIDE = {32, 256}  -- tile of the variants in the comparison
+local WIDE = {32, 256}  -- tile of the variants in the comparison table
 
 local LOAD = cpasync.CopyBulkTensorTileG2SOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -68,11 +68,12 @@ local function ring(tile, n, stages)
         cute.copy(store, tBsA(_, k % stages), tBgB(_, k))
         arch.cp_async_bulk_commit_group()
         if k + stages < n then
-          arch.cp_async_bulk_wait_group(0, true)    -- this stage was read
+          -- the store has read this stage
+          arch.cp_async_bulk_wait_group(0, true)
           fetch(k + stages)
         end
       end
-      arch.cp_async_bulk_wait_group(0, true)        -- all stages were read
+      arch.cp_async_bulk_wait_group(0, true)  -- the stores have read all stages
     end)
   end)
 end
@@ -101,10 +102,11 @@ local function shared(tile)
       arch.mbarrier_init(full, 1)
       arch.mbarrier_init_fence()
     end)
-    arch.cluster_arrive()            -- both barriers are initialized
+    arch.cluster_arrive()  -- after both blocks' barriers are initialized
     arch.cluster_wait()
     cute.when(tid:eq(0), function()
-      arch.mbarrier_arrive_and_expect_tx(full, load.tx_bytes)  -- of both halves
+      -- expects the bytes of both halves
+      arch.mbarrier_arrive_and_expect_tx(full, load.tx_bytes)
       cute.copy(load, tAgA, tAsA, {tma_bar_ptr = full, mcast_mask = 3})
       arch.mbarrier_wait(full, 0)
       cute.copy(store, tBsA, tBgB)
@@ -144,8 +146,8 @@ local function multicast_case(tile)
           end}
 end
 
--- Returns why TMA cannot copy a problem: the device lacks it, or a rule of
--- tensor maps.
+-- Returns the reason why TMA cannot copy a problem, or nil if it can: the
+-- device lacks TMA, or a rule of tensor maps is broken.
 local function refuses(p)
   if p.sm and not core.has(p.sm, "a bulk copy") then
     return ("sm_%d has no TMA, sm_90 has"):format(p.sm)

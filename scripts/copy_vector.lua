@@ -10,7 +10,8 @@ local copytile = require "kernels.copytile"
 
 local TILE, THREADS = {128, 64}, 256
 
-local threads = cute.make_layout({32, 8}, {8, 1})  -- a warp has four whole rows
+-- each warp copies four whole rows
+local threads = cute.make_layout({32, 8}, {8, 1})
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 
 local copy_vector = cute.kernel("copy_vector", function(mA, mB)

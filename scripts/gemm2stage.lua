@@ -40,15 +40,17 @@ local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
   local stage = 0
   for k_tile in cute.range(A.k_tiles) do
     cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  -- tile k has arrived, tile k-1 was read by all
+    -- Tile k has arrived, and all threads have read tile k-1.
+    cute.arch.sync_threads()
     A.fetch(stage, 0)
     B.fetch(stage, 0)
     for kb = 0, A.k_blocks - 1 do
-      if kb + 1 < A.k_blocks then  -- load fragments one block ahead, too
+      -- fetch the next fragments before this product
+      if kb + 1 < A.k_blocks then
         A.fetch(stage, kb + 1)
         B.fetch(stage, kb + 1)
       end
-      if kb == 0 then  -- request copies after the first fragments
+      if kb == 0 then  -- request the next tile after the first fragments
         cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
           A.load(k_tile + 1, 1 - stage)
           B.load(k_tile + 1, 1 - stage)

@@ -18,9 +18,10 @@ local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 
--- rows: layout of 8 rows of shared memory, swizzled in pieces of 16 bytes:
--- those that ldmatrix reads, or cp.async writes, together are in different
--- banks. cp_async: the copy operation that matches it.
+-- rows: the layout of 8 rows in shared memory, before it is swizzled in pieces
+-- of 16 bytes. Pieces that ldmatrix reads together, or cp.async writes
+-- together, are then in different banks. cp_async: the copy operation that
+-- suits `rows`.
 local function gemm3stage(rows, cp_async)
   local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows)
   local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
@@ -75,14 +76,16 @@ local function gemm3stage(rows, cp_async)
 
     for k_tile in cute.range(k_tiles) do
       for kb = 0, K_BLOCKS - 1 do
-        if kb == K_BLOCKS - 1 then  -- switch to the next tile; the last stays
+        -- Switch to the next tile. After the last tile, the current stage
+        -- stays.
+        if kb == K_BLOCKS - 1 then
           local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
                                    smem_write)
           tXsA_p, tXsB_p = tXsA(_, _, _, stage), tXsB(_, _, _, stage)
           cute.arch.cp_async_wait_group(STAGES - 2)
           cute.arch.sync_threads()
         end
-        if kb == 0 then  -- refill the stage that was read last
+        if kb == 0 then  -- refill the stage that was read before this one
           cute.when(cute.lt(k_tile_next, k_tiles), function()
             cute.copy(g2s, tAgA(_, _, _, k_tile_next),
                       tAsA(_, _, _, smem_write))

@@ -66,13 +66,14 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
     cute.copy(g2s, tBgB(_, _, _, k_tile), tBsB)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  -- the tile has arrived, for all threads
+    cute.arch.sync_threads()  -- the tile's data is visible to all threads
     for kb = 0, cute.size(tCrA, 2) - 1 do
       cute.copy(s2r_A, tXsA(_, _, kb), tXrA(_, _, kb))
       cute.copy(s2r_B, tXsB(_, _, kb), tXrB(_, _, kb))
       cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
     end
-    cute.arch.sync_threads()  -- all threads have read it: load the next tile
+    -- all threads have read the tile: it may be overwritten
+    cute.arch.sync_threads()
   end
 
   -- C = alpha A B^T + beta C

@@ -15,7 +15,7 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 
 local LOG2E = math.log(math.exp(1), 2)
 
--- x / 2 (1 + tanh(y / 2)) = x / (1 + e^-y)
+-- gelu: x / 2 (1 + tanh(y / 2)) = x / (1 + e^-y)
 local function inner(x)
   return 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 end

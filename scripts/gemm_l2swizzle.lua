@@ -15,11 +15,13 @@ local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 2, 8
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
 
--- Maps a block to a tile: 8 tiles down, then the next 8 to the right.
+-- Maps a block to a tile: consecutive blocks go down 8 tiles of M, then
+-- continue at the next tile of N.
 local function tile_of(block, m_tiles, n_tiles)
   local first = block // (GROUP * n_tiles) * GROUP
   local rest = block % (GROUP * n_tiles)
-  local height = cute.min(GROUP, m_tiles - first)  -- height of the last group
+  -- height of this group: the last one can be smaller
+  local height = cute.min(GROUP, m_tiles - first)
   return first + rest % height, rest // height
 end
 

@@ -78,7 +78,7 @@ local gemm = cute.kernel("gemm_tma", function(tma_a, cA, tma_b, cB, mC, alpha,
     cute.gemm(mma, C.acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
               C.acc)
     warpgroup.commit_group()
-    warpgroup.wait_group(1)   -- tile k - 1 was read: its stage is free
+    warpgroup.wait_group(1)   -- wgmma has read tile k - 1: its stage is free
     cute.when(cute.gt(k_tile, 0), function() pipe:consumer_release(before) end)
     before.index = read.index
     read:advance()

@@ -72,8 +72,9 @@ local gemm = cute.kernel("gemm_wgmma", function(mA, mB, mC, alpha, beta)
     mma:set(warpgroup.Field.ACCUMULATE, cute.gt(k_tile, 0))
     cute.gemm(mma, acc, tCrA(_, _, _, read), tCrB(_, _, _, read), acc)
     warpgroup.commit_group()
-    warpgroup.wait_group(1)   -- tile k - 1 was read by this warp's MMA,
-    cute.arch.sync_threads()  -- and by that of other warps: its stage is free
+    warpgroup.wait_group(1)   -- this warp's wgmma has read tile k - 1
+    -- all warps' wgmma have read it: its stage is free
+    cute.arch.sync_threads()
     load(k_tile + STAGES - 1, write)
     read, write = (read + 1) % STAGES, read
   end

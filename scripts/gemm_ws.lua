@@ -23,7 +23,7 @@ local BM, BN, BK, STAGES, WARPGROUPS = 128, 256, 64, 4, 2
 local atom = warpgroup.make_smem_layout_atom("K_SW128", cute.bf16)
 local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
--- Two warpgroups with 64 rows each.
+-- Two warpgroups multiply 64 rows each.
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, "SMEM"), cute.make_layout {WARPGROUPS, 1, 1})
 
@@ -60,7 +60,7 @@ local function multiply(pipe, sA, sB, acc, k_tiles)
     cute.gemm(mma, acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
               acc)
     warpgroup.commit_group()
-    warpgroup.wait_group(1)   -- tile k - 1 was read: its stage is free
+    warpgroup.wait_group(1)   -- wgmma has read tile k - 1: its stage is free
     cute.when(cute.gt(k_tile, 0), function() pipe:consumer_release(before) end)
     before.index = read.index
     read:advance()

@@ -44,7 +44,8 @@ local RUNGS = {
   {"gemm_hopper", flag = "--dtype i8", as = "gemm_hopper_i8", gain = "wgmma"},
 }
 
--- Loads a script. Returns what it passes to cutelua.bench.lesson, as a rung.
+-- Loads the script of an entry of RUNGS. Returns the table that the script
+-- passes to cutelua.bench.lesson.
 local function load_rung(entry)
   local rung = lesson.rung(lib.must(job, lib.script_spec(
     lib.folder() .. entry[1] .. ".lua", "cutelua.bench.lesson", "gemm")),
@@ -96,8 +97,9 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
--- Returns a run's counters: size, accesses of warps, passes, conflicts,
--- sectors, multiplications, bytes of shared memory.
+-- Returns a simulated run's counters: size n, accesses of warps, passes through
+-- shared memory, bank conflicts, sectors, multiplications, bytes of shared
+-- memory.
 local function counts(n, r, run)
   return {n, r:total "count", r:total "wavefronts", r:total "conflicts",
           r:total "sectors", r.mmas, run.program.info.smem}
@@ -136,7 +138,8 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Groups rungs of one kind and order of operands, which share their matrices.
+-- Groups rungs that have the same kind and the same order of operands, since
+-- they can share their matrices.
 local function kinds(rungs)
   local list = {}
   for _, rung in ipairs(rungs) do
@@ -181,7 +184,8 @@ end
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- Makes a record: name, layout, size, TFLOP/s cold, hot, cuBLAS's, error, gain
+-- Makes a record: name, layout, size, TFLOP/s cold and hot, the same of cuBLAS,
+-- error, gain.
 local function gpu_record(o)
   return {o.rung.name, o.rung.layout, o.size,
           ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
@@ -190,7 +194,7 @@ local function gpu_record(o)
           ("%.1e"):format(o.error), o.rung.gain}
 end
 
--- Makes a bar: the ratio to cuBLAS, by rung and size.
+-- Makes a bar of the chart: cuBLAS's time divided by the rung's.
 local function gpu_bar(o)
   return {o.rung.name, tostring(o.size),
           o.rival and o.rival.hot.median / o.r.hot.median or 0}

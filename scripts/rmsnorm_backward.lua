@@ -12,8 +12,8 @@ local cute = require "cute"
 local norm = require "kernels.norm"
 local reduce = require "kernels.reduce"
 
--- Makes the launches for a problem; they are made once and give the sizes of
--- `part` and `state`.
+-- Prepares the launches for a problem once. The kernel's plan gives the sizes
+-- of the tensors `part` and `state`.
 local function launches(p)
   local dtype = cute[p.dtype]
   local k = norm.rms_backward {dtype = dtype, n = p.n, weight = true}
@@ -48,7 +48,7 @@ require "cutelua.bench.harness".run(arg, {
   pieces = function(p) return p.rows end,
   look = 1 << 18,
   tolerance = {f32 = 1e-4, f16 = 2e-3, bf16 = 8e-3},
-  -- checks row i of dx and, for some i, column i of dw
+  -- Checks row i of dx and, for some i, also column i of dw.
   reference = function(p, i)
     local n, x, dy, rstd, mean, dx = p.n, p.x, p.dy, p.rstd[i], 0, {}
     for k = i * n, i * n + n - 1 do

@@ -12,7 +12,8 @@ local scan = require "kernels.scan"
 
 local PIECE = 4096
 
--- Returns the sum of a row's elements before piece i, from the sums of pieces.
+-- Returns the sum of all elements of a row before its piece i. It caches the
+-- sums of pieces in p.sums.
 local function before(p, row, i)
   p.sums = p.sums or {}
   local sums = p.sums[row] or {[0] = 0}

@@ -10,7 +10,7 @@ local selective_scan = require "kernels.selective_scan"
 
 local N = 16
 
--- Computes a channel from the operands: y and the final states.
+-- Computes one channel in plain Lua: returns y and the final states.
 local function channel(p, b, d)
   local L, D, y, h = p.time, p.channels, {}, {}
   for n = 0, N - 1 do h[n] = p.h0[(b * D + d) * N + n] end

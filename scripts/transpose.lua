@@ -18,14 +18,15 @@ local copytile = require "kernels.copytile"
 
 local THREADS = 512
 
--- W values make 16 bytes; tile (BM,BN) of A; swizzle as above or nil.
+-- W elements make 16 bytes; TILE: the tile (BM,BN) of A; swizzle: the one
+-- described above, or nil.
 local function transpose(name, dtype, W, TILE, swizzle)
   local BM, BN = TILE[1], TILE[2]
   local sA_layout = cute.make_layout({BM, BN}, {BN, 1})            -- (BM,BN)
   if swizzle then sA_layout = cute.composition(swizzle, sA_layout) end
   local sT_layout = cute.make_layout({BN, BM}, {1, BN})            -- (BN,BM)
-  local threads_in = cute.make_layout({32, 16}, {16, 1})  -- of A's tile
-  local threads_out = cute.make_layout({64, 8}, {8, 1})   -- of B's tile
+  local threads_in = cute.make_layout({32, 16}, {16, 1})  -- over A's tile
+  local threads_out = cute.make_layout({64, 8}, {8, 1})   -- over B's tile
   local values = cute.make_layout({1, W})
 
   return cute.kernel(name, function(mA, mB)               -- (M,N), (N,M)
@@ -34,7 +35,8 @@ local function transpose(name, dtype, W, TILE, swizzle)
         cute.make_copy_atom("UniversalCopy", dtype, bits), threads, values)
     end
     local copy_in = tiled(copytile.bits(dtype, cute.size(mA, 1)), threads_in)
-    local read = tiled(dtype.width, threads_out)  -- reads values one by one
+    -- reads shared memory one element at a time
+    local read = tiled(dtype.width, threads_out)
     local write = tiled(copytile.bits(dtype, cute.size(mB, 1)), threads_out)
 
     local tid = cute.arch.thread_idx()

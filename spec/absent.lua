@@ -12,7 +12,7 @@ local random = require "spec.random"
 local absent = {}
 
 local THREADS, SLOTS = 8, 8
-local NOTHING = -777  -- value that plain Lua writes for nil
+local NOTHING = -777  -- what plain Lua writes for a variable that is nil
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen
@@ -116,7 +116,7 @@ local USES = {
     {"local m = {} m[1] = K m[#m + 1] = K X = (X + #m) % 97"}},
 }
 
--- Returns a statement about one of the active variables.
+-- Returns a statement that assigns to one of the active variables.
 local function of_host(g)
   local about = g:pick(g.active)
   local use = g:pick(USES[about.kind])
@@ -132,7 +132,7 @@ local function of_host(g)
   end))
 end
 
--- Returns a statement of traced numbers only.
+-- Returns a statement that uses only traced numbers.
 local function of_kernel(g)
   local k = g:r(4)
   if k == 1 then return put(g, g:value()) end
@@ -189,7 +189,8 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    if k == #REGIONS then self.loops = 0 end  -- a function counts its own loops
+    -- Each function counts its own loops.
+    if k == #REGIONS then self.loops = 0 end
     local text = REGIONS[k](self, depth)
     self.loops = loops
     return text
@@ -333,9 +334,9 @@ local function simulated(text, n)
   return got
 end
 
---- Runs a program both ways. Returns "same", "error" (of the kernel, with its
--- message), "skipped" (plain Lua fails for a thread) or "different", with both
--- results.
+--- Runs the program of a seed in both forms. Returns "same"; "error" and the
+-- message, if the kernel fails; "skipped", if plain Lua fails for a thread; or
+-- "different" and both results.
 ---@param seed integer
 ---@return string verdict, any ...
 function absent.compare(seed)

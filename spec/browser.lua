@@ -55,7 +55,7 @@ local function start(folder, words)
   return out
 end
 
--- Script in front of each page: it records errors, and isolates the page's
+-- A script that precedes each page: it records errors, and isolates the page's
 -- storage from other pages of the same visit.
 local CATCH = [[<script>
 var specErrors = [];

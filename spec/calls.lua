@@ -14,7 +14,7 @@ local calls = {}
 -- Requirements of an error
 ---------------------------------------------------------------------------
 
-local OURS = "a callback's own error"  -- message that callbacks raise
+local OURS = "a callback's own error"  -- the message that callbacks raise
 
 -- Patterns that no message may contain: parts of Lua's messages, our file
 -- names, internal names.
@@ -55,7 +55,7 @@ function calls.complaint(message)
   if why or message:find(OURS, 1, true) then return why end
   local where = first_line(message)
   if not where then return "no place" end
-  -- (Kernels that are not built into the program are scripts.)
+  -- Kernels that are not built into the program run as scripts.
   if not where:find "calls.lua" and not where:find "^%./kernels/" then
     return "not the caller's line"
   end
@@ -93,7 +93,7 @@ local function option_names()
       end
     end
   end
-  set.file = nil  -- calls must not write files
+  set.file = nil  -- Calls must not write files.
   for word in pairs(set) do list[#list + 1] = word end
   table.sort(list)
   return list
@@ -143,7 +143,7 @@ local HOST = {
     .. "st.global.b32 [d], r; ret;\n}\n")]],
 }
 
--- Expressions for a kernel's objects.
+-- Expressions for objects that exist only inside a kernel, as text.
 local DEVICE = {
   [[cute.arch.thread_idx()]], [[cute.arch.lane_idx()]],
   [[cute.arch.block_idx():to(cute.i64)]], [[cute.arch.lane_idx():lt(3)]],
@@ -208,7 +208,8 @@ function Pool:add(v)
     self.by[t], self.types[#self.types + 1] = list, t
   end
   if #list < 12 then list[#list + 1] = v
-  else list[self.g:r(8) + 4] = v end  -- the first four are kept
+  -- The first four values stay in the pool; later ones are replaced.
+  else list[self.g:r(8) + 4] = v end
 end
 
 function Pool:any()
@@ -256,8 +257,8 @@ local function callback(p)
     local v = value(p, 1)
     return function() return v end
   end
-  -- (The random numbers are drawn before the kernel runs. Otherwise its loops
-  -- would treat the generator's state as a carried variable.)
+  -- The random numbers are drawn before the kernel runs: otherwise its loops
+  -- would treat the generator's state as a carried variable.
   if p.nested then return print end
   p.nested = true
   local f = g:pick(p.functions)
@@ -351,14 +352,14 @@ function arguments(p, f)
   return args
 end
 
-local STEPS = 3000000  -- Lua instructions in one call
+local STEPS = 3000000  -- most Lua instructions of one call
 
 local function too_long() error(OURS, 0) end
 
 local null = assert(io.open("/dev/null", "w"))
 
---- pcall without output and without exits of the process. It also ends calls
--- that run for too long.
+--- Calls f as pcall does, but without output, and without ending the process.
+-- It also ends calls that run for too long.
 ---@return table results true and values, or false and the error
 function calls.quiet(f, ...)
   local out, say, exit = io.output(), print, os.exit

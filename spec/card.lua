@@ -18,7 +18,7 @@ local TYPES = {
   f16 = {"unsigned short",
     [[T h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x)); return h;]],
     [[float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;]]},
-  -- rounded to 19 bits (tf32), so that no kernel rounds it again
+  -- Values are rounded to the 19 bits of tf32, so that no kernel rounds again.
   f32 = {"float", [[return __uint_as_float((__float_as_uint(x) + 0xfff
     + (__float_as_uint(x) >> 13 & 1)) & ~0x1fffu);]], "return x;"},
   f64 = {"double", "return x;", "return x;"},
@@ -179,8 +179,8 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
   if (s == 0x12345678u) out[0] = s;
 }]]
 
--- A kernel like READS that starts its first loads before it waits for the
--- preceding kernel, and its next loads before it uses the first ones.
+-- Text of a kernel like READS that issues its first loads before it waits for
+-- the preceding kernel, and the next loads before it uses the current ones.
 local READS_AHEAD = [[
 extern "C" __global__ void __launch_bounds__(512)
 reads(const uint4 *x, unsigned n, unsigned *out) {
@@ -210,7 +210,7 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
 function card.readers(device, ahead)
   local sink, list = assert(device.dev:buffer("u32", 1)), {}
   local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
-  -- {loads in flight per thread, blocks per SM}
+  -- Each shape: {loads in flight per thread, blocks per SM}
   local text, shapes = READS, {{4, 4}, {8, 4}, {8}}
   if ahead then
     text, shapes = READS_AHEAD, {{8, 1}, {8, 2}, {8, 4}, {4, 3}}
@@ -334,7 +334,8 @@ function card.state()
   return line or "unknown"
 end
 
-local BUSY = 600  -- milliseconds: nvidia-smi takes part of them to start
+-- milliseconds to keep the GPU busy, part of which nvidia-smi takes to start
+local BUSY = 600
 
 --- Returns card.state while launches of `each` milliseconds keep the GPU busy.
 ---@param dev table a device object

@@ -17,7 +17,8 @@ enum { MOST_THREADS = 256, STACK = 1 << 16 };
 struct Thread {
   ucontext_t at;
   Index index;
-  unsigned long long slot[2];  // values of the last two exchanges
+  // values that the thread gave in its last two exchanges
+  unsigned long long slot[2];
   int exchanges;
   bool done;
 };
@@ -48,7 +49,8 @@ template <class T> static T of_lane(int lane) {
          sizeof x);
   return x;
 }
-static inline int lanes() {  // threads in this thread's warp
+// Returns the number of threads in this thread's warp.
+static inline int lanes() {
   int left = count - (self & ~31);
   return left < 32 ? left : 32;
 }
@@ -112,7 +114,7 @@ static inline unsigned char *shared(unsigned address, unsigned align) {
   return host_smem + (address - SMEM_AT);
 }
 
-// Copies complete immediately.
+// cp.async copies immediately here, so that there is nothing to commit.
 static inline void ptx_cp_async_commit_group() {}
 static inline void ptx_cp_async_wait_group(int) {}
 static inline void copy_async(unsigned to, const void *from, int n, int own) {
@@ -202,7 +204,8 @@ static double half_value(unsigned short h) {
 }
 static unsigned short bfloat_bits(double x) {
   if (x != x) return 0x7fff;
-  float f = (float)rounded(x, 7, -126);  // exact or infinite
+  // After the rounding, the conversion is exact or infinite.
+  float f = (float)rounded(x, 7, -126);
   return (unsigned short)(__float_as_uint(f) >> 16);
 }
 static double bfloat_value(unsigned short h) {

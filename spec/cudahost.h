@@ -107,7 +107,7 @@ static inline int atomicCAS(int *p, int compare, int x) {
 }
 
 #ifdef KERNEL
-// Type of the kernel's int pointers.
+// The element type of the kernel's integer pointers.
 #ifndef INT_ARG
 #define INT_ARG int
 #endif

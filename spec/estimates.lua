@@ -12,7 +12,7 @@ local function at() return arch.block_idx() * arch.block_dim()
   + (arch.thread_idx()) end
 
 -- Adds a row whose kernel calls f(v, env, i, j) for each of a thread's four
--- values, `per` times in each of `passes` loop passes.
+-- values, `per` times in each of `passes` iterations of a loop.
 local function row(list, name, us, dtype, f, o)
   o = o or {}
   local block = o.block or BLOCK

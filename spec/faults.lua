@@ -19,8 +19,9 @@ local support = require "spec.support"
 
 local faults = {}
 
-local SEEDS = 4  -- number of schedules that a repaired script runs under
-local BOUNDS = {gpu = false, orders = 200, seconds = 10} -- options of its check
+local SEEDS = 4  -- number of schedules under which a repaired script runs
+-- options of the check of a repaired script
+local BOUNDS = {gpu = false, orders = 200, seconds = 10}
 
 --- Requirements of scripts, and whether this machine meets them. A script with
 -- any other requirement never runs.
@@ -86,7 +87,7 @@ function faults.list(kind)
   return list
 end
 
-faults.STOP = {}  -- thrown to stop a script at its first fault
+faults.STOP = {}  -- a value that is thrown to stop a script at its first fault
 
 -- Runs a text as if it were the script. Returns nil, or the program's message
 -- for its error. (An error of faults.STOP is none.)
@@ -196,7 +197,8 @@ function faults.differs(f, text)
     want[i] or "nothing behind the lines expected", text)
 end
 
-local silent = {}  -- repaired texts that passed; scripts can share a text
+-- repaired texts that already passed: scripts can share a text
+local silent = {}
 
 --- Runs a repaired script under several schedules and checks it. Returns nil,
 -- or what is reported.

@@ -133,7 +133,8 @@ function grouped.problem(c, place)
       end
       return y
     end
-    local step = 5  -- checks every fifth column, staggered by row
+    -- Checks every fifth column. The first one differs from row to row.
+    local step = 5
     for g, n in ipairs(c.sizes) do
       local first = masked and 0 or where(g - 1)
       for i = 0, n - 1 do

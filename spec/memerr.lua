@@ -42,7 +42,7 @@ assert(not pcall(function()
     cute.zeros({4}, cute.f32)):launch {grid = 1, block = 32, device = "sim"}
 end))
 
--- Warps that synchronize by a flag; blocks that store to one address.
+-- Runs warps that synchronize by a flag, and blocks that store to one address.
 report = select(3, cute.kernel("flag", function(o)
   local arch, tid = cute.arch, cute.arch.thread_idx()
   local f = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
@@ -61,7 +61,7 @@ end)(cute.zeros({1}, cute.i32)):launch {grid = 2, block = 64, device = "sim",
   threads = 1, faults = "return"})
 assert(report.reports[1].kind == "block-race")
 
--- Blocks that wait for each other.
+-- Runs two blocks that wait for each other.
 report = cute.kernel("pair", function(o)
   local arch, gpu = cute.arch, {sem = "relaxed", scope = "gpu"}
   local at = arch.block_idx()
@@ -73,7 +73,7 @@ end)(cute.zeros({2}, cute.i32)):launch {grid = 2, block = 1, device = "sim",
   threads = 1}
 assert(report.ok)
 
--- Blocks of a cluster that send values to each other.
+-- Runs blocks of a cluster that send values to each other.
 report = select(3, cute.kernel("send", function(o)
   local arch, tid = cute.arch, cute.arch.thread_idx()
   local rank, bar = arch.block_idx_in_cluster(), arch.alloc_smem(cute.i64, 1)
@@ -96,7 +96,7 @@ end)(cute.zeros({128}, cute.i32)):launch {grid = 2, cluster = 2, block = 64,
   device = "sim:sm_90a", threads = 1, faults = "return"})
 assert(report.reports[1].kind == "race")
 
--- A warpgroup's MMA, in a loop that carries its accumulate field.
+-- Runs a warpgroup's MMA in a loop that carries its accumulate field.
 local warpgroup = cute.nvgpu.warpgroup
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 8, 16}, "SMEM"))

@@ -57,7 +57,8 @@ end
 -- Adds copies by TMA, with rows of 16-byte multiples and of other sizes.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
-  rawset(_G, "arg", {[0] = path})  -- copy_tma finds copy_tile by this path
+  -- copy_tma finds the file copy_tile.lua by this path.
+  rawset(_G, "arg", {[0] = path})
   local l = copylesson.lesson(assert(lib.script_spec(path,
     "cutelua.bench.copylesson", "run")))
   rawset(_G, "arg", own)
@@ -69,7 +70,8 @@ for i, name in ipairs {"copy_tma", "multicast", "ring"} do
   add(name, function(size, seed)
     if not l then l, list = copies() end
     local say = lib.say
-    lib.say = function() end  -- drops the note about the replacement kernel
+    -- Suppress the note that copy_tile replaces copy_tma.
+    lib.say = function() end
     local p = harness.problem(l, {size[1], size[2]
       * (seed % 4 > 0 and 8 or 1)})
     local ok, reports, wrong = harness.try(p, DEVICE, {make = list[i].make,

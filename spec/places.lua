@@ -240,7 +240,8 @@ local function plain(p)
   for tid = 0, LANES - 1 do
     local env = setmetatable({thread = function() return tid end},
                              {__index = PLAIN})
-    function env.matrix(t, at)  -- operand A of SM80_16x8x16
+    -- Reads a fragment of operand A of SM80_16x8x16.
+    function env.matrix(t, at)
       local list = {}
       for v = 0, 7 do
         list[v] = t[{tid // 4 + v // 2 % 2 * 8,

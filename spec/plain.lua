@@ -39,7 +39,8 @@ end
 ---@param v any as an element of a tensor is read
 function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
 
--- (-0.0 + 0.0 is 0.0)
+-- Converts a number to a float, except that a float stays (-0.0 + 0.0 would be
+-- 0.0).
 local function float(v) return math.type(v) == "float" and v or v + 0.0 end
 
 -- Returns a u64 as a float.
@@ -61,7 +62,7 @@ function Number:to(t)
   local class, bits = CLASS[t][1], CLASS[t][2]
   local least = class == "I" and -2.0 ^ (bits - 1) or 0
   local most = class == "I" and 2.0 ^ (bits - 1) or 2.0 ^ bits
-  if v ~= v then  -- converts NaN as cvt does
+  if v ~= v then  -- A NaN is converted as PTX's cvt does.
     local wide = bits == 64 or self.t == "f64" and not (class == "U"
                                                         and bits < 32)
     return new(t, wide and 1 << bits - 1 or 0)
@@ -116,7 +117,8 @@ local function whole(f)
 end
 local floor, ceil = whole(math.floor), whole(math.ceil)
 
-local function by_u64(a, b)  -- a // b, b below 2^63
+-- Returns a // b of unsigned integers, for b below 2^63.
+local function by_u64(a, b)
   local q = (a >> 1) // b << 1
   return math.ult(a - q * b, b) and q or q + 1
 end

@@ -31,7 +31,8 @@ planted.CHOICES = {
   stream = {tile = {128, 64, 64}, stages = 3, split = "stream", least = 1},
 }
 
-local module = {gemm_sm90 = "kernels.gemm_sm90"}  -- by short file name
+-- the module of each short file name
+local module = {gemm_sm90 = "kernels.gemm_sm90"}
 for _, part in ipairs(PIPES) do module[part] = "cute.pipe." .. part end
 for _, part in ipairs(KERNEL) do module[part] = "kernels.gemm_sm90." .. part end
 

@@ -33,7 +33,7 @@ local function bits(t) return TYPES[t][2] end
 local Gen = {}
 Gen.__index = Gen
 
--- Returns 1 to n.
+-- Returns a random integer from 1 to n.
 function Gen:r(n)
   local s = self.state
   s = s ~ s << 13
@@ -101,7 +101,7 @@ local function leaf(g, t)
     return ("%s[%s]"):format(v.name, g:register(v)), v.bound
   end
   local keep = TYPES[t][4] or 0
-  if not g.args[t] then  -- an argument of another type
+  if not g.args[t] then  -- Converts an element of an argument of another type.
     local from = g:pick(g.types)
     local text = ("x_%s[%d]"):format(from, g:r(IN) - 1)
     if class(t) == "I" and class(from) ~= "F" then
@@ -504,7 +504,9 @@ function STATEMENTS.range(g, out, uniform)
     step:format(limit)), "end", function(b)
     g.scope[#g.scope + 1] = {name = k, kind = "local", type = "i32",
                              bound = 8, fixed = true}
-    if uniform and fixed then -- it may have barriers, so no thread exits early
+    -- These statements may have barriers, so no thread may leave the loop
+    -- early.
+    if uniform and fixed then
       g:statements(b, g:r(4), true)
     else
       inside(g, "loops", function() g:statements(b, g:r(4)) end)
@@ -530,7 +532,7 @@ end
 -- Appends a helper function that is called immediately.
 function STATEMENTS.helper(g, out)
   local loops = g.loops
-  g.loops = 0  -- its returns leave no enclosing loop
+  g.loops = 0  -- A return in the helper leaves no loop outside it.
   inside(g, "helpers", function()
     out[#out + 1] = block(g, "cute.func(function()", "end)()", lines(g))
   end)
@@ -762,7 +764,8 @@ local function run(p, device)
     tensors[i] = cute.make_tensor(a.buffer, cute.make_layout {a.n})
   end
   tensors[#tensors + 1] = p.seed % 1000
-  chunks = chunks + 1  -- source positions are cached by a chunk's name
+  -- A new chunk name for each run: source positions are cached by name.
+  chunks = chunks + 1
   local f = assert(load(random.text(p), ("=random.%d.%d"):format(p.seed,
     chunks), "t", {cute = cute}))()
   local call = cute.kernel("k", f)(table.unpack(tensors))

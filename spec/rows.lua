@@ -120,8 +120,8 @@ local function backward_row(p, o, i)
   return dx, dyx, dy
 end
 
--- Returns the expected parts of dW and dB: the rows that the kernel computed,
--- with the first one changed so that the sums are the expected ones.
+-- Returns the expected parts of dW and dB: the rows that the kernel wrote, with
+-- the first one changed so that each column has the expected sum.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}
@@ -170,7 +170,7 @@ function rows.norm(o, module)
     reference = function(p, i)
       if not o.backward then return forward_row(p, o, i) end
       local state
-      if i == 0 and p.State then  -- the kernel must restore State
+      if i == 0 and p.State then  -- The kernel must leave State as it was, 0.
         state = {at = 0}
         for k = 1, #p.State do state[k] = 0 end
       end

@@ -561,7 +561,8 @@ function tma.try_groups(opts, launch)
     end
   end
   local tile = {32, 16}
-  local function made(op, t)  -- only the map's box is used
+  -- The atom is made from a tensor of one tile: only the map's box matters.
+  local function made(op, t)
     return cpasync.make_tiled_tma_atom(op(), cute.make_tensor(t.iterator,
       cute.make_layout(tile)), cute.make_layout(tile), tile)
   end
@@ -573,7 +574,8 @@ function tma.try_groups(opts, launch)
   local r = table.pack(cute.kernel("groups", tma.groups(opts))(load, mY, store,
     mZ, y, z, list, maps):launch(o))
   local wrong = 0
-  for g, group in ipairs(GROUPS) do  -- maps made by the host
+  -- The kernel's maps must equal those that the host makes.
+  for g, group in ipairs(GROUPS) do
     for side = 0, 1 do
       local words = core.encode_tensor_map {type = 7, rank = 2, box = tile,
         address = maps(g - 1, side, 0), extent = {group[3], group[2]},

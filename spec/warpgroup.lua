@@ -95,7 +95,8 @@ function specs.kernel(c)
     end
     warpgroup.fence()
     mma:set(warpgroup.Field.ACCUMULATE, c.add or false)
-    if c.slices then  -- (V,M) x (V,N), one K block each
+    -- one call for each block of K, with fragments (V,M) and (V,N)
+    if c.slices then
       for kb = 0, cute.size(tCrA, 2) - 1 do
         local a = tCrA(_, _, kb)
         cute.gemm(mma, acc, tCrE and {a, tCrE(_, _, kb)} or a,
@@ -164,12 +165,14 @@ end
 --- Returns D by the tensor cores' rules: each instruction adds one sum over its
 -- K to an element. A: the dense matrix.
 function specs.reference(c, A, B, D)
-  local step = 256 // core[c.a].bits  -- products per instruction
+  -- number of products along K in one instruction
+  local step = 256 // core[c.a].bits
   local acc = c.acc or "f32"
   local kind = {a = c.a, b = c.b or c.a, c = acc, k = step, wgmma = true,
                 arch = 90}
   A, B, D = specs.raw(A), specs.raw(B), specs.raw(D)
-  local function columns(m)  -- columns that row m of A stores
+  -- Returns the columns whose elements row m of A stores.
+  local function columns(m)
     local list = {}
     for k = 0, specs.depth(c) - 1 do
       if not c.sparse then list[k + 1] = k

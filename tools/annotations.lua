@@ -133,7 +133,7 @@ end
 ---------------------------------------------------------------------------
 
 local classes, aliases = {}, {}  -- by name
-local used = {}  -- types used: {path, line, name}
+local used = {}  -- uses of types: {path, line, name}
 
 -- Functions by tag: each reads the text of a tag into an annotation block.
 local tags = {}
@@ -157,7 +157,7 @@ function tags.class(block, line, text)
   if not name then error({"a class without a name"}, 0) end
   local class = classes[name] or {fields = {}, parents = {}, instance = name,
     told = {}}
-  -- Only the class cute spans several files.
+  -- Only the class `cute` may be declared in several files.
   if classes[name] and name ~= "cute" then
     error({"class " .. name .. " twice"}, 0)
   end
@@ -262,9 +262,9 @@ end
 -- Files
 ---------------------------------------------------------------------------
 
--- Values: {fields =, open = true if it may have others}, {params =, min =, max
--- =, returns =}, {text = a string}, {instance = a class's name}, {union =
--- instances}; nil is unknown.
+-- The kinds of values that the evaluator knows: {fields =, open = true if it
+-- may have other fields}, {params =, min =, max =, returns =}, {text = a
+-- string}, {instance = a class's name}, {union = instances}. nil: unknown.
 local files, modules = {}, {}
 
 local function find(folder)
@@ -378,13 +378,14 @@ end
 
 local field_of
 
--- Returns a field of a value that is one of several instances: at least one has
--- it.
+-- Returns field `key` of a value that is one of several instances (`list`). The
+-- field must exist in at least one of them.
 local function field_of_any(list, key)
   local found, instances = {}, {}
   for _, one in ipairs(list) do
     local got, there = field_of(one, key)
-    if there and not got then return nil, true end  -- the field may be anything
+    -- The field exists, but its value can be anything.
+    if there and not got then return nil, true end
     if got and got ~= found[1] then found[#found + 1] = got end
   end
   if #found < 2 then return found[1], #found > 0 end
@@ -442,7 +443,8 @@ local function function_value(path, node, block)
   return value
 end
 
--- Adds the signatures of a text for cute.lang.signature to a table's fields.
+-- Parses the signatures in `text`, as cute.lang.signature takes them, and adds
+-- their functions to the fields of the table `value`.
 local function sign_fields(value, text)
   for name, inside in text:gmatch "([%w_]+)(%b())" do
     local min, max, n = 0, 0, 0
@@ -485,7 +487,7 @@ function Scope:set(name, value)
   self.vars[name] = not self.found.assigned[name] and value or false
 end
 
-local later = {}  -- function bodies; they are evaluated after all files
+local later = {}  -- function bodies, which are evaluated after all files
 
 local eval, run_block
 

@@ -52,7 +52,8 @@ local CODE = table.move(LUA, 1, #LUA, #C + 1, {table.unpack(C)})
 
 rule("lines of at most 80 columns", CODE, function(path, text, complain)
   each_line(text, function(line, n)
-    if path:find "^spec/faults/" then  -- documents omit the marks
+    -- Documents show the scripts without these marks.
+    if path:find "^spec/faults/" then
       line = line:gsub("  %-%- wrong$", ""):gsub("%-%- mend: ", "", 1)
     end
     local width = utf8.len(line) or #line
@@ -76,7 +77,7 @@ rule("the last line of sources is their SPDX license", CODE,
   end
 end)
 
--- `test` runs setup.sh's function of that name, which always succeeds.
+-- In these scripts `test` is a function of setup.sh that always succeeds.
 rule("shell scripts ask by [ ], not by `test`", list "tools/*.sh .ci/run",
      function(_, text, complain)
   each_line(text, function(line, n)
@@ -392,7 +393,7 @@ do
   rule("every folder has a README.md that says what it holds", TRACKED,
     function(path, _, complain)
       local folder = path:match "^(.*)/[^/]+$"
-      -- spec/faults has one folder for each error kind
+      -- The folders of spec/faults are error kinds and need no README.md.
       if (folder or ""):find "^spec/faults/" then return end
       if folders[folder] == path and not has[folder] then
         complain(1, folder .. "/README.md is missing")

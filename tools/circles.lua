@@ -12,7 +12,8 @@ local MOST = 3
 local EXEMPT = {layout = true}
 local LARGER = {sim = 22}
 
--- layout.c has all functions that build and take apart a layout.
+-- Exported names of a file. layout.c has more, since it has all functions that
+-- build and take apart a layout.
 local EXPORTS = 40
 local MORE_EXPORTS = {["core/layout/layout.c"] = 58}
 
@@ -35,7 +36,8 @@ local function read_rooms()
       objects[#objects + 1] = object
       rooms[room] = rooms[room] or {}
       rooms[room][file] = {defines = {}, uses = {}}
-    elseif path ~= "core/program/weblib.c" then  -- (weblib.c is not built)
+    -- weblib.c is only part of the web build.
+    elseif path ~= "core/program/weblib.c" then
       missing[#missing + 1] = object
     end
   end

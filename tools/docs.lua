@@ -55,7 +55,7 @@ local function anchors(text)
   return set
 end
 
--- Returns a path without `x/..` in it.
+-- Simplifies a path: "x/../y" becomes "y".
 local function plain(path)
   local n
   repeat path, n = path:gsub("[^/]+/%.%./", "", 1) until n == 0

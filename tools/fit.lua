@@ -27,7 +27,7 @@ local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cutelua.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
-local UNSEEN = "fresh"  -- set of products to which no constant is fitted
+local UNSEEN = "fresh"  -- the set of products that no constant is fitted to
 
 -- Microseconds that host and GPU need from launch to launch: shorter times have
 -- no meaning.
@@ -62,9 +62,10 @@ end
 
 local unpack_times
 
-local KEPT = 3  -- multiple of the best time: slower choices are not written
+-- Choices slower than this multiple of the best time are dropped.
+local KEPT = 3
 
--- Returns the choices of a problem that are written to the file.
+-- Returns the times of a problem's choices that the file keeps.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end
@@ -196,7 +197,8 @@ local function problems_of(times, sets, arch, sms)
   return list
 end
 
--- Returns the time of the rule's choice relative to the best.
+-- Returns the measured time of the choice with the least estimate, divided by
+-- the best measured time; also returns that choice.
 local function regret(x)
   local least, chosen = math.huge, nil
   for _, c in ipairs(x) do
@@ -206,12 +208,13 @@ local function regret(x)
   return chosen.t / x.best, chosen
 end
 
-local CLOSE = 0.02  -- times within this share count as equal
+-- Times that differ by less than this fraction count as equal.
+local CLOSE = 0.02
 
 local WORST = 8  -- additional weight of large regrets
-local TIMES = 0.3  -- weight of the distance of times
+local TIMES = 0.3  -- weight in the loss of differences between times
 
-local ANCHOR = 0.1  -- weight of a factor common to all candidates of a problem
+local ANCHOR = 0.1  -- weight in the loss of a problem's common factor
 
 -- Returns the loss that is minimized: the smoothed regret, and the distance of
 -- predicted from measured times: mostly of their ratios, and slightly of the
@@ -286,7 +289,7 @@ local function set(list)
   for i, f in ipairs(fitted) do f[1][f[2]] = list[i] end
 end
 
-local FAR = 0.0006  -- penalty for leaving the start value
+local FAR = 0.0006  -- penalty for a constant that leaves its start value
 
 -- Fits to a list of problems, from `start` on: one constant after the other, a
 -- step up or down, with smaller steps each round. The result is reproducible.
@@ -343,8 +346,8 @@ local function regrets_of(list, into)
   return into
 end
 
--- Returns the regret of each fifth of the problems with constants that were
--- fitted to the others.
+-- Cross-validates: returns the regret of each fifth of the problems with
+-- constants that were fitted to the other four fifths.
 local function held_out(list, start)
   local out = {}
   for fold = 0, FOLDS - 1 do
@@ -375,7 +378,8 @@ local function write()
         local n
         text, n = text:gsub("(" .. x[4] .. ")([%d.e-]+)(,?)( *)(%-?%-?)",
           function(before, was, comma, blanks, comment)
-            if comment ~= "" then  -- keeps the comment's column
+            -- Keep the column of the comment behind the number.
+            if comment ~= "" then
               blanks = (" "):rep(math.max(1, #was + #blanks - #number))
             end
             return before .. number .. comma .. blanks .. comment

@@ -62,8 +62,8 @@ local function add_table(out, head, rows)
   out[#out + 1] = ""
 end
 
--- Returns rows grouped by size, the rungs of one size below each other. Each
--- has its gain over the previous one if both are steps of one climb.
+-- Returns rows ordered by size, so that all rungs of one size are adjacent.
+-- Each row has its gain over the previous rung if both belong to one series.
 local function by_size(rows)
   local order, place = {}, {}
   for i, r in ipairs(rows) do
@@ -106,7 +106,7 @@ local function gpu_table(out, rows, about, o)
   add_table(out, head, list)
 end
 
--- Draws bars of the ratio to the rival, hot, by rung and size.
+-- Draws a chart of the ratio to the rival's hot time, by rung and size.
 local function draw(path, rows, o)
   local bars = {}
   for i, r in ipairs(rows) do
@@ -128,7 +128,8 @@ end
 
 local page = read(PAGE)
 
--- Puts `out` between the marks of a part of the page.
+-- Replaces the text between the marks of a part of docs/ladders.md by the lines
+-- `out`.
 local function put(part, out)
   local first = ("<!-- %s: made by make ladders -->\n"):format(part)
   local last = ("<!-- %s end -->"):format(part)

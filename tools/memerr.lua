@@ -21,7 +21,8 @@ while through < 3 and n < 1 << 24 do
     bad = bad + 1
   end
   through = code == 0 and through + 1 or 0
-  -- tries each allocation at first, later only some of them, odd and even
+  -- Early allocations are all tried. Later ones are sampled, with odd and even
+  -- numbers.
   n = n + 1 + n // 150
 end
 print(("%s: gets through with %d allocations; %d bad ends"):format(script, n,

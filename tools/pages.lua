@@ -41,7 +41,8 @@ nav { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 13px;
   padding: 10px 0; border-bottom: 1px solid var(--rule); }
 ]]
 
--- The page of each document; the links at the head of all pages.
+-- pages: the HTML file of each document; nav: the links at the head of all
+-- pages.
 local pages, nav = {}, {}
 for i = 2, #arg do
   local page = page_of(arg[i])
@@ -55,7 +56,7 @@ nav[#nav + 1] = '<a href="reference.html">reference</a>'
 nav[#nav + 1] = ('<a href="%s">the workshop itself</a>'):format(
   e(link.address()))
 
--- Returns a picture as a data URL.
+-- Returns the SVG picture at a path as a data URL.
 local function inside(path)
   return "data:image/svg+xml," .. read(path):gsub("[^%w]", function(c)
     return ("%%%02X"):format(c:byte())

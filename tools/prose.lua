@@ -214,7 +214,8 @@ end
 function prose.comments(path, text, f)
   local part, first, last, column, code_before = {}, nil, nil, nil, nil
   local annotated = false
-  local ruled, heading = false, false  -- after a rule; part began there
+  -- ruled: the previous line is a rule; heading: `part` began after a rule
+  local ruled, heading = false, false
   local function finish()
     local said = table.concat(part, " ")
     if word_count(said) > 2 then f(said, first, code_before) end

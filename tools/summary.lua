@@ -14,8 +14,8 @@ return function(options)
   local tags = "," .. (options.arguments or {})[1] .. ","
   local needs = {}
 
-  -- Other filters are subscribed before the suite starts and would hide these
-  -- events.
+  -- Subscribe when the suite starts: busted's filters are subscribed earlier
+  -- and would otherwise hide these events.
   busted.subscribe({"suite", "start"}, function()
     for _, kind in ipairs {"describe", "it"} do
       busted.subscribe({"register", kind}, function(name)

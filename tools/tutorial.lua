@@ -13,7 +13,7 @@ local function write(path, text)
   assert(f:write(text))
 end
 
--- Returns a link to the workshop that opens a block of a lesson.
+-- Returns an HTML link that opens block `index` of a lesson in the workshop.
 local function try(lesson, index, said)
   return ('<a class="try" href="%s#lesson=%s/%d">%s</a>'):format(
     e(link.address()), e(lesson.name), index, said)

@@ -44,8 +44,8 @@ local function about(text)
   return all:match "^(.-%.) " or all
 end
 
--- Returns the extents that a lesson takes, with its defaults on the simulator:
--- "--rows 16 --n 1000".
+-- For each module that runs lessons: how to get the extents of a lesson, and
+-- their defaults on the simulator, such as "--rows 16 --n 1000".
 local LESSONS = {
   {"cutelua.bench.lesson", "gemm", function(spec)
     local n = spec.sim_size or 256

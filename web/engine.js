@@ -16,7 +16,7 @@
 
 // Long requests, of which only one runs at a time.
 const RUNS = new Set(["run", "prompt", "block", "exercise"]);
-// Long requests that begin with fresh globals.
+// Long requests that begin with fresh Lua globals.
 const FRESH = new Set(["run", "block", "exercise"]);
 // Requests that need no results of a run.
 const LIGHT = new Set(["syntax", "complete", "about"]);
@@ -84,12 +84,12 @@ async function load(options) {
 
 // ---- a Worker ----
 
-// One Worker and its current job: {id, ask, fields, onOutput, resolve}.
+// A Worker with its current job: {id, ask, fields, onOutput, resolve}.
 class Hand {
   constructor(source, ondead) {
     this.job = null;
     this.queue = [];
-    this.heap = 0;      // bytes of memory after the last answer
+    this.heap = 0;      // the program's memory in bytes after the last answer
     this.ondead = ondead;
     this.worker = new Worker(source.worker);
     this.ready = new Promise((done, fail) => {
@@ -148,7 +148,7 @@ class Hand {
     this.worker.postMessage({id: job.id, ask: job.ask, ...job.fields});
   }
 
-  // Ends the Worker; its current request gets this answer.
+  // Ends the Worker. Its current and waiting requests get this answer.
   end(answer) {
     this.worker.terminate();
     const jobs = this.job ? [this.job, ...this.queue] : this.queue;
@@ -164,13 +164,15 @@ class Hand {
 // ---- the engine ----
 
 class Engine {
-  // options: seconds, the time limit of a run; base, URL of the files' folder;
-  // parts, {program, worker, wasm} if the page includes them; onstate, called
-  // with "starting", "ready", "busy", "failed" (then `reason` has the cause).
+  // options.seconds: the time limit of a run; base: the URL of the folder with
+  // the files; parts: {program, worker, wasm} if the page includes them;
+  // onstate: called with "starting", "ready", "busy" or "failed" (then the
+  // engine's `reason` has the cause).
   constructor(options = {}) {
     this.options = options;
     this.seconds = options.seconds || 60;
-    this.files = new Map();  // files that a page put here
+    // files that the page put into the Workers, by name
+    this.files = new Map();
     this.count = 0;
     this.tell("starting");
     this.ready = load(options).then(source => {
@@ -212,7 +214,7 @@ class Engine {
     return job;
   }
 
-  // Ends the current Worker and puts the reserve in its place.
+  // Ends the current Worker and makes the reserve the current one.
   replace(answer) {
     const old = this.hand;
     this.hand = this.spare || this.start();
@@ -229,7 +231,8 @@ class Engine {
     return hand.ready;
   }
 
-  // Frees large memory: the next request only needs the files.
+  // Replaces a Worker whose memory has grown large, so that the memory is
+  // freed. The next request needs only the files.
   async renew() {
     const old = this.hand, job = this.job("files", {});
     this.renewing = true;

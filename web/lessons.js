@@ -8,11 +8,11 @@
 // progress {get(name), set(name, value)}; go(name, step); say(text); step, the
 // number of the block where the lesson begins.
 //
-// Stored for each lesson: texts, the changed texts by block; good, the ones
-// that ran; solved, by exercise; hints, the number shown.
+// Data stored for each lesson: texts: the changed texts, by block; good: the
+// texts that ran; solved: solved exercises; hints: the number of hints shown.
 "use strict";
 var cuteLessons = (function () {
-  var MOST = 100000;  // characters of a step's output that are kept
+  var MOST = 100000;  // most characters of a step's output that are kept
 
   function button(text, press, name) {
     var b = make("button", name, text);
@@ -275,7 +275,8 @@ var cuteLessons = (function () {
     var error = answer.error || {};
     var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
-    if (answer.line) {  // the message of the error's line, or the whole message
+    // Show at the line its own message, if there is one, else the first line.
+    if (answer.line) {
       var there = text.split("\n").find(function (l) {
         return l.trim().indexOf(".lua:" + answer.line + ": ") > 0; });
       this.editor.fail(answer.line, there ? there.replace(/^\s*\S+: /, "")

@@ -13,10 +13,10 @@
 // the prompt, pointed(line) and chosen(line) the editor.
 "use strict";
 var cuteResults = (function () {
-  var MOST = 400000;  // characters of output that are kept
-  var BLOCK = 8000;   // characters of one block of output
-  var DRAWN = 30;     // ms after which new output is drawn
-  var LISTED = 100;   // faults that an opened fold shows
+  var MOST = 400000;  // most characters of output that are kept
+  var BLOCK = 8000;   // most characters of one block of output
+  var DRAWN = 30;     // milliseconds until new output is drawn
+  var LISTED = 100;   // most faults that an opened fold shows
   var VIEWS = ["output", "kernel", "drawn", "timeline"];
 
   function plural(n, word) { return n + " " + word + (n == 1 ? "" : "s"); }
@@ -29,7 +29,8 @@ var cuteResults = (function () {
 
   function logOf(log) {
     var block = null, kept = 0, dropped = 0;
-    var waiting = [], length = 0, timer = null;  // [text, fd], not yet drawn
+    // waiting: list of [text, fd] that is not drawn yet; length: its characters
+    var waiting = [], length = 0, timer = null;
     function size(e) { return e.textContent.length; }
     function printed(e) { return /^(said|warned)$/.test(e.className); }
     // Removes the oldest output beyond the limit: whole lines, or part of a
@@ -204,8 +205,8 @@ var cuteResults = (function () {
         + " more may follow from it", n.rest));
       return li;
     }
-    // notes: the faulty kernel's, which have more details than the error; the
-    // first is the most important.
+    // `notes` are the faulty kernel's reports, which have more details than the
+    // error; the first one is the most important.
     function failure(error, notes) {
       var e = make("div", "error"), faults = error.kind == "kernel-fault"
         && notes && notes.length;
@@ -226,7 +227,8 @@ var cuteResults = (function () {
 
     // ---- the kernels ----
 
-    // Returns the reports of all kernels that concern the script, each once.
+    // Returns the reports of all kernels about lines of the script, without
+    // duplicates.
     function notesOf(a) {
       var out = [], known = {};
       function ours(at) {
@@ -259,7 +261,7 @@ var cuteResults = (function () {
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
     }
-    // NVRTC is never available in a page.
+    // Removes the advice that NVRTC is missing: a page can never use it.
     function tidy(k) {
       k.missing = k.missing.filter(function (m) {
         return m.indexOf("[no-nvrtc]") < 0; });
@@ -281,7 +283,8 @@ var cuteResults = (function () {
       var box = root.appendChild(make("div"));
       view = cutePage(box, p, {beside: true, view: "cu", kernel: at,
         shown: function (k, i) {
-          if (!answer || answer.page != p) return;  // another run has started
+          // Another run has replaced this page's answer.
+          if (!answer || answer.page != p) return;
           at = i;
           heat(k);
         },
@@ -484,7 +487,7 @@ var cuteResults = (function () {
         else if (!quiet && shown() != "kernel") show("output");
       },
       out: log.text,
-      // Draws the answer of a run, and summarizes it in one line.
+      // Shows the answer of a run and, at the foot, one line about it.
       done: function (a, quiet) {
         answer = a;
         if (a.stopped) {
@@ -523,7 +526,8 @@ var cuteResults = (function () {
       answered: function (a) {
         if (a.stopped) log.add(make("div", "stopped", a.message || "stopped"));
         if (a.error) log.add(failure(a.error));
-        if (a.page) {  // pictures and costs now refer to the prompt's page
+        // The pictures and costs now show the kernels of the prompt's input.
+        if (a.page) {
           answer = a;
           at = 0;
           times = {};
@@ -536,7 +540,8 @@ var cuteResults = (function () {
       },
       note: function (text) { log.add(make("div", "dim", text)); },
       add: function (e) { log.add(e); },
-      // Highlights for a line of the editor under the pointer, or a chosen one.
+      // Highlights the kernel's text for a line of the editor: pointed() for
+      // the line under the pointer, chosen() for the line of the caret.
       pointed: function (line) {
         if (view && shown() == "kernel") view.light(host.name(), line);
       },

@@ -10,11 +10,11 @@
 // requests `put` and `files`.
 "use strict";
 (() => {
-const PAUSE = 50;        // ms: a line after such a pause is sent at once
-const LINES = 64;        // this many lines are sent together after a pause
-const MOST = 1 << 20;    // bytes of output of one request
-const ROOM = 1 << 16;    // bytes that are decoded at once
-const FOLDER = "/work";  // folder of files that were put, for the script
+const PAUSE = 50;        // ms of silence after which a line is sent at once
+const LINES = 64;        // lines that are sent together otherwise
+const MOST = 1 << 20;    // most bytes of output of one request
+const ROOM = 1 << 16;    // most bytes that are decoded at once
+const FOLDER = "/work";  // folder with the files that the page put
 
 let program = null;      // the Module
 let output = null;       // output of the running request
@@ -28,12 +28,12 @@ class Output {
     this.left = MOST;
     this.dropped = 0;
     this.decoders = [];
-    this.fd = 1;                        // stream of the waiting bytes
+    this.fd = 1;  // stream of the bytes that wait for decoding
     this.bytes = new Uint8Array(ROOM);
     this.used = 0;
-    this.pieces = [];                   // [fd, text], not yet posted
-    this.lines = 0;                     // lines posted since a pause
-    // times of the last output and of the last post
+    this.pieces = [];                   // [fd, text] that is not posted yet
+    this.lines = 0;                     // lines posted since the last pause
+    // times of the last output and of the last post to the page
     this.last = this.posted = -PAUSE;
   }
 
@@ -73,7 +73,7 @@ class Output {
     else if (text) this.pieces.push([fd, text]);
   }
 
-  // Sends a sentence of the Worker's own.
+  // Sends a sentence from the Worker itself, as standard error.
   tell(text) {
     this.decode();
     this.add(2, text);
@@ -98,7 +98,8 @@ class Output {
   }
 }
 
-// Replaces the terminals: standard output and error in whole pieces.
+// Replaces the terminals, which send output line by line, by streams that send
+// whole pieces.
 function replaceStreams(fs) {
   for (const fd of [1, 2]) {
     const stream = fs.streams[fd];
@@ -150,7 +151,7 @@ async function start({program: url, module, base, threads}) {
     threads, memory: program.ccall("web_memory", "number", [], [])});
 }
 
-// Returns the program's answer.
+// Passes a request to the program and returns its answer.
 function asked(request) {
   const bytes = new TextEncoder().encode(JSON.stringify(request));
   const at = program._malloc(bytes.length + 1);
@@ -179,7 +180,7 @@ function inside(name) {
   return parts.length && !parts.includes("..") ? parts.join("/") : null;
 }
 
-// Stores a file; `written`: a script of another Worker wrote it.
+// Stores a file. `written`: whether a script in another Worker wrote it.
 function put({name, bytes, written}) {
   const fs = program.FS, path = inside(name);
   if (!path) return wrong(`no name of a file: '${name}'`);

@@ -2,7 +2,8 @@
 "use strict";
 var workshop = (function () {
   var FIRST = "start.lua";
-  var LIVE_MS = 600;  // pause after a key before a live run (while typing)
+  // milliseconds from a key press to a live run (a run while typing)
+  var LIVE_MS = 600;
   var LIVE_S = 2;     // seconds that a live run may take
   var LIMITS = [[10, "10 s"], [60, "60 s"], [300, "5 min"], [86400, "a day"]];
   var FRESH = 'local cute = require "cute"\n\n';
@@ -122,7 +123,8 @@ var workshop = (function () {
     if (got && got.files) shelf.wrote(got.files);
     if (answer.seconds < 1) results.costs();
   }
-  // Names the scripts that launch a kernel, whose file alone does nothing.
+  // If a kernel's file ran, which launches nothing, shows the scripts that
+  // launch the kernel.
   function silent(answer) {
     var users = cuteShelf.users(current.name);
     if (!/^kernels\//.test(current.name) || !el("lesson").hidden || answer.page
@@ -135,8 +137,8 @@ var workshop = (function () {
     });
     results.add(note);
   }
-  // Returns the run to start: {title, fields}, or {error, at: the field it is
-  // in}.
+  // Returns the run to start as {title, fields}. If a field of the form is
+  // wrong, returns {error, at: that field}.
   function request() {
     var w = cuteShelf.words(el("words").value);
     var s = cuteShelf.seed(el("seed").value);
@@ -168,10 +170,10 @@ var workshop = (function () {
 
   // ---- a run while typing ----
 
-  var trying = null;  // promise of the current live run (while typing)
-  var slow = false;   // the last live run exceeded LIVE_S
+  var trying = null;  // promise of the live run in progress
+  var slow = false;   // whether the last live run exceeded LIVE_S
   var later;
-  // Ends the current or waiting live run.
+  // Cancels a planned live run, and ends the running one.
   async function quiet() {
     clearTimeout(later);
     if (!trying) return;
@@ -217,7 +219,8 @@ var workshop = (function () {
   // ---- the prompt ----
 
   var history = store.get("history", []), at = history.length, line;
-  // Shows the previous or next input; nothing follows the last.
+  // Shows the previous or next input of the history. After the last comes an
+  // empty line.
   function older(by) {
     var to = at + by;
     if (to < 0 || to > history.length) return undefined;
@@ -234,7 +237,7 @@ var workshop = (function () {
       if (said) said.push([t, fd]);
       else results.out(t, fd);
     }
-    // Its output appears below the input.
+    // Shows the input 30 ms later, or before the first output.
     var shown = setTimeout(begin, 30);
     function begin() {
       if (!said) return;
@@ -462,7 +465,8 @@ var workshop = (function () {
     }, true);
   }
 
-  // Follows the address; returns false if it has no request.
+  // Performs the request in the page's address (#script=..., #lesson=...).
+  // Returns false if there is none.
   async function follow() {
     var hash = location.hash, found = /^#(\w+)=(.*)$/.exec(hash), said;
     if (!found) return false;

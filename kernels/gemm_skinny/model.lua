@@ -10,24 +10,25 @@ local tiles = require "cute.tiles"
 local model = {}
 
 model.constants = {
-  launch = 1.2e-6,    -- seconds to begin and end a kernel
-  cluster = 7.68e-7,  -- seconds until the blocks' sums are combined
-  latency = 5.89e-7,  -- seconds until a run requested from memory arrives
-  hit = 5.8e-7,       -- seconds until a run requested from L2 arrives
-  ask = 4.86e-9,      -- seconds to request a run, for each run in flight
-  run = 1.22e-7,      -- seconds of a warp's work on a run
-  join = 3.78e-8,     -- seconds for each warp whose sums are added
-  each = 7.92e10,     -- bytes a second that a multiprocessor can request
-  memory = 4.59e12,   -- bytes a second from memory
-  l2 = 1.89e13,       -- bytes a second of operands that stay in L2
-  beside = 0.0103,    -- extra time for a row of A read with a tile of B
+  launch = 1.2e-6,    -- seconds to start and finish a kernel
+  cluster = 7.68e-7,  -- seconds to combine the sums of a tile's blocks
+  latency = 5.89e-7,  -- seconds from a request to a run's arrival from memory
+  hit = 5.8e-7,       -- seconds from a request to a run's arrival from L2
+  ask = 4.86e-9,      -- seconds to issue the requests of one run
+  run = 1.22e-7,      -- seconds that a warp works on one run
+  join = 3.78e-8,     -- seconds to add the sums of one warp
+  each = 7.92e10,     -- bytes per second that one multiprocessor can request
+  memory = 4.59e12,   -- bytes per second from memory
+  l2 = 1.89e13,       -- bytes per second from L2, of operands that stay there
+  beside = 0.0103,    -- added fraction of the memory time per row of A and tile
 }
 local C = model.constants
 
 local THREADS, REGISTERS = 2048, 65536  -- per multiprocessor
-local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
+-- operands of fewer bytes stay in L2 until the next product begins
+local STAYS = 16 << 20
 
---- Returns the number of blocks of a plan that fit on a multiprocessor.
+--- Returns how many blocks of a plan fit on a multiprocessor.
 ---@param p table
 ---@return integer
 function model.room(p)

@@ -29,7 +29,8 @@ return function(o, out, acc, w, SA, SB)
       f[v] = SA and SA[{cute.min(row, M - 1), k}]:to(o.acc)
     end
     local known = {}
-    local function column(n, lanes)  -- factors of a tile's columns from n on
+    -- Returns the factors of the tile's columns n + lanes.
+    local function column(n, lanes)
       if known[n] == nil then
         known[n] = SB[{cute.min(first + n + lanes, N - 1), k}]:to(o.acc)
       end

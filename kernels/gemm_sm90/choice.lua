@@ -9,14 +9,16 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
-local SUMS = 216         -- maximum accumulators of a thread, by registers
-local HIDDEN = 4096      -- from this K on, products hide an epilogue in a loop
+local SUMS = 216         -- most accumulators of a thread that fit in registers
+-- With this K or a larger one, the products of other warpgroups hide the cost
+-- of an epilogue in a loop.
+local HIDDEN = 4096
 
--- Tiles (BM, BN), consumers, schedule, and conditions. bits, wide: the tile is
--- only for operands, or D, of that many bits; promoted: only for promoted
--- accumulators; few: only for results as narrow as the tile, with one consumer
--- and deep steps; grouped: for groups. min_blocks: blocks on a multiprocessor,
--- each with one tile.
+-- Candidate tiles: {BM, BN}, options (consumers, schedule, ...) and conditions.
+-- bits: only for operands of that many bits; wide: only for a D of that many
+-- bits; promoted: only for promoted accumulators; few: only for results as
+-- narrow as the tile, with one consumer and long tiles along K; grouped: only
+-- for groups. min_blocks: blocks on a multiprocessor, each with one tile.
 local TILES = {
   {64, 8, few = true}, {64, 8, few = true, min_blocks = 2},
   {64, 16, few = true}, {64, 16, few = true, min_blocks = 2},
@@ -48,7 +50,7 @@ local TILES = {
   {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
 }
--- Fields of a tile that are conditions, not options.
+-- The fields of TILES that are conditions. All other fields are options.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
@@ -60,15 +62,16 @@ local function for_groups(t, o)
     and not (o.groups == "list" and t.schedule == "pingpong")
 end
 
--- Reports whether a tile of the list suits these complete options, m and n. A
--- tile of mostly missing rows does not.
+-- Reports whether entry t of TILES suits the complete options o and results of
+-- (m,n). A tile with mostly rows outside the result does not suit.
 local function meant(t, o, m, n)
   return (t[1] < 128 or 4 * m > t[1])
     and (not t.bits or t.bits == o.a_dtype.bits)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    and not (t.epi and o.gated)  -- `epi` needs all columns of a tile
+    -- `epi` stores all columns of a tile, but gated results have half of them.
+    and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
@@ -76,10 +79,10 @@ end
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns the widths to try for a tile of the list, for m rows and n columns:
--- its own, and narrower ones that give as many tiles, or fill some whole waves.
--- TMA is slow for missing columns, and a last wave of few tiles takes as long
--- as a whole one.
+-- Returns the widths to try for an entry of TILES, for m rows and n columns:
+-- its own width, and narrower ones that give as many tiles or that fill some
+-- number of whole waves. TMA is slow for columns outside the tensor, and a last
+-- wave of few tiles takes as long as a whole wave.
 local WAVES = 4
 local function widths(t, o, m, n, sms)
   local whole = t[2]
@@ -95,7 +98,8 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    and t.split ~= "stream"  -- only such products were measured
+    -- Other products were not measured with narrower tiles.
+    and t.split ~= "stream"
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
     add(math.max(tiles // rows // cn * cn, 1))
@@ -103,7 +107,7 @@ local function widths(t, o, m, n, sms)
   return list
 end
 
--- Converts a tile of the list to options.
+-- Converts an entry of TILES, with the given width, to options.
 local function options_of(t, width, fixed, o)
   local c = {}
   for name, v in pairs(fixed) do c[name] = v end
@@ -117,7 +121,8 @@ local function options_of(t, width, fixed, o)
   return c
 end
 
--- Returns a text that identifies a candidate.
+-- Returns a string of the candidate's options, which is different for each
+-- candidate.
 local function words(c)
   local list = {table.concat(c.tile, "x"), table.concat(c.cluster or {}, "x")}
   for i, name in ipairs {"consumers", "schedule", "split", "min_blocks",
@@ -128,8 +133,8 @@ local function words(c)
 end
 
 -- Returns the candidates for m rows and n columns: options that gemm_sm90
--- accepts, without stages. `fixed` are the given options, `o` the same ones
--- with defaults.
+-- accepts, without the number of stages. `fixed` are the given options; `o` are
+-- the given options and the defaults of all others.
 local function listed(fixed, o, m, n, sms)
   local list, there = {}, {}
   for _, t in ipairs(TILES) do
@@ -143,16 +148,16 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- The number of consecutive tiles of a group along M, before the next ones
--- along N: all tiles of most groups, so that B is read from memory once.
+-- Value of `swizzle` for groups: the number of consecutive tiles along M before
+-- the next ones along N. It exceeds the tiles of most groups, so that B is read
+-- from memory once.
 local BANDS = 32
 
--- Sets options that follow from the tiles of a product. Blocks need not be
--- persistent for a single wave. Clusters extend along the mode in which tiles
--- are narrow, unless the result is short in that mode. An epilogue of many
--- parts is a loop if long products run at the same time. The data of one row of
--- tiles is read from memory once, in long runs, and leaves L2 to the other
--- operand. Given options are kept; o are the same options, complete.
+-- Sets options that follow from a product's tiles; given options stay. o: the
+-- options with defaults. A single wave needs no persistent blocks. An epilogue
+-- of many parts becomes a loop if long products run at the same time. If one
+-- row or column of tiles covers the result, L2 keeps the small operand, and the
+-- other one is read once, in long runs (evict first).
 local function settle(chosen, o, m, n, k, waves)
   local function say(name, v)
     if chosen[name] == nil then chosen[name] = v end
@@ -162,7 +167,8 @@ local function settle(chosen, o, m, n, k, waves)
   if waves <= 1 and not o.pingpong and model.turned(o, m, n) then
     say("raster_along_m", true)
   end
-  if chosen.persistent == false then  -- no more stages than steps of a tile
+  -- A block with one tile needs no more stages than the tile has steps along K.
+  if chosen.persistent == false then
     local steps = ceil_div(ceil_div(k, o.tile[3]), o.split)
     chosen.stages = math.min(chosen.stages, math.max(steps, 2))
   end
@@ -204,13 +210,15 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      and (full.epi[2] >= 16 or full.d_major == "m")  -- (epi[2]: row length)
+      -- epi[2] is the row length.
+      and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       settle(c, full, m, n, k, waves)
-      if not c.equal or parts > 1 then  -- no candidate if it splits no tile
+      -- A candidate that splits no tile is left out.
+      if not c.equal or parts > 1 then
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),
           blocks = ceil_div(m, full.tile[1]) * ceil_div(n, full.tile[2])

@@ -3,44 +3,46 @@ return {
   clock = 1.85e9,       -- cycles per second, without a power limit
   fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
   fill = 91.4,          -- bytes per cycle that fill shared memory
-  missing = 0.757,      -- cycles for 128 bytes outside the tensor (one block)
-  crowd = 0.5,          -- exponent of the number of blocks that request them
+  missing = 0.757,      -- cycles per 128 bytes outside the tensor, for 1 block
+  crowd = 0.5,          -- exponent on the number of blocks, for such bytes
   sent = 1.49,          -- factor on `missing` if the blocks form clusters
-  wait = 1.18,          -- weight of a block's tiles that exceed the tensor
-  memory = 4.43e12,     -- bytes a second from memory
+  wait = 1.18,          -- weight of a block's tiles that extend past the tensor
+  memory = 4.43e12,     -- bytes per second from memory
   far = 0.249,          -- fraction of an operand that distant blocks read again
   together = 12,        -- neighbouring blocks that share a path to L2
-  group = 8.13e11,      -- bytes a second of such a path
-  steady = 5.89e11,     -- bytes a second of such a path with many waves
-  l2 = 2.12e13,         -- bytes a second of what all tiles read
-  -- Slowdown of L2 for rows that begin at multiples of that many bytes. From
-  -- cut_fill on, filling shared memory slows down by the same factor.
+  group = 8.13e11,      -- bytes per second through such a path
+  steady = 5.89e11,     -- bytes per second through a path, with many waves
+  l2 = 2.12e13,  -- bytes per second through L2, of the reads of all tiles
+  -- Slowdown of L2 for rows whose addresses are multiples of 16, 32 or 64 bytes
+  -- only. If the slowdown is cut_fill or more, filling shared memory slows down
+  -- as well.
   cut = {[16] = 3.1, [32] = 1.7, [64] = 1.2},
   cut_fill = 1.79,
-  launch = 9.47e-7,     -- seconds to begin and end a kernel
+  launch = 9.47e-7,     -- seconds to start and finish a kernel
   latency = 1844,       -- cycles until a tile requested from memory arrives
   hit = 1586,           -- cycles until a tile requested from L2 arrives
-  uneven = 0.1,         -- fraction of a wave with idle memory at its end
-  first = 219,          -- cycles until the first tiles have arrived
-  cluster = 1.07e-6,    -- seconds until all blocks of a cluster have begun
-  near = 20,            -- waves from which on clusters share little
-  apart = 1.02,         -- factor on clusters from then on (measured at 16384)
+  uneven = 0.1,         -- part of a wave during which memory idles at the end
+  first = 219,          -- cycles from a block's start to its first tiles
+  cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
+  near = 20,            -- waves from which on clusters share few transfers
+  apart = 1.02,         -- factor on clusters with `near` waves or more
   second = 1.01,        -- factor if the larger operand is requested second
   exchange = 1679,      -- cycles until two halves of K are combined
   leave = 8467,         -- cycles to store partial sums for another block
-  part = 652,           -- cycles to wait for a part
-  -- Seconds at the power limit, by the bits of an element: of one operation; of
-  -- each element per operation that a tile's step moves to shared memory; and
-  -- of each that it moves through L2.
+  part = 652,           -- cycles to wait for another block's partial sums
+  -- Energy as seconds at the power limit, by the bits of an element: of one
+  -- operation; of each element per operation that a step along K moves to
+  -- shared memory; and of each such element that moves through L2.
   energy = {[8] = {0.64e-15, 0.38e-14, 0.1e-14},
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},
-  drain = 11.9,         -- bytes of D a cycle; a third more with four buffers
+  drain = 11.9,         -- bytes of D stored per cycle (4 buffers: 1.4 times)
   alone = 1.14,         -- factor on a pingpong block that has a single tile
-  round = 108,          -- cycles to fill a buffer and pass it on
-  -- Factors on the whole estimate, by tile of 16-bit or 32-bit elements and by
-  -- kind: pingpong ("turns"), equal parts, halves of K, two blocks on a
-  -- multiprocessor, clusters.
+  round = 108,          -- cycles to fill an epilogue buffer and start its TMA
+  -- Correction factors on the whole estimate, by tile ("BMxBN") of 16-bit or
+  -- 32-bit elements, and by kind: "turns": schedule pingpong; "parts": equal
+  -- parts of K; "halves": split = 2; "two": two blocks on a multiprocessor;
+  -- "cluster": clusters.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 two"] = 1.86, ["64x16 halves"] = 1.12, ["64x32"] = 1.31,
@@ -62,7 +64,8 @@ return {
     ["256x160 cluster"] = 1.14, ["256x192"] = 1.04,
     ["256x192 cluster"] = 1.08,
     ["256x208"] = 1.08, ["256x208 cluster"] = 1.02},
-  -- Promoted accumulators: cycles without products, and energy.
+  -- For promoted accumulators: cycles per addition in which no products run,
+  -- and the relative energy of additions.
   add = 146, by_adding = 0.066,
 }
 -- SPDX-License-Identifier: MIT

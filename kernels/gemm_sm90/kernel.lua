@@ -45,9 +45,11 @@ local function further(o, ...)
   return more, maps, space, SA, SB
 end
 
--- Makes the ring of operands between the producer and the consumers.
+-- Makes the ring of stages through which the producer passes operand tiles to
+-- the consumers.
 local function make_ring(o, bytes, maker)
-  local groups = o.pingpong and 1 or o.consumers  -- groups that share a tile
+  -- warpgroups that share a tile
+  local groups = o.pingpong and 1 or o.consumers
   return pipeline.PipelineTmaAsync {
     num_stages = o.stages, tx_count = bytes,
     producer_group = Group(Agent.Thread),
@@ -62,7 +64,7 @@ local function make_turns(o, warp, maker)
     producer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
---- Makes the kernel of complete options.
+--- Makes the kernel for options with all defaults filled in (options.complete).
 ---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
 -- stages and buffers; epi_mma: of 64 rows and o.epi[2] columns
 return function(o)
@@ -112,15 +114,16 @@ return function(o)
         cute.where(cute.eq(half, 0), some, k_tiles - some)
       pipeline.pipeline_init_arrive(true, true)
     end
-    -- for a list's problems: this block's maps of A, B, and of D for each
-    -- warpgroup
+    -- For the problems of a list: returns this block's copies of the maps of A
+    -- (i = 1) and B, and of D for each warpgroup.
     local function maps_of(i)
       if o.groups ~= "list" then return nil end
       local cluster = select(3, cute.arch.block_idx())
       return space.maps(_, _, i, cute.arch.block_idx_in_cluster()
         + cluster * o.cluster[1] * o.cluster[2])
     end
-    local most = o.groups and D and D.shape[1]  -- rows of all groups together
+    -- number of rows of all groups together
+    local most = o.groups and D and D.shape[1]
     local walk = tile_order.walks(o, tiles_m, tiles_n, most
       or o.batches and cute.size(cD, 2) or 1, k_tiles, space, loader)
     -- The producer, which initialized the barriers, waits only for the blocks
@@ -157,7 +160,8 @@ return function(o)
       if o.pdl then cute.arch.griddepcontrol_wait() end
       local group = warp // 4
       local thr = mma:get_slice(o.pingpong and tid % WARPGROUP or tid)
-      local rows = o.promote and 64 * groups or bm  -- rows of one product
+      -- rows that one product multiplies
+      local rows = o.promote and 64 * groups or bm
       local tCrA = {}
       for i = 1, bm // rows do
         tCrA[i] = mma:make_fragment_A(thr:partition_A(
@@ -212,8 +216,8 @@ return function(o)
           work:advance_to_next_work()
         end
       end)
-      -- Blocks of the next launch would slow these blocks down by waiting, if
-      -- they were released earlier.
+      -- Releasing the next launch earlier would let its waiting blocks slow
+      -- down the running blocks.
       if o.pdl and not o.ahead then
         cute.arch.griddepcontrol_launch_dependents()
       end

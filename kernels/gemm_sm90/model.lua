@@ -20,7 +20,8 @@
 local C = require "kernels.gemm_sm90.constants"
 local targets = require "cute.targets"
 
-local STAYS = 16 << 20  -- bytes still in L2 when the next product begins
+-- operands of fewer bytes stay in L2 until the next product begins
+local STAYS = 16 << 20
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -36,7 +37,8 @@ local model = {}
 
 local WIDTHS = {8, 16, 32, 64, 96, 128, 160, 192, 208}
 
--- The classes of tile widths.
+-- Returns the class of tiles with n columns: the smallest of WIDTHS that is not
+-- less than n.
 local function class_of(n)
   for _, w in ipairs(WIDTHS) do
     if n <= w then return w end
@@ -44,7 +46,7 @@ local function class_of(n)
   return 256
 end
 
---- Returns the name in C.good of a tile with its options.
+--- Returns the key in C.good of the options' tile and kind.
 ---@param o table complete options
 ---@return string
 function model.kind(o)
@@ -54,16 +56,18 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the number of rows of operands that neighbouring blocks read together
--- from L2: `count` of their tiles are consecutive along one mode (`rows` each);
--- along the other mode, tiles have `others` rows.
+-- Returns the number of rows of A and B that neighbouring blocks (C.together of
+-- them) read together from L2. Their tiles are in runs: `count` tiles of `rows`
+-- rows each are consecutive along one mode; along the other mode tiles have
+-- `others` rows.
 local function beside(rows, count, others)
   return math.min(C.together, count) * rows
     + math.max(C.together / count, 1) * others
 end
 
---- Reports whether blocks with one tile each should be consecutive along N.
--- Persistent ones process `swizzle` of them before the next row.
+--- Reports whether blocks that compute one tile each should be consecutive
+-- along N instead of M. A persistent block processes `swizzle` tiles along a
+-- mode before the next row of tiles.
 ---@return boolean turned
 ---@return number rows that neighbouring blocks then read
 function model.turned(o, m, n)
@@ -75,8 +79,9 @@ function model.turned(o, m, n)
   return turned, turned and along_n or along_m
 end
 
--- Returns the rows that neighbouring persistent blocks read: `swizzle`
--- consecutive tiles along a mode, then the next along the other one.
+-- Returns the rows that neighbouring persistent blocks read together: they
+-- process `swizzle` consecutive tiles along one mode, then as many at the next
+-- index along the other mode.
 local function in_turn(o, tiles_m, tiles_n)
   local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
   if o.raster_along_m then
@@ -85,12 +90,13 @@ local function in_turn(o, tiles_m, tiles_n)
   return beside(bm, math.min(tiles_m, o.swizzle), bn)
 end
 
-local MOST = 65535  -- maximum of a grid's second and third extent
+local MOST = 65535  -- maximum of gridDim.y and gridDim.z
 
---- Returns the length of a run of tiles along the mode that one-tile blocks
--- follow, such that neighbouring blocks read the fewest rows. It divides
--- `first`, the number of that mode's tiles; `second` is that of the other
--- mode.
+--- Returns the length of a run for blocks that compute one tile each: that many
+-- tiles are consecutive along the first mode (N if o.turned, else M). The
+-- length minimizes the rows that neighbouring blocks read. It divides `first`,
+-- the number of tiles along the first mode; `second` is the number along the
+-- second mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -106,13 +112,12 @@ function model.run(o, first, second)
   return best
 end
 
--- Returns three numbers about the rows of a mode that are missing,
--- outside the tensor: the number of missing rows in the last tile, all of
--- its rows if a cluster's last blocks have none; the cycles of a step for
--- them, which grow with the number of blocks that request such rows at
--- once; the number of a block's tiles, of `waves`, with missing rows:
--- all, if one block always has the last tile of the mode; else its share
--- plus one.
+-- Returns three numbers about missing rows of a mode, which are outside the
+-- tensor. 1: how many rows of the last tile are missing (all, if a cluster's
+-- last blocks have no rows). 2: the cycles that they cost in a step, which grow
+-- with the number of blocks that request such rows at once. 3: how many of a
+-- block's tiles have missing rows. That is every tile of `waves` if one block
+-- always has the mode's last tile, else its share plus one.
 local function lacking(o, mode, size, tiles, others, waves, slots)
   local tile, cluster = o.tile[mode], o.cluster[mode]
   tiles = ceil_div(tiles, cluster) * cluster
@@ -128,8 +133,8 @@ local function lacking(o, mode, size, tiles, others, waves, slots)
   return gone, gone * each, count
 end
 
---- Returns the slowdown of L2 for rows that are that many elements apart: rows
--- that begin inside cache lines are requested in two parts.
+--- Returns the slowdown of L2 for rows whose starts are `elements` elements
+-- apart. A row that begins inside a cache line is requested in two parts.
 ---@param elements integer
 ---@param bits integer width of an element
 ---@return number 1: no slowdown
@@ -164,13 +169,14 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the rows of A and B that a tile requests, weighted by their slowdown.
+-- Returns the rows of A and B that a tile requests, each weighted by the
+-- slowdown of its operand.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
 
--- Returns the cycles of a step along K, at least its share of the ring's
--- latency.
+-- Returns the cycles of a step along K, at least the ring's latency divided by
+-- its stages.
 local function pace_of(o, p)
   local bm, bn, bk = table.unpack(o.tile)
   local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
@@ -181,10 +187,11 @@ local function pace_of(o, p)
     (p.stays and C.hit or C.latency) / math.min(o.stages, p.steps))
 end
 
--- Returns the cycles after a tile's products.
+-- Returns the cycles from the end of a tile's products to the end of its
+-- epilogue.
 local function ending(o, p)
-  -- Fitted to the widths of D's rows that swizzles allow; whole rows are no
-  -- slower.
+  -- The constants were fitted for widths of D's parts that swizzles allow,
+  -- powers of 2. Parts with whole rows of D are no slower.
   local part = o.epi[2]
   if o.d_major == "n" and not o.promote then part = part & -part end
   return C.round * (o.rows // 64) * (o.columns // part)
@@ -256,11 +263,13 @@ local function memory_of(o, p, turned)
     / (p.stays and C.l2 or C.memory)
   local rest = p.waves % 1
   if p.waves > 1 then memory = memory * (1 + C.uneven / p.waves) end
-  if o.split > 1 and o.min_blocks == 1 then  -- stores do not overlap with loads
+  -- The stores of one tile do not overlap with the loads of the next.
+  if o.split > 1 and o.min_blocks == 1 then
     memory = memory
       + (math.ceil(p.waves) - 1) * (C.first + p.edges) / C.clock
   end
-  if p.waves > 1 and rest > 0 then  -- few blocks use less than the bandwidth
+  -- The blocks of a last, partial wave are too few to use all of the bandwidth.
+  if p.waves > 1 and rest > 0 then
     memory = memory * (1 - rest / p.waves)
       + math.max(memory * rest / p.waves, p.tile / C.clock)
   end
@@ -297,7 +306,7 @@ function model.time(o, m, n, k, sms)
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))
   if o.pingpong and p.waves <= 1 then seconds = seconds * C.alone end
-  -- The larger operand should be requested first.
+  -- The larger operand should be requested first, but B is requested second.
   if p.single and m < n then seconds = seconds * C.second end
   if o.cluster[1] * o.cluster[2] > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster

@@ -231,7 +231,8 @@ function wrong.operands(o, A, B, D)
          core.show(t))
     local shape = t.shape
     need(type(shape) == "table" and (#shape == (matrices[name] and 3 or 2)
-        or o.groups and #shape == 2)  -- a matrix of one group
+        -- with groups, a matrix (M,N) is allowed, too
+        or o.groups and #shape == 2)
       and type(shape[1]) ~= "table" and type(shape[2]) ~= "table",
       "%s is %s; %s needed", name, tostring(t.layout),
       not matrices[name] and "a matrix is" or o.groups
@@ -244,7 +245,7 @@ function wrong.operands(o, A, B, D)
   rules.same(WHAT, "M of A", A.shape[1], "of D", D.shape[1])
   if o.gated then
     local n = D.shape[2]
-    rules.same(WHAT, "N of B", B.shape[1], "gates and what passes of D are",
+    rules.same(WHAT, "N of B", B.shape[1], "twice the columns of D",
                math.type(n) and 2 * n)
     return
   end

@@ -78,26 +78,29 @@ function options.complete(given, sure)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end
-  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)  -- columns of D
+  -- columns of D that a block stores
+  o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)
   if o.split > 1 then o.persistent = false end
-  -- One-tile blocks are in runs along one mode; the runs are consecutive along
-  -- the other one.
+  -- Blocks with one tile each: their tiles form runs along one mode
+  -- (model.run), and consecutive runs are neighbours along the other mode.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- One-tile blocks are consecutive along N.
+  -- Blocks with one tile each: consecutive blocks have consecutive tiles along
+  -- N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)
   o.epi = o.epi or {64, run_of(o)}
-  -- Buffers are used in rounds: the parts of a tile must fill whole rounds.
+  -- The epilogue uses its buffers in turn. The number of a tile's parts must be
+  -- a multiple of the number of buffers.
   local stores = o.rows // 64 * (o.columns // o.epi[2])
   while stores % o.epi_stages ~= 0 do o.epi_stages = o.epi_stages - 1 end
   o.source_stages = o.source_stages or o.pingpong and 4 or 2
   while stores % o.source_stages ~= 0 do
     o.source_stages = o.source_stages - 1
   end
-  -- Persistent warpgroups synchronize twice for each part: before they write
-  -- its buffer, as late as possible, and when it is full. Other warpgroups
-  -- synchronize once for both.
+  -- Warpgroups of persistent blocks synchronize twice for each part of a tile:
+  -- before they write its buffer, as late as possible, and when the buffer is
+  -- full. Other warpgroups synchronize once for both.
   o.apart = o.persistent or o.epi_stages == 1
   return o
 end

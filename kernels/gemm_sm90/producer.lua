@@ -31,8 +31,8 @@ function producer.load(o, how)
              atoms = how.atoms, maps = how.maps,
              mask = shared_by > 1 and cpasync.create_tma_multicast_mask(vmnk,
                {0, block[1], block[2], 0}, mode) or nil}
-  -- Returns the tiles along K of tile number `at`, of matrix l, or of a group's
-  -- rows.
+  -- Returns the tiles along K of the operand's row of tiles `at`: in matrix l
+  -- or, for groups, counted from the group's first row.
   function X.along_k(at, l, group)
     local from = all
     if group then
@@ -44,9 +44,10 @@ function producer.load(o, how)
   return X
 end
 
--- Requests the operand that no preceding launch writes, in all stages. Then
--- waits for the preceding launch, and requests the other operand. Returns the
--- number of tiles along K. The next launch may do the same meanwhile.
+-- Requests the operand that no preceding launch writes, for as many tiles as
+-- there are stages. Then waits for the preceding launch, and requests the other
+-- operand for the same tiles. Returns the number of these tiles. The next
+-- launch may start its own requests meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
   local some, behind = cute.min(k_count, o.stages), pipe:make_producer_state()
@@ -78,7 +79,8 @@ function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)
         tma_bar_ptr = pipe:producer_get_barrier(stage), mcast_mask = X.mask,
         cache_policy = X.hint, tma_desc_ptr = map[i]})
     end
-    local function fill(k, ...)  -- fills the next stage with these operands
+    -- Fills the next stage with tile k of the listed operands (1: A, 2: B).
+    local function fill(k, ...)
       pipe:producer_acquire(write)
       for _, i in ipairs {...} do ask(i, k, write) end
       write:advance()

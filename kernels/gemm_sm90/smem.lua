@@ -5,7 +5,7 @@ local cute = require "cute"
 
 local warpgroup = cute.nvgpu.warpgroup
 
-local smem = {MOST = 227 * 1024}  -- bytes that a block can have
+local smem = {MOST = 227 * 1024}  -- most bytes of a block
 
 --- Returns the bytes available to each of `blocks` blocks on a multiprocessor:
 -- the system reserves 1 KiB of each.
@@ -19,7 +19,7 @@ function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
 
--- The swizzle by the number of bits of a contiguous run.
+-- The swizzle of a layout by the bits of its contiguous runs.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 

@@ -16,8 +16,9 @@ Sources.__index = Sources
 
 local sources = {}
 
---- Makes buffers and their mbarriers, for all warpgroups. Fields of a list's
--- entry: atom and coords of a map, in addition to those of o.sources.
+--- Makes the buffers of all sources, and an mbarrier for each stage of each
+-- warpgroup. list[i] has the TMA atom and the coordinates of source i; its
+-- type and layout are in o.sources[i].
 ---@param o table options
 ---@param list table[]
 ---@param maker any the thread that initializes mbarriers

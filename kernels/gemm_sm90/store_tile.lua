@@ -46,7 +46,7 @@ function store_tile.new(o, x)
       cute.group_modes(x.smem, 0, 2), cute.group_modes(gD, 0, 2))
   end
   local gD, tma, all = partition(x.coords)
-  -- the destination of part `at` of work tile w
+  -- Returns the destination in global memory of part `at` of work tile w.
   local function to(at, w)
     local gmem = all
     if o.groups then
@@ -67,7 +67,7 @@ function store_tile.new(o, x)
       num_stages = o.apart and o.epi_stages or o.epi_stages - 1},
     barrier = pipeline.NamedBarrier {barrier_id = x.group + 1,
                                      num_threads = WARPGROUP},
-    -- maps row i of a warpgroup's 64 rows of wgmma to a row of the tile
+    -- Returns the index in the tile of this warpgroup's i-th unit of 64 rows.
     row = function(i)
       return o.pingpong and i or i * o.consumers + x.group
     end}
@@ -76,9 +76,10 @@ end
 -- Returns the argument `part` of an epilogue for part n of work tile w, at
 -- position `at` of its matrix of D: see tiles.result.
 local function result_of(o, out, at, w, n)
-  if out.maps then return {l = w.group} end  -- only accumulators are usable
+  -- For separate problems, an epilogue can use only the accumulators.
+  if out.maps then return {l = w.group} end
   local function batch(t)
-    -- rows outside all groups may have undefined elements
+    -- Rows outside all groups may have undefined elements.
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
@@ -115,15 +116,16 @@ local function finish(o, out, sums, place, part)
   part:store(sums:to(o.d_dtype))
 end
 
--- Returns the position of part n of the tile at `at`, counted in parts of D.
+-- Returns the position of part n of tile `at` in D, in units of parts.
 local function place_of(o, out, at, n)
   local parts = o.columns // o.epi[2]
   return {at[1] * (o.tile[1] // 64) + out.row(n // parts),
           (at[2] * o.split + out.half) * parts + n % parts}
 end
 
--- Loads part n of a tile. A position after the last part must not be loaded: it
--- would read another part, which may be stored at the same time.
+-- Requests the sources for part n of a tile. A position beyond D must not be
+-- loaded: its coordinates would belong to another part, which may be stored at
+-- the same time.
 local function ask(o, out, at, n)
   local place, inside = place_of(o, out, at, n), nil
   local rows, columns = out.count[1], out.count[2]
@@ -211,7 +213,8 @@ local function store(o, out, acc, w)
   end
   local first, last = o.persistent and 0 or o.epi_stages,
     o.rows // 64 * parts
-  local function free(n, met)  -- waits for part n's buffer; new ones are free
+  -- Waits until part n's buffer is free. The first parts use new buffers.
+  local function free(n, met)
     local function wait()
       cute.when(leader, function() pipe:producer_acquire() end)
       if met then barrier:arrive_and_wait() end
@@ -224,8 +227,8 @@ local function store(o, out, acc, w)
   end
   each_part(o, acc, last, function(n, sums)
     local buffer, place = n % o.epi_stages, place_of(o, out, at, n)
-    -- In a loop, no earlier part of a pass could overlap with the wait for the
-    -- buffer, so the pass waits after it has computed the values.
+    -- In a loop, no earlier part of an iteration could overlap with the wait
+    -- for the buffer, so the iteration waits after it has computed the values.
     local late = o.apart and o.epi_loop
     if o.apart and not late then free(n, true) end
     local inside, whole = parts_inside(o, out, place, w, n)
@@ -237,7 +240,7 @@ local function store(o, out, acc, w)
       cute.arch.fence_view_async_shared()
     end
     if out.sources then out.sources:wait(n) end
-    -- parts outside D need no loads
+    -- For a part outside D, the epilogue and its loads are skipped.
     if o.epilogue or out.alpha or o.groups then cute.when(inside, put)
     else put() end
     if not o.apart then free(n + 1) end

@@ -29,9 +29,9 @@ local function make_parts(o, work, a, b)
   local p = setmetatable({o = o, work = work, threads = threads,
     pieces = o.rows * o.tile[2] // WARPGROUP // 4,
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
-  -- A stage holds this many pieces, in the space of A's elements and of B's.
-  -- Space that other blocks of the cluster also write is not used, since it
-  -- would have to be released to them.
+  -- p.room is the number of pieces of partial sums that a stage holds, in the
+  -- space of A's elements and of B's. Space that other blocks of the cluster
+  -- also write is not used, since it would have to be released to them.
   p.stage, p.room = {}, 0
   for i, s in ipairs {a, b} do
     local elements = o.tile[i] * o.tile[3]
@@ -110,7 +110,7 @@ function Parts:fetch(pipe, write, slot)
     return cute.ne(cute.arch.load(turn, nil, ACQUIRE), self.o.consumers)
   end, function() end)
   cute.arch.store(turn, 0, RELAXED)
-  -- written by threads, to be read by bulk copies
+  -- Threads wrote the sums, and bulk copies (the async proxy) read them.
   cute.arch.fence_proxy "async.global"
   for first in cute.range(0, self.pieces, self.room) do
     pipe:producer_acquire(write, nil, self.room * self.threads * 16)
@@ -140,7 +140,7 @@ function Parts:add(pipe, read, sums)
         end
       end
     end)
-    -- read by threads, to be refilled by copies
+    -- Threads read the stage, and bulk copies (the async proxy) refill it.
     cute.arch.fence_view_async_shared()
     cute.arch.sync_warp()
     pipe:consumer_release(read)

@@ -12,7 +12,8 @@ local SPACES = {"global", "shared", "peer"}
 local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
-local MORE = {{sem = "acq_rel", scope = "sys"}}  -- accesses of f32 only
+-- options that only accesses of f32 are tested with
+local MORE = {{sem = "acq_rel", scope = "sys"}}
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "
@@ -83,7 +84,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: accesses that have CUDA C
+  local taken = {}  -- by target: the accesses that have CUDA C
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

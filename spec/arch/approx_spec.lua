@@ -7,8 +7,8 @@ local T = require "spec.values"
 local softmax = require "kernels.softmax"
 local arch = cute.arch
 
--- For each instruction, the GPU's sum over 2^17 words and the sum over all 2^32
--- (mix, below).
+-- For each instruction, two sums of its results on the GPU (see mix): over 2^17
+-- words, and over all 2^32 words.
 local SUMS = {
   {"ex2.approx.f32", "7a3c550fa809099e", "b7a2a06dad9e0e76"},
   {"ex2.approx.ftz.f32", "5667f4cc8ad26628", "1d1556d350d539a8"},
@@ -37,7 +37,7 @@ local function mix(z)
   return z ~ z >> 31
 end
 
--- Returns f(x) of u32 words, for any operand type.
+-- Returns the instruction as a function of vectors of u32 words.
 local function of_words(instruction)
   if instruction:find "x2$" then
     return function(x) return arch.approx(instruction, x) end
@@ -131,8 +131,8 @@ local SPECIALS = {
 }
 local SPECIAL_IN = {SIGN | INF, SIGN | 77, SIGN, 0, 77, INF, 0x7fc00001}
 
--- The function, inputs of every magnitude, and the relative error that PTX
--- guarantees (lg2, sin, cos: absolute).
+-- Tests of accuracy: the function, inputs of every magnitude, and the relative
+-- error that PTX guarantees (lg2, sin, cos: absolute error).
 local function magnitudes(u)
   return 2.0 ^ (u * 200 - 100)
 end
@@ -185,7 +185,8 @@ describe("approximate functions", function()
       return {of_words "lg2.approx.f32"(x), of_words "sqrt.approx.f32"(x),
               of_words "rsqrt.approx.f32"(x), of_words "rcp.approx.f32"(x)}
     end, "u32", "u32")
-    assert.same({0xc3150000, 0xc2fc0000}, got[1])   -- f32 bits of -149 and -126
+    -- the f32 bits of -149.0 and -126.0
+    assert.same({0xc3150000, 0xc2fc0000}, got[1])
     assert.same({0x1a3504f3, 0x1fffffff}, got[2])
     assert.same({0x64b504f2, 0x5f000000}, got[3])
     assert.same({INF, 0x7e800001}, got[4])

@@ -48,7 +48,7 @@ local function reverse(x)
   return r
 end
 
--- Returns bfe by PTX's definition, bit by bit.
+-- Computes bfe (bit field extract) by PTX's definition, bit by bit.
 local function field(a, pos, len, signed)
   pos, len = pos & 255, len & 255
   local top = 0
@@ -206,7 +206,7 @@ describe("products", function()
 
   it("and sums of many words carry", function()
     local x, y = T.pairs32()
-    -- 96-bit numbers {x, y, x ~ y}
+    -- 96-bit numbers, as words {x, y, x ~ y}
     local got = T.map({x, y}, function(a, b)
       local s0 = arch.add_cc(a, b)
       local s1 = arch.addc(b, a)
@@ -330,8 +330,8 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- doubles are exact enough for these ranges: the results rounded down and
-      -- up enclose the double
+      -- In these ranges the double is accurate enough: it must lie between the
+      -- results that are rounded down and up.
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

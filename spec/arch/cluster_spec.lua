@@ -66,7 +66,7 @@ describe("clusters", function()
     text = tell(cute.zeros({8, 14}, cute.i32)):trace {block = 32}.source
     assert.is_nil(text:find "clusterid" or text:find "cluster_n?cta", text)
     assert.is_nil(text:find("__cluster_dims__", 1, true), text)
-    -- st.async is an illegal instruction in a launch without clusters
+    -- Without a cluster, hardware faults on st.async (illegal instruction).
     text = cute.kernel("k", function()
       arch.store_async_dsmem(arch.alloc_smem(cute.i32, 1), 1,
                              arch.alloc_smem(cute.i64, 1), 0)

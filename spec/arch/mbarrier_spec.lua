@@ -6,7 +6,7 @@ local kernels = require "spec.kernels"
 local raises = require "spec.support".raises
 local arch = cute.arch
 
--- The dump of a call, and the line of the text that carries it out.
+-- Cases: a call, its line in the dump of the IR, and its line in the CUDA C.
 local CASES = {
   {function(bar) arch.mbarrier_init(bar, 7) end,
    "mbarrier.init bar[2], 7", "mbar_init(bar_addr + 16u, 7);",

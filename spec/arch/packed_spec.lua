@@ -212,7 +212,8 @@ describe("pairs of 8-bit floats", function()
         halves[i] = (i - 1) | (i * 40503 + 77 & 0xffff) << 16
         floats[i] = T.random() & 0xffffffff
       end
-      for i = 1, 2048 do  -- inputs near the midpoints of neighbouring codes
+      -- Inputs are midpoints of neighbouring codes, and numbers near them.
+      for i = 1, 2048 do
         local x = quarter(f, i % f.most) or 1
         x = (x + quarter(f, i % f.most + 1)) / 2
         local bits = string.unpack("<I4", string.pack("<f", x))

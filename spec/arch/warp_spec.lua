@@ -204,7 +204,8 @@ describe("lanes", function()
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
-    for _, mask in ipairs {0xffffffff, -1, 0xff} do  -- masks in the DSL's order
+    -- a mask as the second argument, as in the DSL
+    for _, mask in ipairs {0xffffffff, -1, 0xff} do
       raises(("a width of %d lanes; a power of two from 2 to 32 is needed "
         .. "[bad-argument]\n  the mask follows the width; "
         .. "shuffle_sync_op(value, offset, mask, mask_and_clamp, kind) has the "

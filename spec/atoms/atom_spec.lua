@@ -11,7 +11,7 @@ local TYPES = {
   S32 = "i32", S8 = "i8", U8 = "u8", S4 = "i4", U4 = "u4", U1 = "b1",
   E4M3 = "e4m3", E5M2 = "e5m2"}
 
--- "F32BF16BF16F32" -> D, A, B, C
+-- Splits "F32BF16BF16F32" into the types of D, A, B and C.
 local function types_of(text)
   local list = {}
   while text ~= "" do
@@ -92,7 +92,7 @@ describe("MMA atoms", function()
   -- PTX ISA, "Matrix fragments for mma": row and column of element i of lane
   -- l; gid = l / 4, tig = l % 4.
   local function ptx(bits, M)
-    local per = 32 // bits  -- elements in a register
+    local per = 32 // bits  -- elements in one 32-bit register
     return {
       A = function(gid, tig, i)
         local half = M == 16 and i // per % 2 or 0
@@ -156,7 +156,7 @@ describe("MMA atoms", function()
   it("are instructions that NVRTC takes, in its PTX as in the table",
   function()
     for _, atom in ipairs(warp_atoms()) do
-      -- newer toolkits do not support Volta
+      -- Newer CUDA toolkits do not support Volta.
       if atom.arch ~= "sm_70" then
         local p = tile_kernel(atom):trace {block = 32}
         local out, why = p:compile(atom.arch)
@@ -316,7 +316,8 @@ describe("copy atoms", function()
 end)
 
 describe("copy atoms", function()
-  -- Copies 32 rows through an atom, between memory and registers.
+  -- Checks that the text of a copy through an atom contains `text`: 32 rows are
+  -- copied between shared memory and registers.
   local function holds(name, dtype, bits, arch, text)
     local atom = cute.make_copy_atom(name, dtype, bits)
     local ns, nd = cute.size(atom.layout_src_tv, 1),

@@ -94,7 +94,7 @@ describe("a buffer", function()
     end
     local before = resident()
     for _ = 1, 60 do core.buffer("u8", 64 << 20):fill(1) end
-    assert.truthy(resident() - before < 1 << 20)  -- 3.75 GiB were freed
+    assert.truthy(resident() - before < 1 << 20)  -- The 3.75 GiB were freed.
   end)
 
   it("knows whether anything in it was written", function()
@@ -146,7 +146,7 @@ describe("a buffer", function()
     local c = core.buffer("i16", 4):fill(-1)
     c:copy(b, 1, 3, 2)
     assert.same({-1, 3, 4, -1}, {c[0], c[1], c[2], c[3]})
-    b:copy(b, 0, 2, 4)  -- within the buffer itself
+    b:copy(b, 0, 2, 4)  -- copies within one buffer
     assert.same({2, 3, 4, 5, 4, 5}, {b[0], b[1], b[2], b[3], b[4], b[5]})
     assert.equal(string.pack("<ff", 3, 4), b:bytes(1, 2))
     b:set_bytes(string.pack("<f", 9), 5)

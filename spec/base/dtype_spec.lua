@@ -3,8 +3,9 @@ local core = require "cute.core"
 local to_bits, from_bits = core.to_bits, core.from_bits
 local sim = require "spec.sim.units"
 
--- ebits, mbits, bias; top: largest finite code; inf: codes above top are
--- infinity and NaNs; sat: conversions saturate at top; nan: conversion of NaN.
+-- The formats' fields. ebits, mbits, bias; top: the largest finite code; inf:
+-- codes above top are infinity and NaNs; sat: conversions saturate at top; nan:
+-- the result of converting a NaN.
 local FORMATS = {
   f16 = {bits = 16, m = 10, bias = 15, top = 0x7bff, inf = 0x7c00,
          nan = 0x7fff},
@@ -27,7 +28,8 @@ local function value_of(f, code)
   return ((1 << f.m) + man) * 2.0 ^ (e - f.bias - f.m)
 end
 
-local function next_up(x)  -- the next double above x; x > 0, finite
+-- Returns the next double above x, for a finite x > 0.
+local function next_up(x)
   return (string.unpack("d", string.pack("i8",
     string.unpack("i8", string.pack("d", x)) + 1)))
 end
@@ -67,7 +69,8 @@ describe("small floats", function()
         local x = value_of(f, code)
         check(x, code)
         if code < f.top then
-          local mid = (x + value_of(f, code + 1)) / 2  -- exact in a double
+          -- The midpoint is exact in a double.
+          local mid = (x + value_of(f, code + 1)) / 2
           check(mid, code % 2 == 0 and code or code + 1)
           check(next_up(mid), code + 1)
           check(next_down(mid), code)

@@ -161,7 +161,8 @@ describe("gemm_check", function()
   it("lets what is too large for its type be infinite", function()
     local p = problem({"f16", "f16", "f32"}, 2, 2, 4)
     for i = 0, 7 do p.a[i], p.b[i] = 200.0, i < 4 and 200.0 or 1.0 end
-    core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)  -- sums of 160000 and 800
+    -- The two sums are 160000 and 800.
+    core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)
     for i = 0, 3 do p.d[i] = p.ref[i] end
     assert.equal(INF, p.d[0])
     assert.is_true(check(p).ok)
@@ -171,7 +172,7 @@ describe("gemm_check", function()
     assert.is_false(check(p).ok)
     p.d[0], p.d[1] = INF, INF
     assert.same({false, 1}, {check(p).ok, check(p).col})
-    -- partial sums in f32 that may overflow
+    -- Here partial sums in f32 may overflow.
     p = problem({"f32", "f32", "f32"}, 1, 1, 2)
     p.a[0], p.a[1], p.b[0], p.b[1] = 3e38, 3e38, 1.5, -1.5
     core.gemm_reference(p.a, p.b, p.ref, 1, 1, 2)
@@ -198,7 +199,7 @@ describe("gemm_check", function()
       assert.near(bound, v.bound, bound * 1e-9)
       p.d[at[1] * n + at[2]] = kept
     end
-    -- the same with every matrix transposed
+    -- the same product with every matrix transposed
     local turned = {a = p.a:transpose(m, k), b = p.b:transpose(n, k),
                     d = p.d:transpose(m, n), m = m, n = n, k = k,
                     opts = {a = {1, m}, b = {1, n}, d = {1, m}}}

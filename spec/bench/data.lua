@@ -107,7 +107,7 @@ for _, pinned in ipairs {true, false} do
       s:sync()
       list[i] = n / (core.clock() - start) * 1e-9
     end
-    return list  -- without the first measurement
+    return list  -- The first measurement is a warm-up and is dropped.
   end
   t:add("to the GPU, " .. what, speed(there, here), "GB/s")
   t:add("to the host, " .. what, speed(here, there), "GB/s")

@@ -15,7 +15,7 @@ local ops = cute.ops
 -- Products
 ---------------------------------------------------------------------------
 
--- Returns an operand with almost no memory.
+-- Returns an operand whose buffer has almost no memory: it is only traced.
 local function new(dtype, shape, stride)
   return cute.make_tensor(cute.empty({1}, dtype).iterator,
                           cute.make_layout(shape, stride or cute.LayoutRight))

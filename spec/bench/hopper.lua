@@ -19,9 +19,9 @@ local dev = device.dev
 local options = card.options {rounds = "5", only = "", warm = "60",
                               hot = "50"}
 
--- Problems: M, N, K, and the CUDA text for the size. For programmatic dependent
--- launch: pdl, the CUDA text; ours_pdl, our configuration if it is faster than
--- that of gemm_sm90.choose.
+-- Problems: M, N, K, and the name of the handwritten CUDA text for that size.
+-- For programmatic dependent launch: pdl, its CUDA text; ours_pdl, our options
+-- if they are faster than those of gemm_sm90.choose.
 local SHAPES = {
   {512, 512, 512, "512_cold", pdl = "512",
    ours_pdl = {tile = {64, 64, 64}, stages = 8, consumers = 1,
@@ -127,7 +127,8 @@ local function compete(shape)
   for _, c in ipairs(list) do
     c.launch:launch()
     dev:sync()
-    -- the tolerance for f32 sums of k products of N(0,1), in any order
+    -- 0.0079 is the tolerance for f32 sums of k products of N(0,1) in any
+    -- order.
     c.error, c.wrong = card.difference(dev, D[c.name], D.cuBLAS, 0.0079,
                                        4e-6 * math.sqrt(k) * 8)
     c.most = 3e-3

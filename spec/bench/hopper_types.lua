@@ -37,8 +37,8 @@ local KINDS = {
   {"i8, M", "i8", "i32", m_major = true, at = 4096},
 }
 
--- Half of a unit in the last place of D's type (PLACE), and the tolerance of
--- the norm (MOST).
+-- PLACE: half a unit in the last place of D's type. MOST: the tolerance of the
+-- norm.
 local PLACE = {bf16 = 2^-8, f16 = 2^-11, f32 = 2^-23, i32 = 0}
 local MOST = {bf16 = 2e-3, f16 = 3e-4, f32 = 3e-5, i32 = 0x1p-60}
 

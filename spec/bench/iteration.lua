@@ -15,8 +15,10 @@ local measure = require "spec.measure"
 local load_script = require "spec.lesson"
 
 local SCRIPT, ARCHS = "scripts/gemm3stage.lua", {"sm_80", "sm_90a"}
-local MOCK_MS = 276  -- NVRTC's time for a mock without headers, 59 KB
-local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550  -- trace + emit; NVRTC
+-- milliseconds of NVRTC for a mock text of 59 KB without headers
+local MOCK_MS = 276
+-- milliseconds of tracing and emitting; of NVRTC
+local HOPPER_MS, HOPPER_NVRTC_MS = 30, 550
 local OPTIONS = {"--fmad=false"}
 local REFERENCE = os.getenv "CUTELUA_REFERENCE_DIR"
 
@@ -105,7 +107,7 @@ function child.hopper_nvrtc(i)
   return select(2, compile(text, "sm_90a", "gemm_sm90"))
 end
 
--- Measures from the call to the bytes of the cubin.
+-- Measures the time from the call until the cubin's bytes are there.
 function child.cubin(arch)
   local program = trace(arch)
   return select(2, timed(function()
@@ -155,8 +157,8 @@ rows(t, 15, {{"first", 20, in_child({}, "trace")},
              {"again", 20, function() return select(2, trace()) end}})
 t:print()
 
--- Adds a row for each of the Hopper configurations: f(i) returns a contestant's
--- function.
+-- Adds a row with one contestant per Hopper configuration: f(i) returns the
+-- function to measure for configuration i.
 local function hopper_rows(turns, bar, what, f)
   local list = {}
   for i, choices in ipairs(HOPPER) do

@@ -62,7 +62,7 @@ local function sets_of(m, n, k)
   return list
 end
 
--- Returns a launch that uses the sets of operands in turn.
+-- Returns a launch that cycles through the sets of operands, one per call.
 local function in_turn(sets, f)
   local runs, at = {}, 0
   for i, s in ipairs(sets) do runs[i] = f(s) end
@@ -114,7 +114,7 @@ local function f32(x) return x:to(cute.f32) end
 local function add(x, y) return f32(x) + f32(y) end
 local function silu(x) return ops.silu(f32(x)) end
 
--- Returns a launch of cuBLAS's product followed by a kernel.
+-- Returns a launch of cuBLAS's product, and of a kernel after it.
 local function behind(s, ...)
   local run, call = cublas(s), table.pack(...)
   return function()
@@ -141,8 +141,9 @@ local function plain(s)
   return function() ops.gemm(s.A, s.B, {out = s.E}) end
 end
 
--- {name, library to compare with, theirs, ours}. theirs and ours: {function of
--- a set that returns its launch, the set's field with its result}.
+-- Rows: {name, the library to compare with, theirs, ours}. theirs and ours are
+-- {function that returns the launch for a set of operands, the set's field with
+-- the result}.
 local ROWS = {
   {"plain", "cublasLt", {fastest(function() return {} end), "D"},
    {plain, "E"}},
@@ -215,7 +216,8 @@ local function compete(shape, sets, row)
   local name, rival = row[1], row[2]
   local theirs, mine = in_turn(sets, row[3][1]), in_turn(sets, row[4][1])
   for _, s in ipairs(sets) do
-    if row[3].adds then  -- both accumulate into D
+    -- Both contestants accumulate into their result, which starts as zeros.
+    if row[3].adds then
       buffer(s.D):memset(0)
       buffer(s.E):memset(0)
     end
@@ -256,7 +258,7 @@ for _, shape in ipairs(SHAPES) do
       end
     end
   end
-  collectgarbage()  -- frees the row's sets
+  collectgarbage()  -- frees the operands of this row before the next one
   gpu.trim()
 end
 print("after: " .. card.state())

@@ -23,7 +23,7 @@ local options = card.options {rounds = "5", only = "", warm = "60",
 local EXPERTS = math.tointeger(options.experts)
 
 local SHAPES = {{4096, 7168}, {14336, 4096}, {2048, 4096}}
-local BIG = 16384  -- rows of a big product
+local BIG = 16384  -- rows of the big product whose rate is the ideal
 
 -- Returns the rows of each expert, the same in every run.
 local function sizes()
@@ -69,8 +69,8 @@ local function operands(N, K)
   return x
 end
 
--- Returns the largest error in the norm of an expert, and the number of wrong
--- elements.
+-- Compares each expert's rows of x.D with that expert's product p.D. Returns
+-- the largest relative error in the norm, and the number of wrong elements.
 local function compare(x, K)
   local worst, wrong, at = 0, 0, 0
   for e, p in ipairs(x.parts) do
@@ -85,7 +85,8 @@ local function compare(x, K)
   return worst, wrong
 end
 
--- Measures products of many rows: the rate that an expert's product could have.
+-- Measures one big product with many rows, for the rate that an expert's
+-- product could have.
 local function pair(label, M, N, K)
   local A = card.matrix(dev, "bf16", M * K, 5)
   local B = card.matrix(dev, "bf16", N * K, 6)

@@ -173,7 +173,7 @@ local function in_graph(n, f)
     to:sync()
     list[i] = from:elapsed(to) * 1e3 / n / 4
   end
-  return list  -- without the first measurement
+  return list  -- The first measurement is a warm-up and is dropped.
 end
 
 -- Returns a chain of calls D = A B^T, in which each D is the next A.

@@ -31,8 +31,8 @@ local function numbers(shape, dtype, seed)
                                                        cute.LayoutRight))
 end
 
--- Returns the extents of a matrix of about so many bytes with so many columns;
--- its rows are a multiple of 8 if there are at least 8.
+-- Returns the extents of a matrix of about `bytes` bytes with that many
+-- columns. The number of rows is a multiple of 8 if there are 8 or more.
 local function matrix(bytes, bits, columns)
   local rows = bytes * 8 // bits // columns
   return {rows > 8 and rows // 8 * 8 or rows, columns}
@@ -137,8 +137,8 @@ local function driver(bytes)
   end
 end
 
--- Returns the milliseconds of all rounds of both, and the ratios of the copy's
--- time to ours.
+-- Times both launches alternately. Returns the milliseconds of all rounds of
+-- both, and the ratios of the copy's time to ours.
 local function rounds(ours, copy)
   local a, b, ratio = {}, {}, {}
   for i = 1, tonumber(options.rounds) do
@@ -154,7 +154,7 @@ local function rounds(ours, copy)
   return gpu.stats(a), gpu.stats(b), gpu.stats(ratio)
 end
 
-local fastest = math.huge  -- the copy's best time so far, milliseconds a byte
+local fastest = math.huge  -- the fastest copy so far, in milliseconds per byte
 print(("%s; power limit, clock, draw: %s"):format(device.name, card.state()))
 print(("%-34s %8s %8s %8s %8s"):format("", "TB/s", "copy", "ratio", "spread"))
 for _, c in ipairs(CASES) do

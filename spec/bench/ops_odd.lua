@@ -21,7 +21,7 @@ local dev = device.dev
 local options = card.options {only = "", rounds = "5", warm = "20", hot = "20",
                               part = ""}
 
-local CALLS = 4  -- calls in a graph
+local CALLS = 4  -- calls in one CUDA graph
 
 local CASES = {}
 

@@ -47,7 +47,7 @@ local ODD = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
   {4096, 4096, 4096}, {8192, 1024, 8192}, {8192, 8192, 8192},
   {16384, 16384, 16384}, {4096, 11008, 4096}, {4096, 4096, 128},
   {128, 8192, 8192}}
--- Projections by hidden size: {N, K, name}.
+-- Layers of a model (projections), by its hidden size: {N, K, name}.
 local FAMILIES = {
   [4096] = {{4096, 4096, "q o"}, {1024, 4096, "k v"}, {6144, 4096, "qkv"},
             {14336, 4096, "gate up"}, {28672, 4096, "gate+up"},
@@ -149,7 +149,7 @@ local function contestants(s, sets)
   return list, D
 end
 
--- Describes what is wrong with a result.
+-- Returns a message about a result that differs too much, or nil.
 local function wrong(D, k, name)
   -- the tolerance for truncated f32 sums of k products of N(0,1), in any order;
   -- 8-bit floats are truncated at 13 fractional bits within 128 of K
@@ -160,7 +160,8 @@ local function wrong(D, k, name)
   end
 end
 
--- Returns the times of a shape, or none; then s.wrong is the reason.
+-- Measures a shape and returns the times of its contestants. If the shape
+-- cannot be measured, returns nothing and sets s.wrong to the reason.
 local function compete(s)
   local sets = {}
   for i = 1, operands.sets(BYTES * (s.m + s.n) * s.k) do
@@ -207,7 +208,8 @@ end
 -- constant = "B"
 ---------------------------------------------------------------------------
 
-local FAR, LAUNCHES = 160 << 20, 32  -- bytes that evict L2; launches of a graph
+-- FAR: bytes of operands that L2 cannot hold; LAUNCHES: launches of a graph
+local FAR, LAUNCHES = 160 << 20, 32
 
 -- Returns a graph of alternating launches, whose time is given per launch.
 local function graph(launches)
@@ -217,7 +219,8 @@ local function graph(launches)
   end)}
 end
 
--- Returns ops.gemm with these weights in turn, and its configuration.
+-- Returns launches of ops.gemm that use these weights in turn, and the
+-- configuration that ops.gemm chose.
 local function product(s, A, weights, d, constant)
   local p, _, call = gemm.offers(A, weights[1].B, {out = d,
                                                    constant = constant})

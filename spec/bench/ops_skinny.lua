@@ -31,8 +31,9 @@ local LAYERS = {
   {28672, 8192, "gate up"}, {8192, 28672, "down"},
 }
 
-local IN_L2, FAR = 40e6, 170e6  -- bytes that stay in L2; bytes that do not
-local LAUNCHES = 16             -- least number of launches in a graph
+-- bytes of weights that fit in L2; bytes that do not
+local IN_L2, FAR = 40e6, 170e6
+local LAUNCHES = 16             -- minimum number of launches in a CUDA graph
 
 ---------------------------------------------------------------------------
 -- Weights
@@ -136,8 +137,8 @@ local function close(p)
   for _, b in ipairs {p.a, p.d, p.factors} do b:close() end
 end
 
--- Returns the contestants: {name, f(i), which launches with weights i, their
--- count, reads = true if nothing is multiplied}.
+-- Returns the contestants: {name, f(i): launches with the weights number i, the
+-- number of weights, reads = true for kernels that only read}.
 local function makers(p)
   local A = card.tensor(p.a, p.m, p.k)
   local function spec(i)
@@ -168,8 +169,8 @@ local HEAD = "%-16s %-8s %-4s %-4s %8s %8s %8s %8s   %7s %7s %7s  %s"
 local LINE =
   "%-16s %-8s %-4s %-4s %8.2f %8.2f %8.2f %8.2f   %7.2f %7.2f %7.0f  %s"
 
--- Returns microseconds per launch of all contestants, with alternating weights
--- or the same.
+-- Returns the microseconds per launch of each contestant. `same`: always use
+-- the same weights instead of alternating.
 local function times(list, same)
   local runs, counts = {}, {}
   for i, c in ipairs(list) do

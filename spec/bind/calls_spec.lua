@@ -5,8 +5,8 @@ local calls = require "spec.calls"
 local cute = require "cute"
 local support = require "spec.support"
 
-local EACH = 12     -- calls of each function, outside and inside kernels
-local TOGETHER = 40 -- functions whose calls share one pool of values
+local EACH = 12  -- number of calls of each function, outside and inside kernels
+local TOGETHER = 40 -- number of functions whose calls share one pool of values
 
 describe("random calls", function()
   for i, where in ipairs {"outside", "inside"} do

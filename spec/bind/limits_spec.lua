@@ -16,7 +16,7 @@ local FAR = {1 << 60, (1 << 60) + 3, (1 << 61) + 1, (1 << 61) + 3,
              3 << 60, (3 << 60) + 1, 1 << 62, (5 << 60) + (1 << 56) + 1,
              math.maxinteger, math.mininteger, -(1 << 60) - 1, -(1 << 62)}
 
--- Functions that take integers, each as a function of one.
+-- Returns functions that each pass the integer x to a public function.
 local function takers(x)
   local l = cute.layout "(4,8):(8,1)"
   local swizzled = cute.make_composed_layout(cute.make_swizzle(1, 1, 4), 8,
@@ -71,7 +71,7 @@ describe("an integer of 2^60 and more", function()
         for _, n in ipairs(FAR) do
           local ok, got = pcall(f, n)
           local text = tostring(got)
-          if ok then  -- must not show a traced value or `_`
+          if ok then  -- The result must not print as a traced value or as `_`.
             local said = ("%s(%d): %s"):format(name, n, text)
             assert.is_nil(text:find "[?_]" or text:find "traced", said)
           else

@@ -40,7 +40,8 @@ local RAW = {"attempt to ", "'%?'", "%.c:", "%(local '", "%(field '",
 local function mentions(message, v)
   local words = {core.show(v), tostring(v), core.typename(v)}
   if type(v) == "table" then
-    words = {words[1], "nil", "()", "empty"}  -- v is nil: a missing field
+    -- A message such as "x is nil" reports a missing field.
+    words = {words[1], "nil", "()", "empty"}
     for k in pairs(v) do words[#words + 1] = tostring(k) end
     for _, x in ipairs(v) do
       if mentions(message, x) then return true end
@@ -57,7 +58,8 @@ local function mentions(message, v)
   return false
 end
 
--- Returns what is wrong with a message about name(args...), or nil.
+-- Returns what is wrong with the message of the error of name(args...), or nil
+-- if it is right.
 local function complaint(message, name, args)
   if type(message) ~= "string" then return "is no text" end
   local first = message:match "^[^\n]*"
@@ -78,7 +80,7 @@ local function complaint(message, name, args)
   end
   if kind == "bad-launch" then return end
   if kind == "not-tracing" or kind == "inside-kernel" then return end
-  -- the message names what is missing
+  -- The message says that a value is missing.
   if said:find "%f[%w]nil%f[%W]" then return end
   for i = 1, args.n do
     if mentions(message, args[i]) then return end
@@ -208,7 +210,7 @@ describe("every public function #long", function()
 
   teardown(function() rawset(io, "stdout", stdout) end)
 
-  surface.nameless()  -- loads all modules
+  surface.nameless()  -- Loads all modules of the language.
   local public = surface.functions()
 
   it("has a signature, and a reason if it takes any number of arguments",

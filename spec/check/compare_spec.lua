@@ -47,7 +47,7 @@ local function verdict(bad, more)
   local o = {grid = 2, block = 32, reference = reference, gpu = false}
   for k, v in pairs(more or {}) do o[k] = v end
   local v = twice(bad)(x, y):check(o)
-  assert.equal(0, y(301))  -- memory is restored
+  assert.equal(0, y(301))  -- check restored the memory.
   return v
 end
 
@@ -71,7 +71,7 @@ describe("a reference", function()
     assert.same({0, 1}, {v.compared[2].count, v.compared[1].count})
     assert.same({7, 1, 5}, {v.compared[1].first.coord[1],
                             v.compared[1].first.got, v.compared[1].first.want})
-    assert.equal(1, x(7))  -- memory is restored
+    assert.equal(1, x(7))  -- check restored the memory.
   end)
 
   it("shows the first wrong element, its writer, and the box of all",
@@ -280,7 +280,8 @@ describe("a GPU", function()
         y[arch.atomic_add(c.iterator, 1)] = arch.thread_idx()
       end)
     end)
-    local v = pretend(nil, function()  -- a launch on this GPU would fail
+    -- On this fake GPU, any launch would fail.
+    local v = pretend(nil, function()
       return ticket(cute.zeros({1}, cute.i32), cute.zeros({2}, cute.i32))
         :check {grid = 1, block = 64}
     end)
@@ -432,7 +433,7 @@ describe("sizes of its own choice", function()
     assert.equal("ok", v.sizes[1].verdict)
     assert.equal("bug", of_size(v, 256, 238).verdict)
     assert.equal("out-of-bounds", of_size(v, 256, 238).of.fault.kind)
-    local wrong = of_size(v, 1, 256)  -- columns from 1 on are missing
+    local wrong = of_size(v, 1, 256)  -- All columns from 1 on are missing.
     assert.equal("bug", wrong.verdict)
   end)
 

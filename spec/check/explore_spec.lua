@@ -213,7 +213,8 @@ local function barrier_program(random)
   return warps
 end
 
--- Returns the number of results, and how many of them are deadlocks.
+-- Returns the number of different results of the warps' interleavings, and how
+-- many of these are deadlocks.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -587,7 +588,7 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    assert.equal(4, v.orders)  -- two orders in each block
+    assert.equal(4, v.orders)  -- Each block has two orders.
     assert.equal(2, v.results)
   end)
 
@@ -660,7 +661,8 @@ describe("Hopper's GEMM #noasan", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)
-      if name == "dynamic" then  -- blocks draw tiles
+      -- The blocks of this scheduler draw their tiles.
+      if name == "dynamic" then
         assert.equal("bound", v.open[1].why)
       else
         assert.equal("ok", v.verdict, name .. "\n" .. tostring(v))

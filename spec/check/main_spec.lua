@@ -91,11 +91,11 @@ describe("cutelua check", function()
     end
     local LATE = "check: not covered: everything after launch (%d+): the limit "
       .. "is seconds = 1\n$"
-    local out = of(200000000, 1)  -- one run exceeds the limit
+    local out = of(200000000, 1)  -- A single run exceeds the limit.
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))
-    out = of(2000, 200)  -- one run is short, but there are 200 edits
+    out = of(2000, 200)  -- Each run is short, but the search tries 200 edits.
     assert.matches("unknown.*\n  not all of them were examined: the "
       .. "time limit was reached\n", out)
     out = of(2000, 1)  -- many launches
@@ -197,7 +197,8 @@ end
       return {select(2, out:gsub("kernel last: ok", "")), code}, out
     end
     assert.same({1, 0}, count("1"))
-    assert.same({2, 0}, count("2"))  -- the counter was not restored
+    -- Without "reset" the counter differs at each launch.
+    assert.same({2, 0}, count("2"))
     assert.same({1, 0}, count("5", "i32", "reset"))
     assert.same({5, 0}, count("5", "f32"))
     assert.same({15, 0}, count("15"))

@@ -91,7 +91,8 @@ local function right(random, kind, w)
           word("store", kind == 2 and 0 or w)}
 end
 
--- Returns operations that count arrivals: each warp adds, and waits for a sum.
+-- Returns operations that count arrivals: each warp adds to a word, and waits
+-- until the word reaches a sum.
 local function counter(random)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = random(9) > 1}
@@ -112,7 +113,8 @@ local function program(random)
   local p = {place = PLACES[random(#PLACES)], count = random(2),
              n = random(2, 4), loops = random(3)}
   local two = p.place == "blocks" or p.place == "cluster"
-  local kind = random(6)  -- gate, lock, turns, counter, or any operations
+  -- 1 gate, 2 lock, 3 turns, 4 counter, else any operations
+  local kind = random(6)
   if kind == 1 then p.n = random(2, 3) end
   p.per = two and (p.n + 1) // 2 or p.n
   for w = 1, p.n do
@@ -213,7 +215,8 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- Returns the effect of a read-modify-write with f.
+-- Returns the effect of an atomic operation that reads the old value, stores
+-- f(old, o) unless it is nil, and returns the old value.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)
@@ -232,7 +235,7 @@ local function races(s, w, others)
   return false
 end
 
-local AGAIN = {}  -- the result of a failed attempt
+local AGAIN = {}  -- marks the result of a failed attempt
 
 -- Effects of operations. Each function returns the result, AGAIN after a failed
 -- attempt, or nil while it waits.
@@ -259,7 +262,7 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  both = function(s, w, o)  -- two reads in sequence
+  both = function(s, w, o)  -- reads two words, one after the other
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})
     if at == 1 then s.held[w] = x return AGAIN end
@@ -279,7 +282,7 @@ local DO = {
     s.read[w] = s.vc[w][w]
     return s.d[1]
   end,
-  bar = function(s, w)  -- a barrier of warps 1 and 2
+  bar = function(s, w)  -- a barrier that warps 1 and 2 must reach
     local other = 3 - w
     if s.bar[1] == 0 then s.bar[1] = w return nil end
     if s.bar[1] == w then return nil end
@@ -548,7 +551,7 @@ local function is_misuse(v)
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
--- Describes how the verdict differs from the enumeration, or returns nil.
+-- Returns how the verdict differs from the enumeration, or nil if it agrees.
 local function difference(v, want, faults)
   if not next(faults) then
     if v.verdict ~= "ok" then return "there is no fault" end

@@ -47,7 +47,7 @@ local ALL = {{"gemm3stage", GEMM .. 256}, {"gemm_wgmma", GEMM .. 384},
   {"sgemm", GEMM .. 64}, {"gemm_tf32", GEMM .. 96}, {"gemm_int8", GEMM .. 192},
   {"gemm_f64", GEMM .. 48}, {"attention_decode", ""},
   {"gemm_l2swizzle", GEMM .. 96}, {"gemm_sm80_best", GEMM .. 96},
-  {"reduce", ""}}  -- gemm_splitk is missing: it spills
+  {"reduce", ""}}  -- gemm_splitk is not in this list, because it spills.
 
 if os.getenv "CUTELUA_ALL" then table.move(ALL, 1, #ALL, #SOME + 1, SOME) end
 
@@ -100,7 +100,7 @@ describe("the repair search", function()
       assert.is_truthy(n.words:find "cp_async_wait_group%(1%)"
         or n.words:find "sync_threads")
     end
-    list = needs(32)  -- kernels/gemm_sm80, one tile: no stage is refilled
+    list = needs(32)  -- With one tile, kernels/gemm_sm80 refills no stage.
     assert.same({"needed", "needed", "not needed", "not needed"},
                 {list[1].need, list[2].need, list[3].need, list[4].need})
   end)
@@ -206,7 +206,8 @@ describe("the repair search", function()
       assert.equal("the model's estimate, H200", g.how)
     end
     assert.is_true(needs[2].gain.without < needs[4].gain.without)  -- 20 times
-    assert.same({needs[2], needs[4]}, needs.together)  -- without 2, 3 is needed
+    -- Without needs[2], needs[3] is necessary.
+    assert.same({needs[2], needs[4]}, needs.together)
     assert.is_true(needs.gain.without < needs[2].gain.without)
     assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
       .. "it, %d+.%d+ with %(the model's estimate, H200%)", tostring(v))
@@ -243,7 +244,8 @@ describe("the repair search", function()
       local t = arch.thread_idx()
       local s = cute.make_smem_tensor(cute.f32, cute.make_layout(64))
       s[t] = x[t]
-      for _ = 1, 3 do arch.sync_threads() end  -- one line: one operation
+      -- All three barriers are on one line, so they count as one operation.
+      for _ = 1, 3 do arch.sync_threads() end
       arch.sync_threads()
       arch.sync_threads()
       y[t] = s[63 - t]
@@ -332,7 +334,8 @@ describe("the repair search", function()
                    tostring(v))
     assert.matches("^measured alternately, ", needs.gain.how)
     assert.is_true(needs.gain.without > 0 and needs.gain.with > 0)
-    local k = cute.kernel("k", function(x)  -- a repetition changes x
+    -- Running the kernel again changes x.
+    local k = cute.kernel("k", function(x)
       x[arch.thread_idx()] = x[arch.thread_idx()] + 1
       arch.sync_threads()
     end)

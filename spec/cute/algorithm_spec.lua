@@ -18,7 +18,7 @@ local function list(t)
   return out
 end
 
--- Tensors in registers, shared and global memory.
+-- Makers of a tensor in each memory space: registers, shared, global.
 local SPACES = {
   registers = function(t)
     local r = cute.make_fragment_like(t)
@@ -77,7 +77,7 @@ describe("algorithms", function()
       for i = 0, 7 do p[i] = i % 2 == 0 end
       cute.axpby(3, mX, 1, mY, p)
       cute.axpby(1, mX, 0, mU)  -- undefined before
-      cute.axpby(1, mV, 1, mW)  -- the same elements in another shape
+      cute.axpby(1, mV, 1, mW)  -- W has the same elements in another shape.
     end, x, y, u, v, w)
     for i = 0, 7 do
       assert.equal(i % 2 == 0 and 3 * i + 5 or 5, y[i])
@@ -206,7 +206,8 @@ describe("gemm", function()
     launch(function(mX, mY, mC)
       local d = cute.make_tensor(mC.iterator,
                                  cute.make_layout({4, 3}, {1, 4}))
-      cute.gemm(fma, d, mX, mY, d)  -- (M) x (N) => (M,N), in memory
+      -- the outer product (M) x (N) => (M,N), all in memory
+      cute.gemm(fma, d, mX, mY, d)
     end, x, y, c)
     for i = 0, 3 do
       for j = 0, 2 do assert.equal((i + 1) * 10 ^ j, c[{j, i}]) end

@@ -14,7 +14,7 @@ local function numbers(list)
   return t
 end
 
--- Returns the groups of a case, (G,4).
+-- Returns a tensor (G,4) with {M, N, K, 1} of each group of a case.
 local function shapes_of(groups)
   local t = cute.zeros({#groups, 4}, cute.i32)
   for g, shape in ipairs(groups) do
@@ -24,7 +24,7 @@ local function shapes_of(groups)
   return t
 end
 
-local ROOM = 16  -- tiles of a group along M and N
+local ROOM = 16  -- most tiles of a group along M, and along N
 
 -- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
 -- it was taken, its position, its number of K tiles.

@@ -10,7 +10,7 @@ local arch, nvgpu, pipeline, utils = cute.arch, cute.nvgpu, cute.pipeline,
 local cpasync, warpgroup = nvgpu.cpasync, nvgpu.warpgroup
 local _ = cute._
 
-local device  -- device of the kernels
+local device  -- "sim" or a GPU: where the kernels run
 
 -- Defines a test on both devices.
 local function both(name, f)
@@ -171,7 +171,8 @@ describe("Hopper's names", function()
       cute.copy(store, r, cute.local_tile(s(tid, _), {6}, {0}),
                 {mbar_ptr = bar, cta_rank = 1 - rank})
       arch.mbarrier_wait(bar, 0)
-      cute.when(rank:eq(0), function()  -- sums what block 1 stored
+      -- Block 0 sums the values that block 1 stored.
+      cute.when(rank:eq(0), function()
         local sum = 0
         for i = 0, 5 do sum = sum + s[{tid, i}] end
         out[tid] = sum

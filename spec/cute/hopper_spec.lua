@@ -128,7 +128,8 @@ describe("TMA loads for a GEMM", function()
         c_major = majors:sub(3, 3)}
     end
     assert.is_true(fits(5, 4, 16, "kkn"))
-    assert.is_false(fits(5, 4, 24, "kkn"))  -- rows of B: 24 bytes
+    -- A row of B has 24 bytes, not a multiple of 16.
+    assert.is_false(fits(5, 4, 24, "kkn"))
     assert.is_false(fits(5, 6, 16, "kkn"))
     assert.is_true(fits(8, 16, 5, "mnn"))
     assert.is_false(fits(4, 16, 5, "mnn"))
@@ -143,7 +144,7 @@ end)
 local function a_of(i, j) return (i * 3 + j * 5) % 7 - 3 end
 local function b_of(i, j) return (i * 5 + j * 2) % 5 - 2 end
 
-local sums = {}  -- products of rows of A and B, by both indices
+local sums = {}  -- exact sums of products of rows m of A and n of B, by m and n
 
 local function sum_of(i, j)
   local at = i << 16 | j

@@ -4,7 +4,7 @@ local cute = require "cute"
 local support = require "spec.support"
 local raises = support.raises
 
--- Names of the Python DSL.
+-- The names that cute.math has in the Python DSL.
 local NAMES = [[abs absf absi acos acosh asin asinh atan atan2 atanh cbrt ceil
   clamp copysign cos cosh erf erfc exp exp2 expm1 floor fma fpowi ipowi isfinite
   isinf isnan isnormal log log10 log1p log2 max min pow rem round roundeven
@@ -140,7 +140,8 @@ describe("the errors of docs/simulator.md", function()
   it("are a GPU's #gpu", function()
     local list, N = bounds(), 4096
     local x = cute.zeros({N}, cute.f32)
-    for i = 0, N - 1 do  -- all magnitudes; half are ordinary
+    -- Inputs of all magnitudes; half of them are ordinary numbers.
+    for i = 0, N - 1 do
       local m = 1 + (i * 2654435761 & 0x7fffff) / 0x800000
       local e = i % 2 == 0 and i // 2 % 8 - 5 or i // 2 % 60 - 30
       x[i] = (i // 64 % 2 == 0 and m or -m) * 2.0 ^ e

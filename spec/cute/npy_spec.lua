@@ -131,7 +131,7 @@ describe("npy", function()
   after_each(function() support.remove(dir) end)
 
   it("takes bf16 and 8-bit floats by the reader's word", function()
-    -- as NumPy 2.4.6 saves arrays of ml_dtypes 0.6.0
+    -- the type strings with which NumPy 2.4.6 saves arrays of ml_dtypes 0.6.0
     local saved = {bf16 = {"<V2", 2}, e4m3 = {"<V1", 1}, e5m2 = {"<f1", 1},
                    ue8m0 = {"<V1", 1}}
     for name, t in pairs(saved) do
@@ -244,7 +244,8 @@ describe("npy", function()
 
   it("answers any damage with an array or a sentence", function()
     local state = 1
-    local function random(n)  -- returns 0 to n - 1, the same in every run
+    -- Returns a pseudorandom integer from 0 to n - 1, the same in every run.
+    local function random(n)
       state = (state * 6364136223846793005 + 1442695040888963407)
       return (state >> 33) % n
     end

@@ -196,7 +196,9 @@ describe("tile schedulers", function()
         end
         x0, y0 = x, y
       end
-      assert.is_true(apart <= 1)  -- a diagonal step if extents are odd
+      -- Consecutive tiles are neighbours; if extents are odd, one step is
+      -- diagonal.
+      assert.is_true(apart <= 1)
       local count, place, at = run({m, n, 2}, {1, 1, 1}, {order = order}, 3)
       for z = 0, 1 do
         for i = 0, m * n - 1 do
@@ -240,7 +242,8 @@ end)
 
 describe("tile schedulers", function()
   it("give clusters of a stream the same number of steps", function()
-    local walk = utils.StreamKTileScheduler  -- works on the host
+    -- The scheduler also works on the host, outside kernels.
+    local walk = utils.StreamKTileScheduler
     for _, c in ipairs {{320, 64, 132}, {80, 32, 132}, {7, 9, 5}} do
       local tiles, k, clusters = table.unpack(c)
       local params = utils.PersistentTileSchedulerParams {tiles, 1}

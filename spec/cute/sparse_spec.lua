@@ -20,7 +20,8 @@ local function matrix(rows, depth, dtype, chance)
   local group = A.element_type.bits == 32 and 2 or 4
   for m = 0, rows - 1 do
     for k = 0, depth - 1, group do
-      for _ = 1, group // 2 do  -- a position may repeat, a value may be 0
+      -- A position may be drawn twice, and a value may be 0.
+      for _ = 1, group // 2 do
         A[{m, k + chance(group)}] = chance(7) - (dtype == "u8" and 0 or 3)
       end
     end
@@ -56,7 +57,8 @@ describe("cute.nvgpu.sm80.sparse", function()
       for m = 0, 4 do
         local row = whole(values, metadata, m, 64, group)
         for k = 0, 63 do assert.equal(A[{m, k}], row[k]) end
-        for g = 0, 64 // group - 1 do  -- two positions, the lower one first
+        -- Draw two different positions, the lower one first.
+        for g = 0, 64 // group - 1 do
           local four = metadata[{m, g // 4}] >> g % 4 * 4 & 15
           assert.is_true(four & 3 < four >> 2)
         end
@@ -244,7 +246,8 @@ describe("a sparse product", function()
 end)
 
 describe("a sparse product", function()
-  -- Runs one instruction by f(E in memory, E's registers, multiply, A).
+  -- Runs a kernel in which f(mE, rE, multiply, A) executes one sparse MMA. mE
+  -- is the metadata in memory, rE are its registers.
   local function once(f, opts)
     local E = cute.zeros({64, 2}, "u16")
     E:fill(0x4444)
@@ -310,7 +313,7 @@ describe("a sparse product", function()
     raises("takes the metadata of A from registers of u32 or u8", function()
       once(function(gE, _, multiply, a) multiply {a, gE} end)
     end)
-    raises("[in-flight]", function()  -- read before the wait
+    raises("[in-flight]", function()  -- reads the result before the wait
       once(function(gE, e, multiply)
         cute.autovec_copy(gE, e)
         multiply()
@@ -353,7 +356,7 @@ describe("atoms of sparse products", function()
         .. "float_e2m1_t,float,float_ue4m3_t,16>"}
     for i = 0, math.huge do
       local name = core.atom_name("mma", i)
-      -- thousands of atoms without a layout
+      -- SM100 has thousands of atoms, none of which has a layout.
       if name:find "^SM100" then break end
       if name:find "SPARSE.*64x8x" then list[#list + 1] = name end
     end

@@ -184,7 +184,7 @@ describe("PipelineOrder", function()
           end
         end, {log, count}, {seed = seed, block = 96})
         T.ok(r)
-        -- each role visits the groups in order
+        -- Each role must visit the groups in order.
         local nth = {}
         for i = 0, 12 * depth - 1 do
           local group, part = log[i] // 10, log[i] % 10

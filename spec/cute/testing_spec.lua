@@ -100,9 +100,9 @@ describe("testing", function()
     end)
     local function instructions(n) return looping(n):launch().instructions end
     assert.equal(instructions(4), run(1).instructions)
-    assert.equal(3, calls)  -- two candidates and the launch
+    assert.equal(3, calls)  -- two candidates and the launch itself
     assert.equal(instructions(5), run(2).instructions)
-    assert.equal(4, calls)  -- the choice holds for all integers
+    assert.equal(4, calls)  -- The choice is kept for other integers, too.
   end)
 end)
 

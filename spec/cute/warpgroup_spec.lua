@@ -16,7 +16,8 @@ local mma = cute.make_tiled_mma(
 local mn = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64}, "SMEM", "MN", "MN"))
 
--- Returns a tile's descriptors in a layout.
+-- Returns the descriptors (fragment A) with which MMA m reads a tile of A that
+-- has layout l in shared memory.
 local function descriptors(m, l)
   return m:make_fragment_A((m:get_slice(0):partition_A(l)))
 end
@@ -142,26 +143,27 @@ describe("registers in flight", function()
       W.fence() t.gemm()
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- MMA without a commit
+    refuses(USED, function(t)   -- the MMA is never committed
       W.fence() t.gemm() W.wait_group(0)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- the last group may be pending
+    refuses(USED, function(t)  -- wait_group(1) may leave the last group pending
       W.fence() t.gemm() W.commit_group() W.wait_group(1)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- pending at the loop's end
+    -- the MMA is still pending when the loop's pass ends
+    refuses(USED, function(t)
       for k in cute.range(4) do
         W.fence() t.gemm(k % 2) W.commit_group() W.wait_group(1)
       end
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- a wait in one branch only
+    refuses(USED, function(t)   -- only one branch waits
       W.fence() t.gemm() W.commit_group()
       cute.when(cute.arch.block_idx():gt(0), function() W.wait_group(0) end)
       t.D:store(t.acc:load())
     end)
-    refuses(USED, function(t)   -- a break before the wait
+    refuses(USED, function(t)   -- a break leaves the loop before the wait
       cute.loop(function() return true end, function()
         W.fence() t.gemm() W.commit_group()
         cute.break_if(cute.arch.block_idx():gt(0))
@@ -199,7 +201,8 @@ describe("registers in flight", function()
       .. "line ", function(t)
         t.acc:fill(0) t.gemm()
       end)
-    refuses(", used in line ", function(t)  -- used in the previous iteration
+    -- the accumulators were used in the previous loop iteration
+    refuses(", used in line ", function(t)
       W.fence()
       for _ in cute.range(4) do
         t.gemm() W.commit_group() W.wait_group(0)
@@ -313,7 +316,7 @@ describe("ACCUMULATE", function()
 
   it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- {body of a region, {ACCUMULATE of mma, ACCUMULATE of mn} after it}
+    -- Cases: {body of a region, {ACCUMULATE of mma, ACCUMULATE of mn} after it}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

@@ -66,11 +66,12 @@ describe("the debugger", function()
     end)
     local x, y = operands()
     local opts = {grid = 1, block = 64, pdl = true, device = "sim:sm_90a"}
-    k(x, x):launch(opts)  -- k is now the preceding launch; it only writes x
+    k(x, x):launch(opts)  -- the preceding launch, which only writes x
     local z = cute.zeros({64}, cute.f32)
     local report = cute.debug(late, z, y, opts, function(s)
       while s:step() do end
-      s:back() -- a second run; the first must not count as its preceding launch
+      -- Run again: the first run must not count as the preceding launch.
+      s:back()
       while s:continue() do end
     end)
     assert.is_true(report.ok)
@@ -172,7 +173,7 @@ describe("the debugger", function()
 end)
 
 describe("the debugger", function()
-  -- Finds changes by looking at the element before every instruction.
+  -- Finds the changes of an element by comparing it before every instruction.
   local function changes_of(s, what)
     local out, last = {}, nil
     local n = 1

@@ -6,7 +6,8 @@ local support = require "spec.support"
 local raises = support.raises
 local L = cute.layout
 
--- Reads the labels of each panel from a format, by "row,column".
+-- read.FORMAT(x, opts) draws x in that format and returns, for each panel, its
+-- labels by "row,column".
 local read = {}
 
 -- Reads the text without colours: a line begins with its row's name.
@@ -55,7 +56,8 @@ function read.svg(x, opts)
   return panels
 end
 
--- Panels end with their grid, whose first corner is where their cells begin.
+-- In LaTeX, the grid follows a panel's cells; its corner is the origin of their
+-- positions.
 function read.latex(x, opts)
   local panels, cells = {}, {}
   for line in cute.draw(x, opts):gmatch "[^\n]+" do
@@ -219,7 +221,8 @@ describe("a picture of threads and values", function()
         ["((4,8),(2,2)):((32,1),(16,8))"] = {16, 8},
         ["(8,4):(0,1)"] = {2, 4}, ["(2,2):(1,2)"] = {4, 4}} do
       local tv, want = L(text), {}
-      for i = cute.size(tv) - 1, 0, -1 do  -- descending, so that T0 is last
+      -- descending, so that thread T0 is the last one to draw
+      for i = cute.size(tv) - 1, 0, -1 do
         local t, v = i // cute.size(tv, 1), i % cute.size(tv, 1)
         local e = tv(t, v)
         want[("%d,%d"):format(e % tile[1], e // tile[1])]
@@ -328,8 +331,8 @@ describe("a picture of threads and values", function()
       for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
       assert.same(want, p.more[i])
     end
-    -- a swizzled layout has no row and column offsets to add; every cell is
-    -- evaluated
+    -- A swizzled layout has no offsets of rows and columns to add, so every
+    -- cell is evaluated.
     local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
     p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
     assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)

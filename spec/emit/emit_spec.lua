@@ -20,7 +20,7 @@ local function body(text)
   for line in text:gsub("^.-\nk%(.-{\n", ""):gmatch "%s*([^\n]*)" do
     if line ~= "" and not line:find "^//" then out[#out + 1] = line end
   end
-  out[#out] = nil  -- the closing brace
+  out[#out] = nil  -- Drop the closing brace.
   return out
 end
 
@@ -72,7 +72,8 @@ describe("emitted text", function()
 
   it("keeps the script's names and makes them C's own", function()
     local text = source(function(double)
-      local float = double[0] * 3  -- a keyword of C, not of Lua
+      -- a name that is a keyword in C but not in Lua
+      local float = double[0] * 3
       local threadIdx = float * float
       double[1] = threadIdx + float
     end, {block = 1}, ints)
@@ -297,7 +298,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- the bytes exceed 32 bits
+    assert.equal(  -- The number of bytes of the array exceeds 32 bits.
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
   end)
@@ -544,7 +545,7 @@ local function register_kernel(rounds)
     local acc, sum = cute.make_rmem_tensor({OUT}, cute.f32),
       cute.make_rmem_tensor({OUT}, cute.i32)
     local h = cute.make_rmem_tensor({8}, cute.bf16)
-    local a_3 = f[tid]  -- must not become one of a's registers
+    local a_3 = f[tid]  -- a_3 must not become the name of one of a's registers
     acc:fill(0.5)
     sum:fill(3)
     h:fill(1)
@@ -593,7 +594,7 @@ end
 -- Asserts that the text, compiled for the host, produces the same values.
 local function host_agrees(kernel)
   local call, o, g, i, f = run_sim(kernel)
-  -- for sm_75 all conversions are plain C
+  -- The host compiles text for sm_75, in which all conversions are plain C.
   local text = call:trace({block = THREADS}).fn:emit(75)
   local out = kernels.on_host(text, {"-DN=" .. N, "-DTHREADS=" .. THREADS,
     "-DM=" .. THREADS * OUT}, packed(i, "<i4") .. packed(f, "<f"))
@@ -633,8 +634,8 @@ describe("the text means what the simulator does", function()
   end
 end)
 
--- Statements that read the memory they write. Their text has several steps, or
--- is merged with another statement's text.
+-- Kernels with statements that read the memory they write. The emitter splits
+-- such statements into several steps, or merges them with other statements.
 local SELF = {
   ["a fill with what the fragment holds"] = function(i, f, o, g)
     local tid = cute.arch.thread_idx()
@@ -691,7 +692,8 @@ describe("a statement reads all before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
-      o[23], g[23] = 1, 1  -- lets the text write to both tensors
+      -- With these stores, the text writes to both tensors.
+      o[23], g[23] = 1, 1
     end
     it(what, function() host_agrees(kernel) end)
     it(what .. " on the GPU #gpu", function() gpu_agrees(kernel) end)
@@ -710,7 +712,7 @@ describe("registers", function()
     end))
   end)
 
-  -- acc += x * y in `n` places
+  -- Returns a kernel with acc += x * y in `n` places.
   local function kernel(dtype, n)
     return function(a, b)
       local x, y = cute.make_rmem_tensor({4}, dtype),
@@ -799,7 +801,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r must be packed
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r is packed
       end
     end
   end)

@@ -28,14 +28,14 @@ describe("values that the compiler could compute", function()
     hidden(1, function(y)
       for j in cute.range(4) do y[j] = cute.exp2(j:to(cute.f32) * 0.3) end
     end)
-    hidden(1, function(y, x)  -- known in the first iteration
+    hidden(1, function(y, x)  -- The value is known in the first iteration.
       local v = 0.3
       for j in cute.range(4) do
         y[j] = cute.exp2(v)
         v = v + x[j]
       end
     end)
-    hidden(1, function(y, x)  -- known in later iterations
+    hidden(1, function(y, x)  -- The value is known in later iterations.
       local v = x[0]
       for j in cute.range(4) do
         y[j] = cute.exp2(v)
@@ -78,7 +78,7 @@ describe("values that the compiler could compute", function()
       for j in cute.range(4) do sum = sum + x[j] end
       y[0] = cute.exp2(sum)
     end)
-    seen(function(y)  -- ptxas does not fold tanh
+    seen(function(y)  -- ptxas does not compute tanh of known values.
       local r = cute.make_rmem_tensor({1}, cute.f32)
       r[0] = 0.3
       y[0] = cute.tanh(r[0])

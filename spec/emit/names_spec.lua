@@ -94,7 +94,7 @@ describe("words of the compiler as names of", function()
     local from = (", from '%s' on"):format(list[1])
 
     it("locals compile" .. from, function()
-      -- including names that the emitted expressions need themselves
+      -- Names include those that the emitted expressions need themselves.
       local body = {"local the_index = cute.arch.thread_idx()"}
       for i, word in ipairs(list) do
         body[#body + 1] = ("local %s = the_x[the_index + %d]"):format(word, i)

@@ -49,7 +49,7 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
     assert.is_truthy(source(x, x):find("const float *x,", 1, true))
-    -- the specialisation for other arguments is unchanged
+    -- The specialisation for arguments that do not overlap is unchanged.
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 
@@ -72,7 +72,7 @@ describe("arguments that overlap", function()
                                                                true))
     assert.is_truthy(text(bytes, views(b, {2 * N}, N)[1]):find("restrict", 1,
                                                               true))
-    -- tensors that share half a byte overlap
+    -- Tensors overlap even if they share only half a byte.
     local four = cute.zeros({16}, cute.i4)
     local low = cute.make_tensor(four.iterator, cute.make_layout {5})
     local high = cute.make_tensor(four.iterator + 4, cute.make_layout {4})
@@ -92,7 +92,8 @@ describe("arguments that overlap", function()
     local text = core.kind_text
     assert.equal(text(v[1], v[2], v[4]), text(v[1], v[4], v[2]))
     assert.is_true(text(v[1], v[2], v[4]) ~= text(v[1], v[2], v[5]))
-    local chain = views(b, {0, N, N // 2}, N)  -- the third overlaps both others
+    -- The third view overlaps both others.
+    local chain = views(b, {0, N, N // 2}, N)
     groups = overlaps(table.unpack(chain))
     assert.is_true(groups[1] == groups[2] and groups[2] == groups[3])
     b:close()

@@ -269,7 +269,8 @@ describe("pairs of 16-bit floats", function()
       local r = cute.make_rmem_tensor({8}, a.dtype)
       r:store(a)
       local low = r[0]
-      r[0], r[1] = 5, 6          -- halves written at different times
+      -- The two halves of a word are written at different times.
+      r[0], r[1] = 5, 6
       local high = r[1]
       local q = cute.make_rmem_tensor({8}, a.dtype)
       q:store(b)
@@ -305,7 +306,8 @@ describe("pairs of 16-bit floats", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- a compiler that swaps the halves
+    -- Simulates a compiler that swaps the halves of a pair.
+    function cudahost.run(runs)
       for _, r in ipairs(runs) do
         r.text = r.text:gsub(" >> 16", " >> 0")
       end

@@ -24,7 +24,8 @@ describe("random places", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- a compiler that drops constants of addresses
+    -- Simulates a compiler that drops constants of addresses.
+    function cudahost.run(runs)
       for _, run in ipairs(runs) do
         run.text = run.text:gsub("(_%w+)<[%d, -]+>%(", "%1(")
       end

@@ -21,7 +21,7 @@ end
 
 describe("the prelude", function()
   it("compiles for every architecture, all of its functions", function()
-    -- make the functions exist although no kernel calls them
+    -- Export the functions, since no kernel calls them.
     local text = prelude:gsub("static __device__ __forceinline__",
                               "__device__ __noinline__")
     for _, arch in ipairs {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"} do

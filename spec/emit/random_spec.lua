@@ -34,7 +34,7 @@ describe("random kernels", function()
     if not cudahost.compiler() then return pending "needs a C++ compiler" end
     local sound = cudahost.run
     finally(function() cudahost.run = sound end)
-    function cudahost.run(runs)  -- a compiler that reads | as +
+    function cudahost.run(runs)  -- Simulates a compiler that reads | as +.
       for _, run in ipairs(runs) do run.text = run.text:gsub(" | ", " + ") end
       return sound(runs)
     end
@@ -53,7 +53,7 @@ describe("random kernels", function()
     random.shrink(p, wrong)
     local _, fills = random.text(p):gsub(":fill%(", "")
     local lines = #support.lines(random.text(p))
-    p.body = {}  -- the text of a program around its body
+    p.body = {}  -- An empty body leaves the text around it.
     assert.equal(1, fills)
     assert.is_true(lines - #support.lines(random.text(p)) <= 4)
   end)

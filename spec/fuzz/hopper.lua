@@ -16,7 +16,7 @@ local function fail(what, size, why)
   os.exit(1)
 end
 
--- Returns an extent close to a tile's, or any.
+-- Returns a random extent, or one that is close to a multiple of a tile's.
 local function extent(most)
   if math.random(2) == 1 then return EDGES[math.random(#EDGES)] end
   return math.random(most)
@@ -24,7 +24,7 @@ end
 
 local function clean(kernel)
   for i = 1, 12 do
-    -- half of the sizes have rows that TMA supports
+    -- In half of the sizes, rows are multiples of 16 bytes, as TMA requires.
     local by = i % 2 == 0 and 8 or 1
     local size = {extent(400), extent(50) * by, extent(50) * by}
     local wrong = kernel.wrong(size, seed * 12 + i)

@@ -5,7 +5,7 @@
 package.path = "./?.lua;" .. package.path
 local random = require "spec.random"
 
-local BATCH = 20  -- programs in one compilation
+local BATCH = 20  -- number of programs in one compilation
 local seconds = tonumber(arg[1]) or 60
 local seed = tonumber(arg[2]) or os.time() * 1000
 
@@ -14,7 +14,8 @@ if not require "spec.cudahost".compiler() then
   os.exit(1)
 end
 
--- Returns the class of a failure: an error's kind, or a difference.
+-- Returns the class of a failure: the error's kind "[kind]", "simulator" for a
+-- difference from the simulator, or "error".
 local function sort_of(wrong)
   return wrong and (wrong:match "%[[%l-]+%]" or wrong:match "simulator"
     or "error")

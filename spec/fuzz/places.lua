@@ -4,7 +4,7 @@
 package.path = "./?.lua;" .. package.path
 local places = require "spec.places"
 
-local BATCH = 20  -- programs in one compilation
+local BATCH = 20  -- number of programs in one compilation
 local seconds = tonumber(arg[1]) or 60
 local seed = tonumber(arg[2]) or os.time() * 1000
 

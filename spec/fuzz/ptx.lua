@@ -6,7 +6,7 @@ local libfuzzer = require "spec.libfuzzer"
 local texts = require "spec.ptx.texts"
 local ptxdoc = dofile "tools/ptxdoc.lua"
 
-local LARGEST = 12000  -- bytes of an input
+local LARGEST = 12000  -- largest input in bytes
 local SCRIPTS = {"softmax", "transpose", "copy_tma", "copy_async", "reduce",
                  "histogram", "scan", "topk", "copy_vector"}
 local seconds = tonumber(arg[1]) or 60

@@ -3,7 +3,7 @@
 local core = require "cute.core"
 local golden = require "spec.golden"
 
--- An element type of each width.
+-- An element type of each width in bits.
 local BY_BITS = {[1] = core.b1, [4] = core.u4, [8] = core.u8, [16] = core.u16,
                  [32] = core.u32, [64] = core.u64, [128] = core.u128}
 
@@ -188,7 +188,8 @@ for side in ("SD"):gmatch "." do
   end
 end
 
--- CuTe also evaluates its layouts past the last thread, which is an error here.
+-- Reports whether the copy has no such thread. CuTe evaluates its layouts
+-- there, too; here that is an error.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end
@@ -220,8 +221,8 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Returns a check that accepts a rejected call, or (where CuTe merely lacks an
--- overload) a result.
+-- Wraps a check of a call that CuTe rejects: an error passes the check. A
+-- result passes only if CuTe merely lacks an overload ("no_compile").
 local function refused(check)
   return function(case)
     local ok, message = pcall(check, case)

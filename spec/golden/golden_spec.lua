@@ -17,7 +17,8 @@ describe("the golden data", function()
       return
     end
     assert.equal(0, sum.failed, text)
-    if not os.getenv "CUTELUA_GOLDEN_DIR" then  -- other data may skip cases
+    -- Data that a user names may have cases without a check.
+    if not os.getenv "CUTELUA_GOLDEN_DIR" then
       assert.equal(0, sum.not_run, text)
     end
     assert.is_true(sum.passed > 0)
@@ -40,13 +41,14 @@ describe("the golden data", function()
   it("declines an answer that is not the operation's definition", function()
     local dir = support.folder()
     support.write(dir .. "/layout.jsonl",
-      -- coordinate 3 of the tiler must lead to offset 6, not 2 + 1
+      -- The data's answer is wrong: coordinate 3 of the tiler must lead to
+      -- offset 6, but leads to 2 + 1.
       '{"op":"flat_product","args":["(2):(3)","(2,2):(2,1)"],',
       '"out":"((2),2,2):((3),2,1)"}\n',
-      -- a wrong answer in the data does not excuse another wrong answer
+      -- The data's answer is wrong, and so is ours: this case must fail.
       '{"op":"logical_product","args":["(2):(3)","2:1"],',
       '"out":"((2),2):((3),2)"}\n',
-      -- a rejection fails if nothing shows that the data's answer is wrong
+      -- Nothing shows that the data's answer is wrong, so our rejection fails.
       '{"op":"composition","args":["(4,6):(1,8)","3:6"],"out":"3:10"}\n')
     local sum, _, text = run(dir)
     support.remove(dir)

@@ -12,8 +12,9 @@ local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
              "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx"},
-  families = {},  -- files whose rows are the first words of their ops
-  shown = 5,  -- failing lines printed in full
+  -- files in which an op's first word names its row of the table
+  families = {},
+  shown = 5,  -- number of failing lines that are printed in full
 }
 
 -- ---- access.jsonl ----

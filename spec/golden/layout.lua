@@ -23,7 +23,7 @@ end
 
 local function is_layout(x) return core.typename(x) == "layout" end
 
--- Reports whether a layout has the listed values at 0, 1, ...
+-- Reports whether l(0), l(1), ... equal the values of the list `want`.
 local function same_table(l, want)
   for i, w in ipairs(want) do
     local v = l(i - 1)
@@ -34,9 +34,9 @@ local function same_table(l, want)
   return true
 end
 
--- Reports whether our answer is the same function as the data's answer, in
--- another form that is congruent with the argument: CuTe wraps the second of
--- two modes of a fragment.
+-- Reports whether our answer is the same function as the data's answer, but
+-- with a shape that is congruent with the argument's. CuTe instead nests the
+-- second mode of make_fragment_like.
 local function congruent_form(case, got)
   if case.op ~= "make_fragment_like" then return false end
   local l = value(case.args[1])
@@ -146,13 +146,14 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Families whose cases another module checks.
+-- Families of ops that this module checks; other modules check the others.
 local OURS = {int_tuple = true, layout = true, swizzle = true}
 
--- Checks of results where CuTe's assertions fail: correct ones are accepted.
+-- Checks of operations for which CuTe's assertions fail, although a correct
+-- result exists: our result is accepted if it is correct.
 local right = {}
 
--- composition(a, b)(i) == a(b(i)); if b is a swizzle, in a's domain
+-- Checks that got(i) == a(b(i)) for all i: of b or, if b is a swizzle, of a.
 function right.composition(a, got)
   local A, B = a[1], a[2]
   if not (is_layout(A) and is_layout(got)) then return false end
@@ -164,7 +165,8 @@ function right.composition(a, got)
   return core.size(got) == n
 end
 
--- a(r(i)) == i; r has as many elements as without the swizzle
+-- Checks that a(r(i)) == i, and that r has as many elements as the inverse
+-- without the swizzle.
 function right.right_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(got) - 1 do
@@ -174,7 +176,7 @@ function right.right_inverse(a, got)
   return core.size(got) == core.size(plain)
 end
 
--- a(l(a(i))) == a(i), and l(a(i)) is in the domain of a
+-- Checks that a(l(a(i))) == a(i), and that l(a(i)) is in the domain of a.
 function right.left_inverse(a, got)
   local A = a[1]
   for i = 0, core.size(A) - 1 do
@@ -204,13 +206,15 @@ function right.complement(a, got)
   return tostring(a[1]):find "-" ~= nil
 end
 
--- Compares offsets of block and tiler, in any order of modes.
+-- Products: compares the offsets of block and tiler with the definition, in any
+-- order of modes.
 for name in ([[logical zipped tiled flat blocked raked]]):gmatch "%a+" do
   local op = name .. "_product"
   right[op] = function(a, got) return definition.holds(op, a, got) end
 end
 
--- Checks that all elements occur, with tile and rest at their coordinates.
+-- Divides: checks that all elements occur, with tile and rest at their
+-- coordinates.
 for name in ([[logical zipped tiled flat]]):gmatch "%a+" do
   local op = name .. "_divide"
   right[op] = function(a, got)
@@ -251,7 +255,7 @@ golden.ops.inadmissible = setmetatable({}, {__index = function(_, op)
   end
 end})
 
--- A later module may add checks of its own families.
+-- Lets a later module add checks of other families to this table.
 golden.inadmissible_others = others
 
 return golden.ops

@@ -10,8 +10,9 @@ local variants = {}
 
 -- ---- a kernel around the text of a variant ----
 
-local EACH = 8    -- bytes of an operand or result in the kernel's arguments
-local OWN = 256   -- bytes of a case's memory
+-- bytes of each operand and each result in the kernel's arguments
+local EACH = 8
+local OWN = 256   -- bytes of memory that belong to one case
 
 -- Returns the bits of the register that a type is declared as.
 local function register_bits(type)
@@ -33,8 +34,8 @@ local function declare(add, types, letter)
   end
 end
 
--- Returns the bytes from a case's operands to those of the next case. Operands
--- begin where the widest access is aligned.
+-- Returns the number of bytes of a case's operands, padded so that the operands
+-- of the next case begin at a multiple of 16 bytes.
 local function operand_bytes(v) return (#v["in"] + 2) // 2 * 16 end
 
 local HEAD = [[

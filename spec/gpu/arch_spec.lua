@@ -19,7 +19,8 @@ local function tensor(dtype, list)
   return kernels.tensor({#list}, dtype, function(i) return list[i + 1] end)
 end
 
--- Each thread of 16 blocks of 32 writes a row of f's results for its inputs.
+-- Adds a case: each of 512 threads (16 blocks of 32) writes one row with the
+-- results of f for its inputs.
 local function rows(name, from, to, columns, f, opts)
   opts = opts or {}
   case {name, grid = 16, block = 32, sm = opts.sm or 80,
@@ -133,7 +134,7 @@ rows("floats: rules of max and min, rounding", "u32", "u32", 29,
     end
     r[#r + 1] = arch.cvt_f32_tf32(x):bitcast(cute.f32)
     for i, v in ipairs(r) do
-      -- the NaN that an operation returns is not specified
+      -- PTX does not specify which NaN the operation returns.
       r[i] = cute.where(cute.isnan(v), 0x7fffffff, v:bitcast(cute.u32))
     end
     return r
@@ -226,7 +227,8 @@ rows("lanes: shuffles and reductions", "u32", "u32", 13, function(a, b)
   for _, kind in ipairs {"idx", "up", "down", "bfly"} do
     for _, clamp in ipairs {31, 0, 0x1807} do
       local w = arch.shuffle_sync_op(wide, (b & 31), nil, clamp, kind)
-      -- lanes beyond a segment's end keep their own value, as in hardware
+      -- A lane whose source is beyond its segment keeps its own value, as in
+      -- hardware.
       r[#r + 1] = (w >> 32):to(cute.u32) ~ w:to(cute.u32) << 1
     end
   end
@@ -261,7 +263,8 @@ case {"atomics", block = 128, grid = 4, sm = 80,
       arch.atomic_exch(p + 6, y & 0, opts)
       arch.atomic_cas(p + 7, {cmp = y * 0 + 1, val = y & 0})
     end
-    local y = (v & 0x7fff):to(cute.f32)  -- sums below 2^24: exact in any order
+    -- The sums are below 2^24, so they are exact in any order.
+    local y = (v & 0x7fff):to(cute.f32)
     arch.red(f.iterator, y, {op = "add"})
     arch.atomic_fmax(f.iterator + 1, y)
     arch.atomic_fmin(f.iterator + 2, y)

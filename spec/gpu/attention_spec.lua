@@ -10,7 +10,8 @@ local oracle = require "spec.attention"
 
 local NAMES = {"Q", "K", "V", "O", "dO", "LSE", "delta", "dQ", "dK", "dV"}
 
--- Runs all kernels on a device; returns the problem with their results.
+-- Runs all attention kernels on a device. Returns the problem, whose tensors
+-- have the results.
 local function run(o, device)
   local p = oracle.problem(o)
   local how = {head = p.d, window = {p.left or false, p.right or false}}

@@ -19,7 +19,8 @@ local function build()
   end
 end
 
--- Returns the calls for a product of (32,64) and (48,64); fields: its options.
+-- Returns the recorded calls for a product of (32,64) and (48,64). `fields` are
+-- options of the product.
 local function asked(how, types, fields, algos)
   local a, b, d = types:match "(%w+) (%w+) (%w+)"
   local out, err = support.run_lua({"-e", ([[
@@ -61,7 +62,8 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- D = A B^T with N contiguous is B A^T: the factors are exchanged, too
+    -- D = A B^T with contiguous N is computed as B A^T, so A and B exchange
+    -- their scale factors, too.
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
     assert.equal(product:format(more):rep(2) .. "multiplied",
@@ -95,7 +97,8 @@ describe("a product of cuBLAS", function()
 
   it("is one of a batch, with its matrices as far apart as they are", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- D = A B^T with N contiguous is B A^T: the steps are exchanged, too
+    -- D = A B^T with contiguous N is computed as B A^T, so A and B exchange
+    -- their batch strides, too.
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "
       .. "B = dev:buffer('bf16', 6144)")))

@@ -131,8 +131,8 @@ describe("the compile cache", function()
       local out, err = run(dir)
       assert.equal("", err)
       assert.equal("false", (words(out)), "damage " .. i)
-      -- the file is restored, except for digits of ptxas's compile time in its
-      -- log
+      -- The damaged file is written again. Only the digits of ptxas's compile
+      -- time in its log may differ.
       assert.is_true(math.abs(#good - #support.read(want)) < 8)
       assert.equal("true", (words((run(dir)))))
     end

@@ -52,7 +52,7 @@ CASES["pass stages from warp to warp by mbarriers"] = function(device)
       for k in cute.range(ROUNDS) do
         local stage, phase = k % STAGES, k // STAGES & 1
         arch.mbarrier_wait(full + stage, phase)
-        -- another lane's value, weighted by the round
+        -- Adds another lane's value, weighted by the round.
         sum = sum + ring[{(tid - 32) ~ 5, stage}] * (k + 1)
         arch.mbarrier_arrive(empty + stage)
       end
@@ -181,11 +181,11 @@ CASES["write, copy and add in another block's memory"] = function(device)
     out[block * 64 + 32 + tid] = s[tid + 32]
   end)
   for block = 0, 3 do
-    local from = block ~ 1  -- the block that wrote to it
+    local from = block ~ 1  -- rank of the block that wrote to this block
     for i = 0, 31 do
       assert.equal(10 * from + i, got[block * 64 + i + 1])
     end
-    for j = 0, 3 do  -- threads j, j + 4, ...
+    for j = 0, 3 do  -- sums of threads j, j + 4, j + 8, ...
       assert.equal(8 * j + 4 * 28, got[block * 64 + 32 + j + 1])
     end
     local sum = 0
@@ -208,7 +208,7 @@ CASES["arrive at another block's barrier"] = function(device)
     local other = rank ~ 1
     local peer = arch.map_dsmem_ptr(s.iterator, other)
     for k in cute.range(ROUNDS) do
-      -- block 0 sends, block 1 adds and sends back
+      -- Block 0 sends a value; block 1 adds to it and sends it back.
       cute.when(rank:eq(1), function()
         arch.mbarrier_wait(bar, k & 1, {scope = "cluster"})
       end)
@@ -339,7 +339,7 @@ describe("a kernel of sm_90 can", function()
 end)
 
 describe("kernels that overlap #gpu", function()
-  -- y = x + 1, but only after the previous kernel's results are there
+  -- Computes y = x + 1 after it has waited for the preceding kernel's results.
   local step = cute.kernel("step", function(x, y)
     arch.griddepcontrol_launch_dependents()
     local i = arch.block_idx() * 128 + arch.thread_idx()
@@ -360,7 +360,8 @@ describe("kernels that overlap #gpu", function()
     for k = 1, 200 do
       step(buffers[k % 2 + 1], buffers[(k + 1) % 2 + 1]):launch(opts)
     end
-    local t, b = table.unpack(buffers[-2])  -- destination of the last launch
+    -- the tensor to which the last launch wrote, and its buffer
+    local t, b = table.unpack(buffers[-2])
     b:download((core.param_memory(t)))
     for i = 0, N - 1, 997 do assert.equal(200, t[i]) end
   end)

@@ -88,7 +88,7 @@ describe("what NVRTC gets wrong", function()
       local x, y, z = operands()
       local ptx = assert(kernel(x, y, z):trace {block = 32}:compile "sm_90a")
         .ptx
-      -- no non-coherent load may have an address that a select chose
+      -- No non-coherent load (ld.global.nc) may use an address from a select.
       local chosen = {}
       for name in ptx:gmatch "selp%.b64%s+(%%rd%d+)" do chosen[name] = true end
       for address in ptx:gmatch "ld%.global%.nc[%w.]*%s+[^,]+, %[(%%rd%d+)" do
@@ -136,8 +136,8 @@ describe("what NVRTC gets wrong", function()
       local text = k.kernel(A, B, C):trace {block = k.block, arch = "sm_90a"}
         .source
       local asked = text:find("--ptxas-options=-O2", 1, true) ~= nil
-      -- MMAs in the text: the first and the last one of the loop, and the
-      -- stored ones
+      -- Counts the MMAs in the text: the loop's first and last one, and those
+      -- whose result is stored.
       local loop = text:match "for %(int k_tile.-\n  }\n" or ""
       local sums = {}
       for to in loop:gmatch "F64F64_TN%(&?([%w_%[%]]+)," do

@@ -48,7 +48,7 @@ describe("the GPU's face", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- a machine with a driver finds the real one
+        -- On a machine with a real driver, that driver is found instead.
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end
@@ -615,7 +615,8 @@ describe("a launch in clusters", function()
     local each = "k: grid 4 2 1, clusters of 4\n%s" ..
       "k: grid 16 1 1, clusters of 16\nk: grid 3 1 1, clusters of 1, pdl\n" ..
       "k: grid 6 1 1, clusters of 3, pdl\n"
-    -- clusters of more than 8 blocks need permission at each preparation
+    -- Clusters of more than 8 blocks need the attribute that permits them,
+    -- which is set each time a launch is prepared.
     assert.equal(each:format "opt in 1\nopt in 1\n" .. each:format "", err)
   end)
 

@@ -24,16 +24,16 @@
 
 typedef struct Handle {
   struct Handle *next;
-  int context;  // number of the context it belongs to
+  int context;  // number of the context that owns the handle
   char kind, name[31];
   _Alignas(256) char data[];
 } Handle;
 
 static Handle *handles;
 static int context, contexts, retained, sticky;
-static long work;  // elements of all axpy so far
-static int lost;  // with FAKE_LOST set: the error for the rest of the process
-static int capturing;  // number of capturing streams
+static long work;  // number of elements that all axpy have processed
+static int lost;  // with FAKE_LOST set: the error of all further calls
+static int capturing;  // number of streams that are capturing
 
 // The start of every function that can fail.
 #define CALLED(f) if (sticky || fails(#f)) return sticky ? sticky : 999
@@ -97,28 +97,29 @@ __attribute__((destructor)) static void report(void) {
 
 typedef struct Stream {
   unsigned flags;
-  struct Graph *graph;  // graph that captures it, or NULL
+  struct Graph *graph;  // graph that captures the stream, or NULL
 } Stream;
 
 typedef struct Event {
   long work;
-  struct Op *op;        // operation that records it, or NULL
-  struct Graph *graph;  // graph that it was recorded in
+  struct Op *op;        // operation that records the event, or NULL
+  struct Graph *graph;  // graph in which the event was recorded
 } Event;
 
-// A copy of bytes, a fill with a word, an axpy, an event, or a wait for one.
+// An operation: a copy of bytes, a fill with a word, an axpy, the recording of
+// an event, or a wait for an event.
 typedef struct Op {
   struct Op *next;
   int done, context;
-  char kind;  // copy, fill, kernel, event, wait: c f k e w
+  char kind;  // 'c' copy, 'f' fill, 'k' kernel, 'e' event, 'w' wait
   Stream *stream;
-  char *to, *from, *own;  // own: bytes that were read at submission
+  char *to, *from, *own;  // own: a copy of the source bytes, made at submission
   size_t n, size;
   unsigned long long word;
   float a;
   long long shift;
   Event *event;
-  const char *pinned;  // host memory that must be pinned during a copy
+  const char *pinned;  // host memory that must stay pinned during a copy
   struct Op *before;  // for a wait: the operation that records the event
 } Op;
 
@@ -430,7 +431,7 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  for (Op *o = queue; o; o = o->next)  // the stream's address may be reused
+  for (Op *o = queue; o; o = o->next)  // A new stream may get the same address.
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }

@@ -74,7 +74,8 @@ describe("a GPU #gpu", function()
     if (i < n) y[i] = a * x[i] + (float)shift;
   }]]
 
-  -- With a driver, NVRTC has its own cache, whose hits have no log.
+  -- With a GPU driver, NVRTC keeps its own cache. A compilation found there has
+  -- no log of registers and spills.
   it("gets registers and spills from every compile", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",
@@ -122,7 +123,8 @@ describe("a GPU #gpu", function()
     local b, message = dev:buffer("u8", 1 << 45)
     assert.is_nil(b)
     assert.truthy(message:find("[out-of-memory]", 1, true), message)
-    local part = assert(dev:free_memory()) // 10 * 3  -- other processes may run
+    -- Three tenths of free memory: other processes may use the GPU, too.
+    local part = assert(dev:free_memory()) // 10 * 3
     for _ = 1, 8 do assert(dev:buffer("u8", part)) end
     collectgarbage()
   end)
@@ -140,7 +142,8 @@ describe("a GPU #gpu", function()
                   {"i64", -3}}
     local run = assert(f:prepare {args = args, grid = {(n + 255) // 256},
                                   block = 256})
-    args[2] = nil  -- the launch keeps its own reference
+    -- The prepared launch must keep its own reference to this argument.
+    args[2] = nil
     collectgarbage()
     collectgarbage()
     assert.truthy(run:launch())
@@ -269,7 +272,7 @@ describe("a GPU #gpu", function()
 
   it("multiplies with cuBLAS in every type and order", function()
     local m, n, k = 96, 128, 64
-    local U = 3 * 2^-24  -- relative error of the oldest tensor cores
+    local U = 3 * 2^-24  -- relative error of a sum on the oldest tensor cores
     local cases = {
       {"bf16", "bf16", 0.01, "f32", U}, {"bf16", "f32", 1e-6, "f32", U},
       {"f16", "f16", 0.001, "f32", U}, {"f32", "f32", 1e-6, "f32", U},
@@ -277,7 +280,7 @@ describe("a GPU #gpu", function()
       {"f64", "f64", 1e-14, "f64", 2^-52}, {"i8", "i32", 0, "i32", 0},
     }
     for _, c in ipairs(cases) do
-      -- cuBLAS accepts bytes with K contiguous only
+      -- For 8-bit integers, cuBLAS accepts only operands with contiguous K.
       for i, layout in ipairs(c[1] == "i8" and {"tn", "tn"}
                               or {"tn", "nt", "nn", "tt", "tn", "nt"}) do
         local m_major = i % 2 == 0
@@ -401,7 +404,7 @@ describe("a GPU #gpu", function()
       end
     end
     assert.equal("quick", r[1].name)
-    -- 1e6 operations in `median` milliseconds.
+    -- The kernel has 1e6 operations and takes `median` milliseconds.
     assert.near(1e6 / (r.quick.hot.median * 1e-3) / 1e12,
                 r.quick.hot.tflops, r.quick.hot.tflops * 1e-9)
     local list = {slow, spin(1000), slow}

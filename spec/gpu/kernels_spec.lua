@@ -73,7 +73,8 @@ local function zeros(dtype, ...) return cute.zeros({...}, dtype) end
 -- The table: name, inputs, kernel; grid and block if not 1 and 32
 ---------------------------------------------------------------------------
 
--- The inputs of a case do not depend on the cases that run.
+-- Cases are registered by case(c). The inputs of a case do not depend on which
+-- other cases run.
 local CASES = {}
 local function case(c)
   local make = c.make
@@ -184,7 +185,7 @@ end, function(x)
           cute.exp2(x), cute.rsqrt(x)}
 end)
 
--- The instructions by name, on corner cases and on any words.
+-- Approximate instructions, which run on corner cases and on random words.
 local APPROX = {"tanh.approx.f32", "ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
                 "tanh.approx.f16x2", "tanh.approx.bf16x2"}
 for _, f in ipairs {"ex2", "lg2", "rcp", "sqrt", "rsqrt", "sin", "cos"} do

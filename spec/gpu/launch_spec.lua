@@ -95,7 +95,7 @@ describe("launches on a GPU #gpu", function()
     local x, y = ramp(32, 5), cute.zeros({32}, cute.f32)
     local dx = assert(device.dev:buffer((core.param_memory(x))))
     local dy = assert(device.dev:buffer("f32", 32))
-    -- a tensor on the GPU selects the device
+    -- Without a device option, a tensor on the GPU selects its device.
     assert.is_true(double(core.on_device(x, dx), core.on_device(y, dy))
       :launch {grid = 1, block = 32})
     assert.equal(0, y[3])

@@ -39,8 +39,8 @@ describe("tensors that are made", function()
     assert.same({a, b, c}, {three()})
     assert.are_not.equal(a, c)
     local d = cute.randn({5}, cute.f32, {seed = 9})
-    local wide = cute.randn({5}, cute.f64, {seed = 9})  -- the same samples, not
-                                                        -- rounded
+    -- the same random numbers, not rounded to f32
+    local wide = cute.randn({5}, cute.f64, {seed = 9})
     for i = 0, 4 do
       assert.equal(d(i), (string.unpack("f", string.pack("f", wide(i)))))
       assert.not_equal(d(i), wide(i))
@@ -66,7 +66,8 @@ describe("tensors that are made", function()
         assert(x >= c[1] and x < c[2])
         least, most, n = math.min(least, x), math.max(most, x), n + 1
       end
-      local part = (c[2] + 0.0 - c[1]) / 50  -- samples cover the whole range
+      -- The samples must reach within 1/50 of both ends of the range.
+      local part = (c[2] + 0.0 - c[1]) / 50
       assert(n == 500 and least - c[1] + 0.0 <= part and c[2] - most - 1.0
              <= part, c[1])
     end
@@ -109,11 +110,12 @@ describe("tensors on the host", function()
     local C = cute.zeros({4, 6}, cute.i4):copy_from(
       cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2}))
     assert.equal(cute.randint(0, 8, {4, 6}, cute.i4, {seed = 2})(3, 5), C(3, 5))
-    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)  -- copied to itself
+    -- A copy from its own transposed view must read before it writes.
+    local D = cute.tensor({{1, 2}, {3, 4}}, cute.f64)
     D:copy_from(cute.select(D, {1, 0}))
     assert.same({1, 3, 2, 4}, {D(0, 0), D(0, 1), D(1, 0), D(1, 1)})
     local E = cute.zeros({3}, cute.f32):copy_from(cute.tensor {1, 2, 3})
-    assert.equal(2, E(1))  -- shape 3 equals shape (3)
+    assert.equal(2, E(1))  -- The shapes 3 and (3) count as equal.
     support.raises("a tensor of shape (4,6) cannot be copied to one of (6,4)",
                    B.copy_from, cute.zeros({6, 4}, cute.i32), A)
     support.raises("i32 cannot be copied to f32", B.copy_from,
@@ -286,7 +288,8 @@ describe("tensors on a GPU, through a driver", function()
     if not require "cute.jit".version() then return pending "needs NVRTC" end
     local out, err = fake.run(HEAD .. MOVED .. "print(graph.nodes)", nil,
                               {FAKE_SAY = "1"})
-    assert.equal("4\n", out)  -- one call sets the fill element
+    -- A single call sets the element, without a download.
+    assert.equal("4\n", out)
     assert.is_nil(err:find "download")
   end)
 

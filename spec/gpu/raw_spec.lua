@@ -216,7 +216,8 @@ describe("raw kernels on a GPU #gpu", function()
     k(from, to, 24, 16):launch {grid = 1, block = 1, arch = "sm_90a"}
     for i = 0, 31 do
       for j = 0, 39 do
-        local x, y = j + 8, i - 8  -- copies (16,24) of X to (24,16) of Y
+        -- The box (16,24) of X is copied to (24,16) of Y.
+        local x, y = j + 8, i - 8
         local inside = j >= 16 and j < 32 and i >= 24 and i < 32
         local want = inside and y < 20 and x < 40 and X(y, x)
           or inside and 0 or -1

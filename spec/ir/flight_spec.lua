@@ -4,7 +4,8 @@
 local cute = require "cute"
 local warpgroup = cute.nvgpu.warpgroup
 
-local ACCS, MOST = 2, 3  -- fragments; pending groups that a wait allows
+-- number of fragments; most groups that a wait leaves pending
+local ACCS, MOST = 2, 3
 
 -- ---- random kernels ----
 

@@ -71,7 +71,8 @@ describe("fmad", function()
 
   it("rounds f64, f16 and bf16 once, too", function()
     for name, bits in pairs {f64 = 52, f16 = 10, bf16 = 7} do
-      local u = 2.0 ^ -(bits // 2 + 1)  -- u^2 is lost next to 1
+      -- next to 1, u^2 is less than half an ulp
+      local u = 2.0 ^ -(bits // 2 + 1)
       local x, y = vector({1 + u, 1 + 2 * u}, cute[name]),
         cute.zeros({2}, cute[name])
       local k = cute.kernel("k", function(a, b)
@@ -100,8 +101,8 @@ describe("fmad", function()
   end)
 end)
 
--- The fastmath replacement of a function, its range, and the hardware's allowed
--- error: relative, and absolute.
+-- {the function that fastmath emits, the function, its reference, the range of
+-- inputs, the hardware's allowed relative and absolute error}
 local FAST = {
   {"div_full", function(x) return x / 3.7 end, function(x) return x / 3.7 end},
   {"sqrt_approx", cute.sqrt, math.sqrt}, {"rsqrt_approx", cute.rsqrt,

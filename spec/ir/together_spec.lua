@@ -6,7 +6,7 @@ local cute = require "cute"
 local support = require "spec.support"
 local arch, cpasync = cute.arch, cute.nvgpu.cpasync
 
-local HALF = 8            -- lanes that take the branch
+local HALF = 8            -- number of lanes that take the branch
 local NAMED = (1 << HALF) - 1
 
 local function smem(n, dtype)
@@ -416,7 +416,8 @@ local function try(sample, n, mask, block)
   local program, ops = cute.compile(kernel, table.unpack(args)), {}
   for line in program.ir:gmatch "[^\n]+" do
     local op = line:match "^%s*%S+ = %S+ (%S+)" or line:match "%S+"
-    while not NAMES[op] and op:find "%." do  -- removes flags from the name
+    -- Remove the flags behind the operation's name.
+    while not NAMES[op] and op:find "%." do
       op = op:match "^(.*)%."
     end
     ops[op] = (ops[op] or 0) + 1
@@ -429,11 +430,11 @@ end
 local function demands(who, sample, what)
   local function kinds(n, mask)
     local found = try(sample, n, mask, BLOCK[what])
-    found["uninitialised"] = nil  -- omitted operations leave registers unset
-    found["warp-race"] = nil      -- all lanes write one element
+    found["uninitialised"] = nil  -- an omitted operation leaves registers unset
+    found["warp-race"] = nil      -- all lanes write the same element
     found["race"] = nil
-    found["mbarrier"] = nil       -- a phase in which only some arrived
-    found["exited-block"] = nil   -- nothing waits for the sent data
+    found["mbarrier"] = nil       -- only some lanes arrive in a phase
+    found["exited-block"] = nil   -- nothing waits for data that is sent
     local list = {}
     for kind in pairs(found) do list[#list + 1] = kind end
     return what .. ": " .. table.concat(list, " ")
@@ -487,7 +488,8 @@ describe("an intrinsic", function()
   local TYPES = {p = "boolean", s = "i16", w = "u16", i = "i32", u = "u32",
                  I = "i64", U = "u64", f = "f32"}
 
-  -- Lanes copy data only to themselves.
+  -- Returns the operands of a row's operation: each lane copies only its own
+  -- data.
   local function operands(row, letters)
     local list, lane = {}, arch.lane_idx()
     for letter in letters:gmatch "." do

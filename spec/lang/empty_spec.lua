@@ -18,7 +18,7 @@ describe("host tensors without elements", function()
       assert.equal("ptr[f32,host] o (0,8):(8,1)", tostring(t))
       assert.equal(0, cute.size(t))
     end
-    -- numpy.array([]).shape, numpy.array([[], []]).shape
+    -- The shapes are those of numpy.array([]) and numpy.array([[], []]).
     assert.equal("0:1", tostring(cute.tensor({}).layout))
     assert.equal("(2,0):(1,1)", tostring(cute.tensor({{}, {}}).layout))
     raises("the tables are ragged: 0 entries are expected at depth 2",
@@ -68,7 +68,8 @@ describe("a launch of no blocks", function()
       assert.equal(0.0, x[0])
       assert.equal("simulator: kernel k: nothing to report", tostring(r))
     end
-    assert.equal(1, runs)  -- it is traced nevertheless
+    -- A launch of no blocks traces its kernel nevertheless.
+    assert.equal(1, runs)
   end)
 
   it("is prepared, checked, profiled and part of a graph", function()

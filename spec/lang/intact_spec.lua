@@ -35,8 +35,8 @@ local function functions()
   return list
 end
 
--- Traces once and calls f with each of these; returns the function's name at
--- the end.
+-- Traces one kernel and calls f with each of its values in it. Returns the name
+-- of the function that is being traced at the end.
 local function name_after(f)
   local after
   pcall(function()

@@ -6,7 +6,7 @@ local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"
 
-local SLOTS = 10  -- elements of a thread in the output
+local SLOTS = 10  -- number of a thread's elements in the output
 
 local Gen = setmetatable({}, random.Gen)
 Gen.__index = Gen
@@ -135,7 +135,8 @@ local function as_plain(text)
   text = text:gsub("@(%l+) ?([^@]*)@", function(word, rest)
     if word == "break" then return "if " .. rest .. " then break end" end
     if word == "leave" then
-      local depth, at = 0, nil  -- the comma after the condition
+      -- `at` becomes the position of the comma after the condition.
+      local depth, at = 0, nil
       for i, c in rest:gmatch "()(.)" do
         if c == "(" then depth = depth + 1 elseif c == ")" then
           depth = depth - 1

@@ -76,7 +76,7 @@ local SIMPLE = {
   end,
   function(g) return ("p = {%s %% 61, p[1]}"):format(g:expr()) end,
   function(g) return ("count(%s)"):format(g:value()) end,
-  function(g)  -- an object local to the body
+  function(g)  -- Uses an object that is local to the loop's body.
     return ("local own = Node.new(%s, %s) own:bump(%s) own:turn() %s = own.b")
       :format(g:value(), g:value(), g:value(), g:place())
   end,

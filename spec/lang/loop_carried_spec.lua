@@ -414,7 +414,8 @@ describe("a table that a loop changes is rejected", function()
     end, 4)
     refused(both:gsub("%[1%]", "[2]"), function(_, n)
       local at, once = {1, 2}, 0
-      for _ in cute.range(n) do  -- only the second pass changes it in place
+      -- The table changes in place only in the second iteration.
+      for _ in cute.range(n) do
         cute.when(cute.gt(once, 0), function() at[2] = at[2] + 1 end)
         at, once = {at[1] + 1, at[2]}, once + 1
       end
@@ -480,7 +481,7 @@ describe("a boolean that a loop carries", function()
       .. "with & | ~", function(out, n)
       if two(n):gt(3) then out[0] = 1 end
     end, 4)
-    -- a variable that a loop carries counts as used
+    -- A variable that a loop carries counts as used.
     assert.same({1, 5}, run(2, function(out, n)
       local most, found = two(n), two(n):gt(9)
       for _ in cute.range(n) do
@@ -493,8 +494,8 @@ describe("a boolean that a loop carries", function()
 end)
 
 describe("bodies in bodies", function()
-  -- An inner loop's carried variables are known when the outer loops are traced
-  -- again.
+  -- When the tracer repeats an outer loop, it already knows which variables the
+  -- inner loops carry.
   it("run once or twice more for each level, and not twice as often", function()
     local level = {}
     function level.range(_, f) for _ in cute.range(2) do f() end end
@@ -526,8 +527,10 @@ describe("bodies in bodies", function()
 end)
 
 describe("unrolled branches", function()
-  -- In a pass, the bounds after one unrolled copy limit the next copy's start;
-  -- they do not limit the same copy in the next pass.
+  -- The tracer repeats the loop until the assumed bounds of its variables hold.
+  -- The bounds after one unrolled copy of the body limit the values at the
+  -- start of the next copy, within the same repetition. They do not limit that
+  -- copy's values in the next repetition.
   it("converge if each changes what the previous one changed", function()
     local function body(out, at, when, range)
       local q, n = {n = 0}, 0

@@ -72,7 +72,7 @@ describe("print_tensor in a kernel", function()
     it("prints the same as on the host: " .. name, function()
       local t = printing.tensor(name, cute.make_layout({3, 4}, {4, 1}), value)
       local want = as_on_host(t, ("ptr[%s,gmem] o (3,4):(4,1)"):format(name))
-      if name == "u64" then  -- Lua's integers are signed
+      if name == "u64" then  -- Plain Lua prints a u64 as a signed integer.
         want = want:gsub(" %-%d+", "")
         assert.matches("^" .. want:sub(1, 40):gsub("%p", "%%%0"),
           printed(function(x) cute.print_tensor(x) end, {t}))
@@ -312,7 +312,8 @@ describe("output of kernels", function()
           end
         end
         local program = printing.call(c):trace {block = c.block}
-        if #program.info.args == #args then  -- all shapes are static
+        -- Only kernels without dynamic extents can run on the host.
+        if #program.info.args == #args then
           runs[#runs + 1] = {text = program:cuda "sm_80", grid = 1,
                              block = c.block, args = args}
           want[#want + 1] = printing.run(c, "sim:sm_80")
@@ -320,7 +321,8 @@ describe("output of kernels", function()
       end
     end
     assert.is_true(#runs > 17, #runs)
-    local _, said = cudahost.run(runs)  -- one thread after the other
+    -- The host runs one thread after the other.
+    local _, said = cudahost.run(runs)
     assert.same(sorted_lines(table.concat(want)), sorted_lines(said))
   end)
 

@@ -80,7 +80,7 @@ composition: stride 6 not divisible by shape 4 [inadmissible]
       local rest = "    ... %s--traceback shows all details of each fault"
       assert.equal(rest:format "2 more faults; ", text:match "[^\n]*$")
       assert.equal(rest:format "1 more fault; ", faults(8):match "[^\n]*$")
-      text = faults(7)  -- a report about every faulty element
+      text = faults(7)  -- With 7 faulty elements, each has its own report.
       assert.equal(12, lines(text))
       assert.equal(rest:format "", text:match "[^\n]*$")
     end)

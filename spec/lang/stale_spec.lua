@@ -19,8 +19,8 @@ local function kernel_of(f)
           end}
 end
 
--- Carries out `steps`, {change, wanted[, traced]}: after each change a launch
--- must give the wanted number, and a second launch must give it without a
+-- Carries out `steps`, {change, wanted[, traced]}. After each change a launch
+-- must write the number `wanted`; a second launch must write it without another
 -- trace.
 local function follows(f, steps, ...)
   local k = kernel_of(f)

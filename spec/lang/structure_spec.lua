@@ -227,7 +227,8 @@ local function run_case(seed)
   for _ = 1, 3 do
     k(t, out):launch(opts)
     assert.equal(want(), out[0], "seed " .. seed)
-    each_leaf(t, rows, function(from, key)  -- other numbers, same program
+    -- Other numbers in the same structure need no other program.
+    each_leaf(t, rows, function(from, key)
       local v = from[key]
       if math.type(v) then rawset(from, key, v + 1) end
     end, {})

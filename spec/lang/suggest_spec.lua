@@ -47,7 +47,8 @@ describe("suggestions for mistakes", function()
           two(t, v):launch {grid = 1, block = 32, device = "sim"}
         end)
     end
-    -- fields that a kernel does not use do not matter
+    -- A table may have fields that no argument can be, if the kernel does not
+    -- use them.
     two(t, {device = cute.device "sim", k = k}):launch {grid = 1, block = 32,
                                                         device = "sim"}
   end)

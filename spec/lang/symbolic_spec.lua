@@ -55,7 +55,8 @@ describe("a kernel compiled for symbolic tensors", function()
         for c = 0, n - 1 do assert.equal(2 * (i * 100 + c), y(i, c)) end
       end
     end
-    -- its layout is already dynamic, with another divisibility
+    -- This tensor's layout is already marked as dynamic, with another
+    -- divisibility.
     local x = matrix(4, 8):mark_layout_dynamic {divisibility = {2, 4}}
     assert.is_true(run(x, cute.zeros({4, 8}, cute.f32), 2.0, {grid = 1}).ok)
     assert.equal(1, count.traced)
@@ -75,7 +76,8 @@ describe("a kernel compiled for symbolic tensors", function()
     assert.equal(program, same)
     assert.equal(1, count.traced)
     local text = k(X, X, 1.0):trace({block = 32}).source
-    assert.is_nil(text:find "restrict")  -- both arguments share memory
+    -- Both arguments are the same tensor, so none is __restrict__.
+    assert.is_nil(text:find "restrict")
     assert.equal(2, count.traced)
     if jit.version() then assert.is_truthy(program:compile "sm_90a") end
   end)
@@ -123,7 +125,7 @@ describe("a kernel compiled for symbolic tensors", function()
     refused("this launch takes 3 arguments, got 2 [bad-launch]", x, y)
     refused("this launch takes 3 arguments, got 5 [bad-launch]", x, y, 1.0, 2,
       3)
-    -- a view that begins 16 bytes after the start is aligned to 16 bytes
+    -- The view starts 16 bytes into the tensor, so it is 16-byte aligned.
     local row = cute.make_tensor(x + 4, cute.make_layout({2, 4}, {8, 1}))
     assert.is_true(run(row, cute.zeros({2, 4}, cute.f32), 1.0).ok)
   end)

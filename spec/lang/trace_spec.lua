@@ -100,7 +100,8 @@ describe("cute.range", function()
   end)
 
   it("carries a local that only a later pass changes", function()
-    -- `late` changes in a branch that host numbers skip at first
+    -- `late` changes only in a branch whose condition is a host number at
+    -- first, and false.
     assert.same({4, 3}, run(2, function(out)
       local first, late = 0, 0
       for _ in cute.range(4) do
@@ -586,7 +587,7 @@ describe("where a value may be used", function()
   it("is not an older pass of a loop", function()
     local text = message(function()
       local n = 0
-      -- holds a value that the tracer cannot see
+      -- The coroutine holds a value where the tracer cannot see it.
       local asleep = coroutine.create(function(x)
         coroutine.yield()
         return x
@@ -625,14 +626,16 @@ describe("the facts of cute.assume", function()
     end))
     assert.equal(2, behind(function(n, out)
       local sum = n * 0
-      for i in cute.range(n - 9) do  -- may have no pass, or several
+      -- The loop may have no iteration, or several.
+      for i in cute.range(n - 9) do
         sum = sum + i
         cute.when(n:lt(4), function() known(n, out) end)
         known(n, out)
       end
       out[0] = sum
     end))
-    local ok, err = pcall(behind, known)  -- n is 9, not 0 to 3
+    -- The launch passes n = 9, but the trace assumes 0 to 3.
+    local ok, err = pcall(behind, known)
     assert.is_false(ok)
     assert.matches("assumed to lie in %[0,3%] is 9", tostring(err))
   end)

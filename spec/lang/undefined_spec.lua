@@ -321,7 +321,8 @@ describe("variables that are nil before a region work", function()
                 function() v, s = 4, "a" end)
       if s == "a" then x[t] = v end
     end))
-    assert.same({9, 9, 9, 9}, run(function(x, _, t)  -- v is nil in each branch
+    -- v is nil at the start of each branch.
+    assert.same({9, 9, 9, 9}, run(function(x, _, t)
       local v
       local y = 7
       cute.when(t:lt(2), function() v = v or 2 y = y + v end,

@@ -83,8 +83,8 @@ local function profile(s, other)
   return t
 end
 
--- Splits c into the parts that a profile marks with `_` and the others, in
--- order.
+-- Appends to `kept` the parts of c where the profile `by` has `_`, and all
+-- other parts to `others`.
 local function split(c, by, kept, others)
   if type(by) == "table" then
     for k, sub in ipairs(by) do split(c[k], sub, kept, others) end
@@ -105,8 +105,9 @@ local function vector(x)
   return scalar and cute.full(1, x, cute.i32) or x
 end
 
--- Runs f(vector of 0, 1, ...) for each case. Returns the elements of its
--- vector, and the shape.
+-- For each case, calls f(case, iota) in a kernel; iota(shape, scale) is a
+-- vector of 0, scale, 2 scale, ... Returns a tensor with the elements of the
+-- vectors that f returns, and a list of their shapes.
 local function run(cases, f)
   local out = cute.zeros({#cases, 128}, cute.i32)
   local x = cute.zeros({128}, cute.i32)
@@ -161,7 +162,9 @@ describe("shapes of vectors", function()
       local s = shape(48, 3)
       local all = coords(s)
       local at = all[g:r(#all)]
-      local function here(mode, c)  -- a profile that selects `at`
+      -- Returns a profile that selects elements whose coordinate agrees with
+      -- `at`.
+      local function here(mode, c)
         if g:chance(40) then return _ end
         if type(mode) == "number" then return c end
         local t = {}
@@ -198,7 +201,8 @@ describe("shapes of vectors", function()
       return run(cases, function(case, iota)
         local v = iota(case.s, 1)
         local x = v:reduce("add", 7, case.by, keep and {keep = true} or nil)
-        if keep then x = x + v * 0 end -- broadcasts x to v's shape
+        -- Adding v * 0 broadcasts x to v's shape.
+        if keep then x = x + v * 0 end
         return vector(x)
       end)
     end

@@ -150,7 +150,7 @@ describe("vectors", function()
     check(run({cute.f32, cute.f32}, {x}, function(a)
       local m = cute.make_rmem_tensor({2, 2}, cute.f32)
       for i = 0, 3 do m[i] = a[i] end
-      local rows = m:load():reduce("add", 0.0, {_, 1})   -- sums over mode 1
+      local rows = m:load():reduce("add", 0.0, {_, 1})   -- the sums over mode 1
       local columns = m:load():reduce("add", 0.0, {1, _})
       local out = cute.make_rmem_tensor({LANES}, cute.f32)
       for i = 0, 1 do
@@ -198,7 +198,8 @@ describe("vectors", function()
       function(a, b) return math.min(a, b) end)
     binary(function(a) return cute.abs(a) end,
       function(a) return math.abs(a) end)
-    -- products of two f32 are exact in double, and so is this sum of them
+    -- A product of two f32 is exact in double, and so is its sum with an f32
+    -- here.
     binary(function(a, b) return cute.fma(a, 2.0, b) end,
       function(a, b) return a * 2.0 + b end)
   end)

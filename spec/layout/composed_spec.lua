@@ -182,7 +182,8 @@ describe("a composed layout", function()
     end)
     assert.equal(9, cute.composition(L "(2,4):(4,1)",
                                      L "Sw<2,1,3> o 0 o 16:1")(11))
-    -- CuTe's notation, if a swizzle of the offsets is the same function
+    -- Results have CuTe's notation if some swizzle of offsets is the same
+    -- function.
     assert.equal("Sw<1,2,1> o 0 o (16,(2,8)):(1,(16,32))", tostring(
       cute.composition(L "(16,(2,8)):(1,(16,32))", cute.make_swizzle(1, 2, 1))))
     assert.equal("Sw<2,0,3> o 0 o 8:1", tostring(
@@ -266,8 +267,8 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- right sides are compact, and so are left sides that no offset
-        -- exceeds: an inverse exists
+        -- Right sides are compact, and so are left sides within the offsets
+        -- used. An inverse therefore exists.
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end

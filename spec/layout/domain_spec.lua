@@ -54,7 +54,7 @@ local function key(c, axes)
   return table.concat(t, ",")
 end
 
--- Reports whether one leaf of the shape contains the factor s at stride d.
+-- Reports whether the factor s at stride d lies within one leaf of the shape.
 local function aligned(shape, d, s)
   local from = 1
   for _, e in ipairs(oracle.leaves(shape)) do
@@ -209,7 +209,7 @@ describe("a complement of coordinates", function()
           end
         end
       end
-      -- a codomain that is not a multiple of the gaps' size is rounded up
+      -- A codomain that is no multiple of the gaps' size is rounded up to one.
       if n < want then fail("%s and %s do not fill %s", l, c, want) end
       return n == want
     end)

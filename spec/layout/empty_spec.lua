@@ -20,7 +20,7 @@ describe("layouts without elements", function()
       assert.equal(0, cute.cosize(l))
       assert.equal(want, tostring(L(want)))
     end
-    -- the extent 0 in other modes
+    -- An extent of 0 counts as 1 in the strides of the other modes.
     assert.equal("(0,8):(1,1)", tostring(cute.make_layout {0, 8}))
     assert.equal("(2,0,3):(1,2,2)", tostring(cute.make_layout {2, 0, 3}))
     assert.equal("(4,0,3):(3,3,1)",

@@ -194,7 +194,8 @@ describe("a tensor through a Lua function, in a kernel", function()
         or text:find "const int2 %*" and 2 or 1
     end
     assert.same({4, 1, 2, 1, 4, 1, 2, 1, 4}, widths)
-    -- pairs with a gap between them, and a row that continues in the next one
+    -- Layouts with gaps between pairs, or with rows that continue in the next
+    -- one, and the width of vectors that each allows.
     for _, case in ipairs {{"(2,4):(1@1,3@1)", 1}, {"(2,4):(1@1,6@1)", 2},
                            {"(4,2):(1@1,1@0)", 4}, {"(4,2):(2@1,1@0)", 1},
                            {"(4,2):(1@0,4@1)", 1}} do
@@ -275,7 +276,9 @@ describe("a tensor through a Lua function, in a kernel", function()
     check(other)
     check(one)
     assert.equal(2, traced)
-    turn.by = 1  -- values that the function reads are part of the program's key
+    -- Values that the function reads are part of the program's key, so this
+    -- change needs a new trace.
+    turn.by = 1
     check(one)
     assert.equal(3, traced)
     local far = cute.make_composed_layout(function(i, j)

@@ -223,7 +223,7 @@ static Layout unary(Ctx *cx, int op, Layout a, Bytes *b) {
 static void algebra(Ctx *cx, Bytes b) {
   int op = byte(&b);
   Layout a = layout_from(cx, &b);
-  // three operations in a row, each on the last result
+  // Apply three operations, each to the previous result.
   for (int i = 0; i < 3; i++) {
     a = op % 2 ? binary(cx, op / 2 % 20, a, &b) : unary(cx, op / 2 % 19, a, &b);
     evaluate(cx, a);

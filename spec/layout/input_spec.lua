@@ -7,7 +7,7 @@ local L = cute.layout
 local message, raises = support.message, support.raises
 
 describe("ill-formed notation", function()
-  -- text, the text up to the mistake, words of the message
+  -- {text, the part of the text before the mistake, a part of the message}
   local CASES = {
     {"(8,4:(1,8)", "(8,4", "(is a ')' missing before the ':'?)"},
     {"(8,4):(1,8", "(8,4):(1,8", "expected ',' or ')'"},

@@ -221,7 +221,7 @@ describe("laws of layouts:", function()
     repeated(800, 800, function(r)
       local l, n = layout(r, nil, {1, 2, 4, 8}), r:pick {2, 4}
       local down = try(cute.downcast, l, n)
-      -- element x of l holds the narrow elements x*n .. x*n + n - 1
+      -- Element x of l holds n narrow elements: x * n to x * n + n - 1.
       if down and not tostring(l.stride):find "-" then
         local narrow, wide = {}, {}
         for _, x in pairs(values(l)) do
@@ -354,7 +354,8 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    coalesce = function(l, n)  -- the same function inside the domain
+    -- Coalescing keeps the function inside the domain.
+    coalesce = function(l, n)
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end
       return list

@@ -139,7 +139,7 @@ describe("a layout", function()
     assert.equal(90, l(3, {2, 1}))
     assert.equal(90, l {3, {2, 1}})
     assert.equal(-6, L "(4,4):(-1,-2)"(0, 3))
-    assert.equal(64, L "8:8"(8))  -- coordinates may exceed the extent
+    assert.equal(64, L "8:8"(8))  -- a coordinate may exceed the extent
     raises("coordinate: (1,2,3) and (8,(8,8)) do not match", l, 1, 2, 3)
     raises("do not match", l, {1, 2}, 3)
     raises("a coordinate is missing", l)
@@ -240,7 +240,7 @@ describe("inadmissible calls name what they were given", function()
       "  e.g. coordinate 2 of 3:6 is coordinate 12 of (4,6):(1,8): offset " ..
       "24, where equal steps of 10 would give 20",
       message(cute.composition, L "(4,6):(1,8)", L "(2,3):(1,6)"))
-    -- two elements, or one, need no condition
+    -- A layout of two elements, or of one, needs no divisibility condition.
     assert.equal("2:10", tostring(cute.composition(L "(4,6):(1,8)", L "2:6")))
     assert.equal("1:5", tostring(cute.composition(L "(4,6,8):(2,3,5)",
                                                   L "1:5")))
@@ -269,7 +269,8 @@ describe("inadmissible calls name what they were given", function()
     raises("left_inverse: stride 3 does not continue the 2", cute.left_inverse,
            L "(2,2,2):(2,3,16)")
     raises("the modes overlap", cute.left_inverse, L "(9,2,12):(1,1,32)")
-    assert.equal("(4,8):(1,8)",  -- it overlaps, but has an inverse
+    -- This layout's modes overlap, but it has a left inverse.
+    assert.equal("(4,8):(1,8)",
                  tostring(cute.left_inverse(L "(8,8):(1,4)")))
   end)
 
@@ -365,7 +366,7 @@ describe("cute.explain", function()
     end, function(line) lines[#lines + 1] = line end)
     assert.equal("composition (4,6):(1,8) o 3:6", lines[1])
     raises("function expected, got 8", cute.explain, 8)
-    -- explain must leave no listener behind
+    -- explain must remove its listener: this call may not add lines.
     cute.composition(L "(4,6):(1,8)", L "2:1")
     assert.is_true(#lines <= 2)
   end)

@@ -100,8 +100,9 @@ end
 
 -- ---- whether a layout exists at all ----
 
--- Reports whether some layout has the values f(0), f(1), .. f(n - 1). Its first
--- mode is tried in all sizes, and the rest must repeat it.
+-- Reports whether some layout has the values f(0), f(1), .. f(n - 1). Tries
+-- every extent s of its first mode; the later modes must then give f(s), f(2
+-- s), ...
 local function one_mode(f, n)
   if n == 1 then return f(0) == 0 end
   for s = 2, n do
@@ -127,7 +128,7 @@ function oracle.is_layout(f, shape)
     modes[#modes + 1] = {n, step}
     below = below * n
   end
-  for i = 0, below - 1 do  -- f must be the sum of the modes
+  for i = 0, below - 1 do  -- f must equal the sum of its modes.
     local sum = 0
     for _, m in ipairs(modes) do sum = sum + f(i // m[2] % m[1] * m[2]) end
     if sum ~= f(i) then return false end

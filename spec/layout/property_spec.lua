@@ -65,7 +65,8 @@ describe("random layouts", function()
       local l = layout(r)
       local shape, stride = l.shape, l.stride
       local n = oracle.size(shape)
-      for i = -n - 3, 2 * n + 3 do  -- below, in and beyond the domain
+      -- coordinates below, inside and beyond the domain
+      for i = -n - 3, 2 * n + 3 do
         local want = oracle.eval(shape, stride, i)
         local c = oracle.coord(shape, i)
         if l(i) ~= want or l(c) ~= want then fail("%s at %s", l, i) end
@@ -166,7 +167,8 @@ describe("random layouts", function()
     repeated(4000, 400, function(r)
       local a = layout(r, 3, {1, 2, 2, 3, 4})
       if type(a.shape) ~= "table" then return false end
-      -- every mode of b maps to a random mode of a; some of them share one
+      -- Each mode of b has strides along a random mode of a; several may share
+      -- a mode.
       local shape, stride = {}, {}
       for i = 1, 1 + r:below(3) do
         local m = r:below(#a.shape)
@@ -179,7 +181,7 @@ describe("random layouts", function()
       local c = try(cute.composition, a, b)
       if not c then return false end
       for i = 0, cute.size(b) - 1 do
-        -- the sum of the modes of b, for each mode of a
+        -- `at` sums the offsets of b's modes, for each mode of a.
         local at, inside = {}, true
         for k, x in ipairs(oracle.coord(shape, i)) do
           local mode, v = stride[k].mode, stride[k].value * x
@@ -322,7 +324,8 @@ describe("random layouts", function()
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
     repeated(4000, 2000, function(r)
-      -- strides with room for rounding up, so that it reaches no other element
+      -- Strides leave gaps, so that a rounded-up extent reaches no other
+      -- element.
       local shape, stride, next_ = {}, {}, 1
       for i = 1, 1 + r:below(3) do
         shape[i], stride[i] = r:pick {2, 3, 4, 5, 6, 8, 9, 10}, next_
@@ -342,7 +345,8 @@ describe("random layouts", function()
       if cute.size(d) > cute.size(l) * times then rounded = rounded + 1 end
       local rest = cute.complement(t, cute.coalesce(l).shape)
       local inside, read, n = oracle.reader(l), oracle.reader(d), cute.size(t)
-      local first = cute.coalesce(l)  -- (its extent is not rounded up)
+      -- The extent of l's first mode is not rounded up.
+      local first = cute.coalesce(l)
       first = cute.size(first, 0)
       for i = 0, cute.size(d) - 1 do
         local x = t(i % n) + rest(i // n)
@@ -486,7 +490,7 @@ describe("random layouts", function()
       if not cute.congruent(f.shape, l.shape) then fail("%s of %s", f, l) end
       return true
     end)
-    -- the fragment of a compact layout contains every element once
+    -- The fragment of a compact layout contains each element once.
     repeated(300, 300, function(r)
       local shape = {r:pick {1, 2, 3, 4}, r:shape(1)}
       local f = cute.make_fragment_like(cute.make_layout(shape,
@@ -503,7 +507,8 @@ describe("random layouts", function()
       local l = layout(r)
       if type(l.shape) ~= "table" then return false end
       local full = oracle.coord(l.shape, r:below(cute.size(l)))
-      -- some entries become `_`; `rest` are their coordinates, in order
+      -- Replaces random entries of the coordinate by `_`; `rest` lists the
+      -- coordinates that they replace, in order.
       local rest = {}
       local function mask(c, depth)
         if (type(c) ~= "table" or depth > 0) and r:below(2) == 0 then

@@ -191,8 +191,8 @@ local function per_thread(n, f, ...)
 end
 
 describe("a traced swizzle", function()
-  -- Sums of a thread's terms, a run-time number and constants, with disjoint
-  -- bits or not, in random order.
+  -- Tests sums of a thread's terms, a run-time number and constants, whose bits
+  -- are disjoint or not, in random order.
   it("equals the plain one however it was rewritten", function()
     local r = oracle.random(3)
     for _ = 1, 40 do
@@ -255,7 +255,7 @@ describe("a traced swizzle", function()
         local i, j = tid % 8, tid // 8
         assert.equal(l(i, j, 2), out(tid, 0))
         assert.equal(l(tid), out(tid, 5))
-        -- a slice may move an offset to the iterator: compare differences
+        -- A slice may move an offset into its iterator, so compare differences.
         assert.equal(l(i, j, 2) - l(i, 3, 2), out(tid, 1) - out(tid, 2))
         assert.equal(l(i, j, 1) - l(0, j, 1), out(tid, 3) - out(tid, 4))
       end
@@ -269,7 +269,8 @@ describe("a traced swizzle", function()
         mOut[cute.arch.thread_idx()] = f(cute.arch.thread_idx())
       end)(cute.zeros({64}, cute.i32)):trace {block = 64}.source
     end
-    -- bits 0..2 and 9.. are unaffected: no second xor
+    -- The xor leaves bits 0 to 2 and bits from 9 on unchanged: no second xor is
+    -- needed.
     local s = source(function(t)
       local row = (t % 8) * 64
       return sw(row + 512 * 7 + 5) - sw(row)

@@ -107,8 +107,8 @@ local function random_pairs(name, cases, at_least)
                                                              #numbers)
     if got then
       assert.is_true(not l or same(got, l, n), where)
-      -- with one element, a traced layout is accepted although a static one may
-      -- be rejected
+      -- A static layout may be rejected although the traced one is accepted,
+      -- but only if the tile has one element.
       assert.is_true(l ~= nil or cute.size(t) == 1, where .. ": accepted")
       equal = equal + 1
     elseif why:find("[wrong-layout]", 1, true) then
@@ -172,7 +172,7 @@ describe("traced layouts", function()
     support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
                    widened, 4, 7)
     assert.equal(3 * 5 + 3, widened(4, 10))
-    assert.equal(3, widened(1, 7))  -- a single row: any stride
+    assert.equal(3, widened(1, 7))  -- with a single row, any stride is accepted
   end)
 
   it("are not looked at in a branch that is not taken", function()

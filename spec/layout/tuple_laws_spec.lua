@@ -48,7 +48,8 @@ end
 
 local function ceil(a, b) return (a + b - 1) // b end
 
--- Divides the leaves of t by n from the left, passing on the remaining factor.
+-- Divides t by n: the leaves are divided from the left, each by the part of n
+-- that its predecessors did not use up (rounded up).
 local function divide(t, n)
   if not is(t) then return ceil(t, n) end
   local list = {}
@@ -94,7 +95,7 @@ end
 
 -- ---- random arguments ----
 
-local function any(r, deep)  -- integers -3..8 in random nesting
+local function any(r, deep)  -- Returns integers from -3 to 8 in random nesting.
   if deep == 0 or r:below(4) == 0 then return r:below(12) - 3 end
   local t = {}
   for i = 1, r:below(4) do t[i] = any(r, deep - 1) end
@@ -110,7 +111,8 @@ local function tuple(r, deep)
   return is(t) and t or {t}
 end
 
-local function filled(r, deep)  -- a tuple with at least one leaf
+-- Returns a random tuple with at least one leaf.
+local function filled(r, deep)
   local t = any(r, deep)
   return #leaves(t) > 0 and t or filled(r, deep)
 end
@@ -126,13 +128,13 @@ end
 -- ---- the laws: arguments, and the result in plain Lua ----
 
 local law = {}
--- numbers: arguments that may be traced
+-- Adds a law. numbers: those of its arguments that may be traced.
 local function add(name, numbers, args, want)
   law[#law + 1] = {name = name, numbers = numbers, args = args, want = want}
 end
 
 local function one(gen) return function(r) return {gen(r, 3)} end end
-local function like(gen)  -- two tuples of one profile
+local function like(gen)  -- Generates two tuples of the same profile.
   return function(r)
     local t = gen(r, 3)
     return {t, map(function() return gen(r, 0) end, t)}

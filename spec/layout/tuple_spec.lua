@@ -83,7 +83,7 @@ describe("an IntTuple", function()
         assert.same(oracle.coord(shape, i), c)
         c = cute.increment_coord(c, shape)
       end
-      -- at the end, the last leaf equals its extent
+      -- For the index after the last one, the last leaf equals its extent.
       assert.same(oracle.coord(shape, oracle.size(shape)), c)
     end)
   end)
@@ -286,7 +286,7 @@ describe("a basis", function()
     assert.is_true(e == cute.E(1))
     assert.is_false(e == cute.E(0))
     assert.equal(6, cute.basis_value(6 * e))
-    assert.equal(1, cute.E())  -- without modes, the unit 1
+    assert.equal(1, cute.E())  -- without modes, E() is the number 1
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -33,7 +33,8 @@ local function check(o, device)
   near(dV, v, GRADIENT[p.dtype.name])
 end
 
--- Returns a copy of t as a view (.., at, ..) of a tensor with one mode more.
+-- Copies t into a tensor with one more mode, at position `at`. Returns the
+-- slice of that tensor at index 1 of the mode.
 local function view_of(t, at)
   local shape, u = {}, {}
   for i = 1, cute.rank(t) do
@@ -59,7 +60,8 @@ describe("ops.attention", function()
     it("takes views of one tensor, and copies others, on " .. device, function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      for _, at in ipairs {3, 4} do  -- packed projections; strided elements
+      -- 3: Q, K, V are packed side by side; 4: their elements are strided.
+      for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),
                                 view_of(p.V, at), o)

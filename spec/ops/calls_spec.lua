@@ -240,7 +240,8 @@ describe("repeated calls", function()
         say "-"
         forget()
         f(1)]])
-      assert.truthy(tonumber(out) < 250, out)  -- usually about 2 us
+      -- microseconds per call; usually about 2
+      assert.truthy(tonumber(out) < 250, out)
       assert.equal(6, #parts)
       assert.truthy(#parts[2] > (name:find "moved" and 2 or 0))
       assert.same(parts[5], parts[4])
@@ -337,10 +338,12 @@ describe("repeated calls", function()
     assert.equal(3, #first)
     assert.same(first, again)
     local seen = {}
-    for i = 1, 2 do  -- the driver's own stream waits for these
+    -- Compare only the first two: the third launch, in the driver's default
+    -- stream, waits for both.
+    for i = 1, 2 do
       local line, list = first[i], {}
       for word in line:gmatch "%S+" do list[#list + 1] = word end
-      for k = 8, 9 do  -- work counters and turn counters
+      for k = 8, 9 do  -- parameters 8 and 9: work counters and turn counters
         assert.is_nil(seen[list[k]])
         seen[list[k]] = true
       end
@@ -411,16 +414,16 @@ describe("repeated calls", function()
       h:launch()
       g:update(f)
       g:launch()]])
-    -- the fake driver prints only kernels, so the script looks for the memset
-    -- node that zeroes the counts of each graph
+    -- The fake driver prints only kernels. So the script itself looks for the
+    -- memset node that zeroes the counters in each graph.
     assert.equal("2\t2\n", out)
     local owner = {}
-    for i = 3, 5 do  -- launches of two graphs, and then the stream
+    for i = 3, 5 do  -- Two launches of graphs, and then one in the stream.
       assert.equal(i == 5 and 6 or 3, #parts[i])
       for k = 1, 2 do
         local words = {}
         for word in parts[i][k]:gmatch "%S+" do words[#words + 1] = word end
-        for at = 8, 9 do  -- work counters and turn counters
+        for at = 8, 9 do  -- parameters 8 and 9: work counters and turn counters
           assert.equal(i, owner[words[at]] or i)
           owner[words[at]] = i
         end
@@ -457,7 +460,7 @@ describe("repeated calls", function()
       print(blocks[1] > 3, blocks[3] == blocks[1])]])
     assert.equal(0, status, err)
     local found = support.lines(out)
-    -- lines of a script passed as text have no names
+    -- In a script that is passed as text, lines have no file name.
     assert.truthy(found[1]:find("kernel gemm_sm80", 1, true), found[1])
     assert.truthy(found[1]:find("or kernel bad", 1, true), found[1])
     assert.truthy(found[2]:find("lost", 1, true), found[2])

@@ -54,11 +54,12 @@ local function program(place, seed)
       o.out, o.epilogue = out, f
       ops.gemm(A, B, o)
     end
-    gemm(p.X, W, odd, keep)                         -- odd row strides
+    gemm(p.X, W, odd, keep)                         -- rows at odd strides
     gemm(odd, W, next_one, keep)                    -- mma.sync
     gemm(next_one, V, third, keep)                  -- FMA units
     gemm(third, U, wide, keep)                      -- (64,2056)
-    gemm(wide, T, {next_one, row}, with_sums)       -- long K, and a reduction
+    -- long K, and an epilogue with a reduction
+    gemm(wide, T, {next_one, row}, with_sums)
     gemm(S, R, few, keep)                           -- split-K with counters
     ops.transpose(few, nil, {out = third, device = device})
     ops.elementwise(function(a, b) return small(a + b) end, next_one, third,

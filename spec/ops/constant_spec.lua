@@ -40,9 +40,9 @@ local function cases()
   end
   local A, B = of(1, 48, 512)
   add("gemm_skinny", true, A, B)
-  A, B = of(5, 40, 72, "f16")                 -- less than one chunk of a warp
+  A, B = of(5, 40, 72, "f16")  -- K is less than one chunk of a warp
   add("gemm_skinny", true, A, B)
-  A, B = of(8, 64, 520)                       -- K is not a multiple of a run
+  A, B = of(8, 64, 520)                       -- K is no multiple of a run
   add("gemm_skinny", true, A, B, {epilogue = function(x, at)
     return x, at:row_reduce("amax", x)
   end})
@@ -55,9 +55,9 @@ local function cases()
       {scale_b = numbers(32, 4, "f32", 3), group = 128})
   A, B = of(64, 128, 512)
   add("gemm_sm90", true, A, B)
-  A, B = of(40, 64, 136)                      -- fewer tiles than stages
+  A, B = of(40, 64, 136)                      -- K has fewer tiles than stages
   add("gemm_sm90", true, A, B)
-  A, B = of(8, 64, 65)                        -- nothing is read ahead
+  A, B = of(8, 64, 65)                        -- gemm_sm80 reads nothing ahead
   add("gemm_sm80", false, A, B)
   local W = cute.ops.int4(function(i, j) return (i * 7 + j) % 16 end, 32, 256)
   add("gemm_int4", false, numbers(2, 256, "bf16", 1), W,
@@ -205,7 +205,8 @@ describe("constant = \"B\"", function()
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
-      cute.ops.gemm(A, B, CONSTANT)  -- a kernel that waits ran in between
+      -- Between this product and the copy, another kernel has waited.
+      cute.ops.gemm(A, B, CONSTANT)
       cute.ops.copy(W, B, {device = DEVICE})
       raises "the previous launch"
       cute.ops.copy(W, B, {device = DEVICE})

@@ -68,7 +68,7 @@ local PROBLEMS = {
   {"i8", "i8", 20, 32, 256, {}, 1},
 }
 
-local MOST = 2  -- most configurations of each family and order
+local MOST = 2  -- most configurations to test of each family and order
 
 -- Returns configurations for a problem, keyed by the text of their order:
 -- {words, rows, name}.
@@ -163,8 +163,8 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- The positions at which rows are computed: {first, count, layout of A, layout
--- of D}.
+-- Where rows of a product are computed: {index of the first row in all rows,
+-- number of rows, layout of A, layout of D}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
   {0, 1}, {109, 1}, {3, 8}, {5, 17}, {11, 64}, {20, 90},
@@ -177,9 +177,9 @@ local PLACES = {
   {10, 36, halves, batch = true},
 }
 
--- {name, types of A and B, N, K, f(part, all): options, including C, for those
--- rows of a tensor or for all; turned: the message for transposed rows, if
--- their bits differ}
+-- Cases: {name, types of A and B, N, K, f(part, all)}. f returns the options,
+-- including C, for the rows `part` of a tensor, or for `all`. turned: the
+-- message for transposed rows, if their bits differ.
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)
@@ -380,7 +380,7 @@ describe("batch_invariant", function()
     check_rows(CASES[1], 1, "sim:sm_80")
   end)
 
-  -- types of A and B, N, K, options
+  -- {types of A and B, N, K, options}
   for _, c in ipairs {{"bf16", 72, 264}, {"e4m3", 256, 512},
                       {"e4m3", 128, 384, strips}} do
     local t, n, k, by = table.unpack(c)
@@ -480,7 +480,7 @@ local function hash(bytes)
   return ("%016x"):format(h)
 end
 
--- M, N, K, type, and the hash of cuBLAS's D on an H200.
+-- {M, N, K, type, hash of cuBLAS's D on an H200}
 local RECORDED = {
   {1, 1024, 4096, "bf16", "cf4b1c27f7e99bda"},
   {16, 1024, 8192, "bf16", "7c4ea76f8175e904"},
@@ -542,7 +542,7 @@ describe("like = cublas", function()
     end)
   end)
 
-  -- L, M, N, K, layout
+  -- {batches, M, N, K, layout}
   for _, c in ipairs {{3, 128, 128, 512, "tn"}, {16, 16, 128, 4096, "tn"},
       {2, 64, 64, 16384, "tn"}, {8, 128, 128, 4096, "nt"},
       {64, 1, 64, 1024, "tn"}, {12, 197, 64, 200, "tn"},
@@ -762,7 +762,7 @@ describe("like = cublas", function()
     end)
   end
 
-  -- M, N, K, types of A and D
+  -- {M, N, K, type of A, type of D}
   for _, c in ipairs {
     {1, 4096, 4096, "bf16", "bf16"}, {16, 1024, 8192, "f16", "f16"},
     {8, 10240, 8192, "bf16", "bf16"}, {64, 4096, 14336, "bf16", "bf16"},

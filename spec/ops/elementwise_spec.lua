@@ -25,7 +25,7 @@ local function same(t, shape, want)
   end)
 end
 
--- (assert.equal is slower)
+-- Fails unless both values are equal. (luassert's assert.equal is slower.)
 local function equal(want, got)
   if want ~= got then error(("%s, not %s"):format(got, want)) end
 end
@@ -422,7 +422,8 @@ end)
 describe("cute.ops.copy, convert, transpose", function()
   it("transpose with few bank conflicts in a suitable order of reads",
      function()
-    -- rows and columns beyond whole tiles, for each order of reading
+    -- {type, rows, columns beyond whole tiles}, for each order in which threads
+    -- read.
     for _, c in ipairs {
       {"f32", 0, 0}, {"f32", 1, 1}, {"f32", 2, 3}, {"f32", 3, 1},
       {"bf16", 0, 1}, {"bf16", 1, 1}, {"bf16", 3, 7}, {"bf16", 4, 1},
@@ -433,13 +434,13 @@ describe("cute.ops.copy, convert, transpose", function()
       local tile = {8 * V, 8 * V}
       local B, A = 2 * tile[1] + c[2], 2 * tile[2] + c[3]
       local X, Y = cute.zeros({B, A}, dtype), cute.zeros({A, B}, dtype)
-      local most  -- line with the most loads
+      local most  -- the source line with the most loads from shared memory
       for _, l in ipairs(windows(X, Y, tile).lines) do
         if l.op == "ld.shared" and (not most or l.count > most.count) then
           most = l
         end
       end
-      -- where lanes' vectors are split, the first and last may conflict
+      -- Lanes whose vectors are split at a row's ends may have bank conflicts.
       assert.is_true(most.conflicts <= most.count // 3, table.concat(c, " "))
     end
   end)
@@ -459,7 +460,8 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write", function()
-    -- X is every other matrix; Y, the matrices in between, is written meanwhile
+    -- X is every other matrix of `all`. Meanwhile Y, the matrices in between,
+    -- is written.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},
@@ -475,7 +477,7 @@ describe("cute.ops.copy, convert, transpose", function()
     Y:fill(0)
     windows(X, Y, {64, 64})
     turned(X, Y)
-    -- rows of X and of Y alternate, without a gap
+    -- Rows of X and of Y alternate in memory, without gaps.
     all = filled({133, 269}, "bf16", 7)
     X = cute.make_tensor(all.iterator, cute.make_layout({133, 133}, {269, 1}))
     Y = cute.make_tensor(all.iterator + 136, X.layout)
@@ -484,7 +486,7 @@ describe("cute.ops.copy, convert, transpose", function()
       turned(X, Y)
       Y:fill(0)
     end
-    -- rows of a wider matrix, also from an odd element on
+    -- Z has rows that are 401 elements apart and begin at element 0 or 1.
     local wide = filled({130, 400}, "bf16", 5)
     for first = 0, 1 do
       local Z = cute.make_tensor(wide.iterator + first,
@@ -581,7 +583,8 @@ describe("cute.ops.copy, convert, transpose", function()
       fresh.transpose(X, {device = c[4]})
       assert.equal(c[5], tile)
     end
-    -- matrices whose distance is no multiple of 16 bytes
+    -- Matrices at a distance that is no multiple of 16 bytes are transposed,
+    -- too.
     fresh.transpose(cute.zeros({2, 65, 129}, cute.f32),
                     {device = "sim:sm_90a"})
     assert.equal("transpose 64,128", tile)

@@ -66,7 +66,8 @@ end)
 
 describe("reductions of empty tensors", function()
   it("are the identity, if the operation has one", function()
-    -- numpy.zeros((0, 3)).sum(0), .sum(), prod, mean; numpy.linalg.norm
+    -- Results of numpy.zeros((0, 3)).sum(0), .sum(), prod, mean and
+    -- numpy.linalg.norm.
     for op, want in pairs {sum = "0.0", prod = "1.0", norm = "0.0",
                            mean = "nan", rms = "nan"} do
       for _, dtype in ipairs {cute.f32, cute.f64} do
@@ -94,8 +95,8 @@ describe("reductions of empty tensors", function()
   end)
 
   it("are an error without an identity", function()
-    -- ValueError: zero-size array to reduction operation maximum which has no
-    -- identity
+    -- NumPy's error is: "zero-size array to reduction operation maximum which
+    -- has no identity".
     for _, op in ipairs {"max", "min", "amax", "argmax", "argmin"} do
       local x = cute.zeros({0, 3}, cute.f32)
       local why = "ops.reduce: x is (0,3):(3,1): " .. op .. " over no elements "
@@ -134,7 +135,7 @@ describe("ops.gemm of empty tensors", function()
   end)
 
   it("returns beta C, or zeros, if K is 0", function()
-    -- torch.addmm(C, A, B, beta=, alpha=), torch.matmul
+    -- Results of torch.addmm(C, A, B, beta=, alpha=) and torch.matmul.
     local A, B = T(2, 0), T(3, 0)
     local C = cute.tensor({{1, 2, 3}, {4, 5, 6}}, cute.bf16)
     check("bf16 (2,3):(3,1) 0.0 0.0 0.0 0.0 0.0 0.0", ops.gemm(A, B, SIM))
@@ -169,8 +170,8 @@ describe("ops.gemm of empty tensors", function()
     end
     check("bf16 (2,3):(3,1) 1.0 1.0 2.0 2.0 3.0 3.0; f32 (2):(1) 6.0 6.0; "
       .. "f32 (1):(0) 0.0", ops.gemm(T(2, 0), T(3, 0), with {epilogue = f}))
-    -- rows without columns: a reduction over columns has elements, each the
-    -- result of an empty set
+    -- D has rows, but no columns. A reduction along its rows thus has elements,
+    -- each of which is the result of an empty set.
     check("bf16 (0,3):(3,1) ; f32 (0):(1) ; f32 (3):(1) 0.0 0.0 0.0; "
       .. "f32 (1):(0) 1.0; f16 (0,3):(3,1) ", ops.gemm(T(0, 8), T(3, 8),
       with {epilogue = function(acc, at)

@@ -158,7 +158,8 @@ end
 
 describe("an epilogue", function()
   it("has the functions of networks", function()
-    local erf = function(x)  -- Abramowitz and Stegun 7.1.26, error 1.5e-7
+    -- formula 7.1.26 of Abramowitz and Stegun, error 1.5e-7
+    local erf = function(x)
       local t = 1 / (1 + 0.3275911 * math.abs(x))
       local y = 1 - (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t
         - 0.284496736) * t + 0.254829592) * t * math.exp(-x * x)
@@ -506,7 +507,7 @@ end)
 -- Dropout
 ---------------------------------------------------------------------------
 
--- Philox4x32-10 as in its paper.
+-- Computes Philox4x32-10 of counter c and key k, as the paper defines it.
 local function philox(c, k)
   local mask = 0xffffffff
   local k0, k1 = k[1], k[2]
@@ -660,7 +661,8 @@ describe("an epilogue that is wrong", function()
       local i, j = at:coords()
       return not i:lt(j) and acc or -acc
     end)
-    -- a value is used if it is a result, or is the condition that selects one
+    -- A value counts as used if the epilogue returns it, or if it is the
+    -- condition of a selection.
     gemm(P, Q, {device = "sim:sm_80", epilogue = function(acc)
       local up = acc:gt(0)
       return cute.where(up, acc, 0), up
@@ -720,8 +722,8 @@ describe("matrices that an epilogue reads", function()
   end
 
   it("come by TMA if it can address them", function()
-    -- C whose rows begin at multiples of 16 bytes, or not; at an unaligned
-    -- address; with contiguous columns
+    -- C's rows begin at multiples of 16 bytes, or not; C has an unaligned
+    -- address; C has contiguous columns.
     local turned = cute.make_tensor(matrix({N, M}, "bf16", 6).iterator,
                                     cute.make_layout({M, N}, {1, M}))
     for i, case in ipairs {{like_D(136, 0), 4}, {like_D(137, 0), 3},
@@ -748,7 +750,7 @@ describe("matrices that an epilogue reads", function()
     assert.equal(5, maps(C, o))
     assert.is_nil(ops.differs(A, B, gemm(A, B, C, o), want))
     assert.equal(4, maps(C, {beta = 2}))
-    -- the kernel computes D^T, and reads C^T
+    -- With few columns, the kernel computes D^T and must read C^T.
     local thin = matrix({8, K}, nil, 3)
     local c = matrix({M, 8}, nil, 4)
     assert.is_nil(ops.differs(A, thin, gemm(A, thin, c, {device = "sim:sm_90a",

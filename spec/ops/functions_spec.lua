@@ -137,7 +137,8 @@ describe("functions of epilogues", function()
     local t = cute.zeros({4}, cute.f32)
     local text = kernel(t, t):trace {block = 32}:cuda()
     assert.is_nil(text:match "1%.0f /")
-    for _, name in ipairs {"rcp", "ex2"} do  -- a definition, three calls
+    -- 4 occurrences: the definition and three calls
+    for _, name in ipairs {"rcp", "ex2"} do
       assert.equal(4, select(2, text:gsub(name .. "_approx_ftz_f32%(", "")))
     end
   end)

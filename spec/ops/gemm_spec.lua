@@ -274,7 +274,8 @@ describe("ops.gemm", function()
     check_rows(30, A, B, nil, {epilogue = function(acc, at)
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
-    -- calls that depend on a row's batch, or on the distance of rows
+    -- These calls cannot merge batches into rows: their results depend on a
+    -- row's batch or on the distance of rows.
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)
@@ -587,7 +588,7 @@ describe("ops.explain", function()
 
   it("multiplies in all tiles, with as many warps as elements ask for #long",
      function()
-    local want = {  -- threads of a block, by tile
+    local want = {  -- expected threads per block, by type and tile
       bf16 = {["128x256"] = 256, ["128x128"] = 256, ["128x64"] = 256,
               ["64x128"] = 256, ["64x64"] = 128, ["32x64"] = 128,
               ["16x128"] = 128, ["128x16"] = 128},
@@ -625,7 +626,7 @@ end)
 describe("ops.explain", function()
   it("takes shorter tiles of bytes that are copied singly, and is right",
      function()
-    -- type, K, row strides of A and B, K of a tile
+    -- {type, K, row strides of A and B, expected K of a tile}
     for _, c in ipairs {{"i8", 131, 131, 131, 64}, {"i8", 128, 132, 131, 128},
                         {"i8", 128, 130, 129, 64}, {"i8", 132, 132, 132, 128},
                         {"e4m3", 131, 131, 131, 128},
@@ -702,8 +703,7 @@ describe("the text of a kernel", function()
       assert.equal(each, select(2, text:gsub("#pragma unroll 16", "")))
       return each, lines(text)
     end
-    -- a tile has 8 parts: for long products, the epilogue loops over
-    -- them
+    -- A tile has 8 parts. For long products the epilogue is a loop over them.
     local each, long = counted(2048)
     assert.is_true(each == 8 and long < 1100, long)
     each, long = counted(4096)
@@ -717,7 +717,8 @@ describe("the text of a kernel", function()
       local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
       return select(2, text:gsub(name .. "%[", "")), lines(text)
     end
-    -- a thread has 4 of 64 columns: 2 from each of 2 MMAs
+    -- A part has 64 columns, and each thread has 4 of them: 2 from each of 2
+    -- MMAs.
     local count, long = loads("arg4", function(acc, at)
       return cute.ops.gelu(acc + at:col(bias))
     end)
@@ -725,7 +726,7 @@ describe("the text of a kernel", function()
     assert.equal(128, (loads("arg4", function(acc, at)
       return acc + at:tile(R)
     end)))
-    -- an epilogue with reductions processes whole tiles at once
+    -- An epilogue with reductions processes a whole tile at once.
     assert.equal(16, (loads("arg4", function(acc, at)
       local y = acc + at:col(bias)
       return y, at:row_reduce("sum", y)
@@ -736,7 +737,7 @@ describe("the text of a kernel", function()
     local bias = new("f32", 1023)
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
-    -- a warp has a quarter of the columns, a thread 2 of each 8
+    -- Each warp has a quarter of the columns, each thread 2 of every 8.
     assert.equal("gemm_sm80", e.family)
     local loads = select(2, text:gsub("= arg4%[", ""))
     assert.equal(e.tile[2] // 4 // 8 * 2, loads)
@@ -762,7 +763,7 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- also if only one block of f32 fits on a multiprocessor
+    -- The same tile is used if only one block of f32 fits on a multiprocessor.
     assert.same({256, 128}, {threads(1024, "f32", 1024),
                              threads(4096, "f32", 4096)})
   end)
@@ -857,8 +858,7 @@ describe("ops.gemm rejects", function()
     refuses("out shares memory with C", A, B, Y, {device = "sim", out = Z})
     refuses("out 2 shares memory with out 1", A, B, {device = "sim",
       out = {Y, Y}, epilogue = function(acc) return acc, acc end})
-    -- an epilogue may read those elements of `out` that it writes, but no
-    -- others
+    -- An epilogue may read the elements of `out` that it writes, but no others.
     local R = cute.make_tensor(b, cute.make_layout({32, 16}, {16, 1}))
     local bias = cute.make_tensor(b, cute.make_layout {16})
     local after = cute.make_tensor(R.iterator + 16, R.layout)

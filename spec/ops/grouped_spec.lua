@@ -92,7 +92,7 @@ describe("products of groups", function()
                    tostring(e))
     assert.equal("gemm_grouped", cute.ops.explain_grouped(A, B, ends,
       {device = "sim:sm_80"}).kernel)
-    -- groups with few rows get low tiles
+    -- Groups with few rows get tiles of few rows.
     assert.equal(64, grouped.by("gemm_sm90", cute.ops.explain_grouped, A, B,
       ends, {device = "sim:sm_90a", expected_m = 4}).tile[1])
   end)
@@ -164,7 +164,8 @@ describe("errors of groups", function()
     refuses("offsets have type f32; i32 or i64 is needed", A, B,
       cute.zeros({3}, cute.f32), {device = "sim"})
     refuses("offsets is nil; a tensor is needed", A, B)
-    for _ = 1, 2 do  -- also on a repeated call
+    -- The second call takes the fast path, which must reject it, too.
+    for _ = 1, 2 do
       refuses("offsets[2] is 11; 0 to 10 rows are possible", A, B,
               ends(0, 5, 11), {device = "sim"})
       refuses("offsets[2] is 4, less than the offset before, 5: offsets must "
@@ -209,7 +210,7 @@ describe("errors of groups", function()
   end)
 
   it("leave operands unread on a device with unchecked offsets", function()
-    -- calls the kernels directly: no offsets may lead them out of bounds
+    -- Offsets go directly to the kernels: none may lead them out of bounds.
     local o = {{0, 700, 5, 10}, {-3, 4, 4, 1 << 40}, {9, 2, 1, 3},
                {-1, -2, -3, -4}}
     for _, family in ipairs {"gemm_sm90", "gemm_sm80"} do
@@ -268,7 +269,7 @@ describe("lists of products", function()
     end)
     gemm.gemm = own
     assert.is_true(ok, why)
-    -- other lists run one product after the other
+    -- Lists that no grouped kernel supports run as one product after the other.
     assert.is_nil(wrong({{9, 7, 5}, {64, 64, 64}}, "sim:sm_90a", {}))
     assert.is_nil(wrong(SHAPES, "sim:sm_80", {}))
   end)
@@ -289,7 +290,7 @@ describe("lists of products", function()
              {{new(16, 16), new(16, 16), X}, {new(8, 16), X}}, o)
       raises("D of problem 1 shares memory with D of problem 2", grouped_gemm,
              {{new(8, 16), X, D}, {new(8, 16), X, D}}, o)
-      local halves = {}  -- columns of one matrix
+      local halves = {}  -- two results that are column halves of one matrix
       for i = 0, 1 do
         halves[i + 1] = {new(8, 16), new(8, 16), cute.make_tensor(D.iterator
           + 8 * i, cute.make_layout({8, 8}, {16, 1}))}

@@ -13,7 +13,7 @@ local PAIRS = {{"bf16", "bf16"}, {"bf16", "bf16"}, {"f16", "f16"},
   {"i32", "i32"}, {"e4m3", "e5m2"}, {"e4m3", "e4m3"}, {"bf16", "i8"},
   {"f16", "e5m2"}, {"e4m3", "f16"}, {"bf16", "f16"}}
 
-local MOST = 1 << 19  -- products of a call
+local MOST = 1 << 19  -- most multiply-adds of a call
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -50,7 +50,7 @@ local function vector(pick, batch, n, dtype, seed)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Philox4x32-10 as in its paper.
+-- Computes Philox4x32-10 of counter c and key k, as the paper defines it.
 local function philox(c, k)
   local k0, k1 = k & 0xffffffff, k >> 32
   for _ = 1, 10 do
@@ -263,7 +263,8 @@ local function compare(c, o, D, ...)
   local folds = {}
   for r = 1, #more do folds[r] = {} end
   local function check(name, i, j, have, want, dtype)
-    local exact = math.abs(want) < 1 << 24  -- the sum is exact in f32
+    -- below 2^24, the sum is exact in f32
+    local exact = math.abs(want) < 1 << 24
     if not wrong and exact and have ~= as(want, dtype) then
       wrong = ("%s(%s,%s) is %s, not %s"):format(name, i, j, have, want)
     end

@@ -22,8 +22,9 @@ local function gone_of(rank, by)
   return gone
 end
 
--- Returns reductions of X in Lua, {[position] = value by operation}, and the
--- remaining extents.
+-- Reduces X over the modes `by` in plain Lua. Returns a list with, for each
+-- position of the result, its value by operation; and the extents of the
+-- result.
 local function right(X, by)
   local shape = {}
   for m = 1, cute.rank(X) do shape[m] = cute.size(X.shape[m]) end
@@ -218,7 +219,7 @@ describe("cute.ops.reduce", function()
       local op = i % 3 == 0 and "argmin" or "argmax"
       local worst = op == "argmax" and (float and -math.huge or LEAST[dtype])
         or (float and math.huge or MOST[dtype])
-      -- {the value of all elements, planted elements {row, column, value}}
+      -- Fills: {the value of all elements, the exceptions {row, column, value}}
       local fills = {{worst, {}}, {1, {}}, {worst, {{7, 300, 1}, {60, 659, 1},
                                                     {60, 2, 1}}}}
       if float then

@@ -25,7 +25,7 @@ end
 
 local function none() end
 
--- Returns the result of that candidate.
+-- Runs the candidate that moved() returns for the call; returns its result.
 local function run(A, B, C, o)
   local c, p, call = moved(A, B, C, o)
   return plans.new(p, c, call):run(call, none)
@@ -173,10 +173,11 @@ describe("repacked operands", function()
         {rows(good, "e4m3", 1), laid({48, 64}, {1, 48}, "e4m3", 2), "B"},
         {rows(good, "bf16", 1), rows({48, 64}, "i8", 2), "B as bf16"},
         {rows(odd, "f16", 1), rows({45, 67}, "e5m2", 2), "A, B as f16, D"},
-        -- TMA accepts the columns of 16 bits, except for their first address
+        -- Here TMA would accept the strides, but not the address of the first
+        -- element.
         {laid(good, {1, 72}, "bf16", 1), laid({48, 64}, {1, 49}, "bf16", 2),
          "B"},
-        -- an operand shared by all batches is repacked once
+        -- One matrix is shared by all batches, and repacked once.
         {laid({3, 70, 64}, {0, 67, 1}, "bf16", 1), rows({3, 48, 64}, "bf16", 2),
          "A"},
         {laid({2, 3, 70, 64}, {70 * 67, 0, 67, 1}, "bf16", 1),
@@ -247,7 +248,8 @@ describe("repacking matrices", function()
       local e = cute.ops.explain(c[1], c[1], o)
       for _, r in ipairs(e.refused) do assert.not_equal("moved", r[1]) end
     end
-    -- the reason why gemm_sm90 does not apply to these operands
+    -- Tests the reason that explain gives if gemm_sm90 does not apply even to
+    -- repacked operands.
     local e = cute.ops.explain(rows({3, 5, 67}, "bf16", 1),
       rows({3, 48, 67}, "bf16", 2), {device = SIM, gated = true,
         epilogue = function(x, y) return x * y end})
@@ -336,7 +338,7 @@ describe("repacking matrices", function()
     ops.each_of({20, 160}, function(c)
       assert.equal(D(table.unpack(c)), E(table.unpack(c)))
     end)
-    -- repeats the call with changed contents and with other operands
+    -- The repeated call must repack again: contents and operands have changed.
     X:fill(1)
     B:fill(0.5)
     assert.equal(320, cute.ops.gemm(X, B, o)(19, 159))

@@ -135,7 +135,8 @@ describe("ops of norms", function()
         if layer then Y = ops.layernorm(X, W, B, o)
         else Y, b = ops.rmsnorm(X, W, o), nil end
         compare(Y, function(i) return normed(x[i], w, b, layer, eps) end)
-        -- with a residual, statistics, and a given output
+        -- Repeats the call with a residual, saved statistics and a given
+        -- output.
         local out = cute.zeros(c[1], cute.f32)
         o = sim {eps = eps, residual = R, save = true, out = out,
                  device = "sim:sm_90a"}
@@ -461,7 +462,7 @@ describe("ops.sample", function()
                 {top_k = 5, top_p = 0.7})
     frequencies(scaled(function(_, p) return p ^ 2 end), 6,
                 {top_k = 5, temperature = 0.5})
-    -- The seed alone decides, as a number or in a tensor.
+    -- Only the seed matters, not whether it is a number or a tensor.
     local again = ops.sample(X, cute.full({1}, 1, cute.i64), SIM)
     local other, equal = ops.sample(X, 7, SIM), 0
     for i = 0, ROWS - 1 do

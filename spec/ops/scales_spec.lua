@@ -28,12 +28,14 @@ function SCALES.rows(rows, _, _, seed)
   local t = matrix({rows}, "f32", seed)
   return t, function(i) return t(i) end
 end
-function SCALES.strips(rows, K, group, seed)  -- one factor for 1 x group
+-- Makes scales with one factor for every 1 x group elements.
+function SCALES.strips(rows, K, group, seed)
   local t = matrix({rows, ceil_div(K, group)}, "f32", seed,
                    seed % 2 == 0 and "m" or "k")
   return t, function(i, k) return t(i, k // group) end
 end
-function SCALES.blocks(rows, K, group, seed)  -- one factor for 128 x group
+-- Makes scales with one factor for every 128 x group elements.
+function SCALES.blocks(rows, K, group, seed)
   local t = matrix({ceil_div(rows, 128), ceil_div(K, group)}, "f32", seed)
   return t, function(i, k) return t(i // 128, k // group) end
 end
@@ -59,7 +61,8 @@ local CASES = {
   {"bf16", "e4m3", 33, 37, 100, "none", "rows", nil, "m"},
   {"f16", "e5m2", 65, 20, 64, "none", "none"},
   {"bf16", "bf16", 40, 64, 256, "strips", "strips", 64},
-  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},  -- a group is one MMA's K
+  -- the group is as long as one MMA's K
+  {"e4m3", "e4m3", 20, 40, 96, "none", "strips", 32},
   {"bf16", "bf16", 20, 40, 64, "rows", "strips", 16},
   {"f16", "f16", 3, 150, 256, "rows", "blocks", 64},  -- few rows
   {"bf16", "i8", 17, 270, 192, "none", "blocks", 64},

@@ -31,7 +31,8 @@ function Maker:leaf(t)
   local i = self.pick(#self.types) + 1
   local s = seen(self.types[i])
   if s == t then return "x" .. i end
-  if is_float(s) and not is_float(t) then  -- avoids NaN and values out of range
+  -- The clamp avoids NaN and values that do not fit the integer type.
+  if is_float(s) and not is_float(t) then
     return ("cute.max(cute.min(x%d, 120), %d):to(cute.%s)"):format(i,
       is_unsigned(t) and 0 or -120, t)
   end
@@ -43,7 +44,7 @@ function Maker:number(t)
     return self.pick {"0.5", "-3", "k", "c.by", "1e-3"}
   elseif is_float(t) then
     return self.pick {"0.5", "-3", "2.25"}
-  end  -- a captured value has its own type
+  end  -- For other types the literal's type follows from the operand.
   return self.pick {"1", "3", "100", (t == "i32" or t == "i64") and "n" or "7"}
 end
 
@@ -93,7 +94,8 @@ function Maker:expr(t, depth)
     return ("%s:to(cute.%s)"):format(self:expr(s, depth - 1), t)
   elseif op == "<<" or op == ">>" then
     local n = self.pick(cute[t].bits)
-    if op == "<<" and cute[t].bits >= 32 then  -- no bit reaches the sign
+    -- The mask keeps shifted bits out of the sign bit.
+    if op == "<<" and cute[t].bits >= 32 then
       return ("((%s & 15) << %d)"):format(a, n % 20)
     end
     return ("(%s %s %d)"):format(a, op, n)
@@ -347,7 +349,7 @@ function Fold:value(op)
     if self.size >= most then return nil end
     return self.sum, self.size * eps
   end
-  -- whether the product overflows depends on the order
+  -- If the product may overflow or underflow, its value depends on the order.
   if self.down < 1e-30 or self.up > 1e30 then return nil end
   return self.prod, math.abs(self.prod) * self.n * 2.0 ^ -22
 end
@@ -525,7 +527,7 @@ describe("calls", function()
   end)
 
   it("of elementwise pass coordinates past 2^31", function()
-    local n = (1 << 31) + 37  -- the last elements fill no vector
+    local n = (1 << 31) + 37  -- The last 37 % 16 elements do not fill a vector.
     local k = require "kernels.elementwise" {extents = {n}, wide = true,
       width = 16, index = {1}, inputs = {{dtype = cute.i8, stride = {1}}},
       f = function(x, i) return cute.where(i:ge(1 << 31), x, i:to(cute.i8)) end,
@@ -551,13 +553,14 @@ describe("calls", function()
     assert.equal(n + 12, reduce(X, "sum"):to "host"(0))
     assert.equal(n - 3, reduce(X, "argmax"):to "host"(0))
     assert.equal(5, reduce(X, "max"):to "host"(0))
-    -- vectors of one element, and repeated sums of the same element
+    -- One odd element first, so that vectors have one element; then a stride of
+    -- 0.
     local odd = part(X, 1, n - 1)
     assert.equal(n + 11, reduce(odd, "sum"):to "host"(0))
     assert.equal(n - 4, reduce(odd, "argmax"):to "host"(0))
     local same = cute.make_tensor(X.iterator, cute.make_layout({n}, {0}))
     assert.equal(n, reduce(same, "sum"):to "host"(0))
-    -- a result with as many positions
+    -- Here the result has more than 2^31 positions.
     local pairs_of = cute.make_tensor(X.iterator,
                                       cute.make_layout({n, 2}, {1, 0}))
     local P = reduce(pairs_of, "max", {by = "row"})

@@ -21,21 +21,23 @@ end
 describe("tiles of gemm_sm90", function()
   it("are as narrow as serves as many, in whole swizzle patterns", function()
     local set = widths(128, 4096, 129, 8192)
-    -- 129 columns: two tiles of 72 or 128, or one of 136
+    -- 129 columns need two tiles of width 72 or 128, or one of width 136.
     assert.is_true(set[72] and set[136] and set[128])
     for w in pairs(set) do assert.equal(0, w % 8) end
-    -- for 289 columns: four tiles of width 80, three of 104, or two of 152
+    -- 289 columns need four tiles of width 80, three of 104, or two of 152.
     set = widths(128, 4096, 289, 8192)
     assert.is_true(set[80] and set[104] and set[152])
-    -- no tile is narrower than half of the original width
+    -- No tile is narrower than about half of the original width.
     for w in pairs(widths(256, 4096, 64, 512)) do assert.is_true(w >= 96) end
   end)
 
   it("are as many as whole waves hold", function()
-    -- 112 rows of tiles: 132 blocks hold one tile of each row, 264 two, 528
-    -- four (128 columns each)
+    -- There are 112 tiles along M. One wave of 132 blocks thus holds one tile
+    -- along N, two waves hold two, and four waves hold four tiles of 128
+    -- columns.
     assert.is_true(widths(128, 14336, 512, 4096)[128])
-    local set = widths(128, 512, 14336, 4096)  -- 33, 66 or 99 tiles a row
+    -- 132 SMs: waves of 33, 66 or 99 tiles along N
+    local set = widths(128, 512, 14336, 4096)
     assert.is_true(set[224] and set[152] and set[112])
     assert.is_nil(widths(128, 512, 14336, 4096, {sms = 100})[224])
     assert.is_true(widths(128, 128, 57344, 8192)[224])  -- 256

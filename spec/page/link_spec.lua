@@ -4,7 +4,7 @@ local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local support = require "spec.support"
 
--- Encoded by Python's zlib and base64.
+-- The part of a link that holds a script, encoded by Python's zlib and base64.
 local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
   .. "weSLI8vyilGCgbraSrmwsSMDNRigVSxampKUBh41oAFPUYYg"
 local BAD = {

@@ -52,7 +52,7 @@ local function explain(words, opt)
                       opt or NO_CUDA)
 end
 
--- Returns the data that the page's script draws.
+-- Returns the data that a page's script draws, parsed once for each page.
 local known = {}
 local function data_of(path)
   local text = assert(support.read(path)):match "\nvar page = (%b{});\n"
@@ -143,7 +143,7 @@ describe("cutelua explain", function()
     local picture = data_of(page).pictures[by.s.picture]
     assert.equal(by.s.picture, by.rows.picture)
     for i, offset in ipairs(picture.panels[1].ids.offset) do
-      assert.equal(i - 1, offset)  -- offsets are consecutive
+      assert.equal(i - 1, offset)  -- offsets are consecutive numbers
     end
     assert.equal(1024, #picture.panels[1].ids.offset)
     assert.is_nil(picture.part)
@@ -301,7 +301,8 @@ describe("cutelua explain", function()
                          '["tma.load","tma_b > sB",128,0,0,16384,524288]',
                          '["stmatrix","sD",256,1024,0,0,131072]',
                          '["tma.store","sD > tma_d",32,0,0,4096,131072]',
-                         -- two stages have too many cells: one is drawn
+                         -- Two stages have too many cells for a picture, so
+                         -- only one is drawn.
                          '"part":"a part of it: Sw\\u003c3,3,3> o 0 o '
                            .. '((8,8),(64,2)):((64,512),(1,4096))"'} do
       assert.truthy(text:find(op, 1, true), op)
@@ -426,7 +427,8 @@ describe("the page of a kernel in a browser", function()
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
-      -- it begins at the line with the longest waits, with its number visible
+      -- The view begins at the line with the longest waits, whose number is
+      -- visible.
       assert.same({hottest}, f.begins)
       assert.same({true, true}, {f.inView, f.over})
       assert.is_true(f.moved <= 4, f.moved)

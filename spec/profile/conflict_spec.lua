@@ -79,7 +79,8 @@ describe("conflicts", function()
   end)
 
   it("share a word if lanes read the same one", function()
-    -- 16-bit elements, two lanes a word: 16 words of two rows in one bank
+    -- Elements are bf16. In the second layout two rows share each 32-bit word,
+    -- so one bank serves 16 words instead of 32.
     local l = cute.make_layout({32, 32}, {64, 1})
     local c = columns(cute.bf16, l):profile(ONE):conflicts()[1]
     assert.equal(32, c.passes)
@@ -208,7 +209,8 @@ describe("conflicts", function()
     local draw = require "cutelua.draw"
     local r = columns(cute.f32, ROWS):profile(ONE)
     local p = draw.picture(r, {})
-    assert.equal(4, #p.panels)  -- the store that waits, the load that does not
+    -- one pair for the store with conflicts, one for the load without
+    assert.equal(4, #p.panels)
     assert.same({32, 1}, {p.panels[2].rows, p.panels[4].rows})
     assert.equal("accesses to sX, f32 (32,32):(32,1)", p.title)
     assert.equal(2, #draw.picture(r, {line = 12, tensor = "sX"}).panels)

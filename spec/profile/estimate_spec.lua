@@ -8,7 +8,8 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
-local REGISTERS = 64  -- a given number, so that no compiler is called
+-- registers per thread, given so that no compiler is called
+local REGISTERS = 64
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
 
@@ -47,7 +48,7 @@ describe("an estimate", function()
     assert.equal(2.0 * n, e.flops)
     assert.equal(3 * 4 * n, e.bytes.l2)
     assert.equal(0, e.bytes.shared)
-    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are moved once
+    assert.equal(2 * 4 * n, e.bytes.dram)  -- both tensors are transferred once
   end)
 
   it("counts operations of tensor cores", function()
@@ -75,7 +76,8 @@ describe("an estimate", function()
       local e = estimate(k, 1, 64, nil, zeros(4096), zeros(64))
       return e.bytes.l2 - 64 * 4
     end
-    -- both warps read the same 128 bytes eight times; then each reads its own
+    -- First both warps read the same 128 bytes eight times; then each warp
+    -- reads its own bytes.
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -83,7 +85,7 @@ describe("an estimate", function()
   it("waits for results", function()
     local each = H200.alu + 1
     assert.near(400 * each, cycles(800, 1, true) - cycles(400, 1, true), 1)
-    -- warps of an SM's quarter fill each other's gaps
+    -- The four warps of an SM's quarter hide each other's latency.
     assert.near(400 * each, cycles(800, 16, true) - cycles(400, 16, true), 20)
   end)
 
@@ -256,7 +258,7 @@ describe("an estimate", function()
     local Y = cute.full({64}, 7, cute.f32)
     estimate(k, 1, 64, nil, Y)
     for i = 0, 63 do assert.equal(7, Y(i)) end
-    -- unwritten memory is still unwritten
+    -- The estimate must leave unwritten memory marked as unwritten.
     local E, Z = cute.empty({64}, cute.f32), zeros(64)
     estimate(k, 1, 64, nil, E)
     local read = cute.kernel("read", function(X, O)

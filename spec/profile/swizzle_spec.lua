@@ -76,7 +76,7 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- the lesson's own kernel has the same conflicts without its swizzle
+        -- The script's own kernel, without its swizzle, has as many conflicts.
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -187,7 +187,8 @@ describe("find_swizzle", function()
                                                   budget = 2171})
     assert.is_false(small.cured)
     assert.equal(2048, small.bytes.now)
-    -- from a padded layout it finds one with less memory
+    -- For a padded layout it finds a layout without padding, which needs less
+    -- memory.
     found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
                               {accesses[1]}, {type = cute.f32})
     assert.is_true(found.cured and found.bytes.now == 2048)
@@ -241,7 +242,7 @@ describe("find_swizzle", function()
     local x = cute.make_tensor(cute.zeros({8192}, cute.bf16).iterator, l)
     for _, name in ipairs {"SM75_U32x4_LDSM_N", "SM75_U32x2_LDSM_N",
                            "SM75_U32x1_LDSM_N", "UniversalCopy"} do
-      -- for B, an atom has at most two matrices
+      -- A B fragment has at most two 8x8 matrices, so x4 atoms are for A only.
       for _, which in ipairs {"A", not name:find "x4" and "B" or nil} do
         local s2r = cute["make_tiled_copy_" .. which](cute.make_copy_atom(name,
           cute.bf16, name == "UniversalCopy" and 32 or nil), mma)
@@ -348,7 +349,7 @@ describe("for a kernel, find_swizzle", function()
       for _, f in ipairs(list) do
         assert.equal("wgmma", f.agent)
         assert.is_true(f.cured and f.was.conflicts > 0)
-        -- the layout of the script
+        -- The suggestion is the layout that the script has.
         assert.equal("cute.tile_to_shape(cute.nvgpu.warpgroup."
           .. 'make_smem_layout_atom("K_SW128", cute.bf16), {128, 64, 3})',
           f.lua)
@@ -380,7 +381,7 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- finds it from a bad swizzle, too
+    -- It also finds the layout if the kernel starts with a bad swizzle.
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

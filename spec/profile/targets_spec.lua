@@ -117,7 +117,7 @@ describe("the occupancy of an SM", function()
       registers = 2, shared = 2, threads = 16, blocks = 32, barriers = 64}}, o)
     assert.same({"barriers"}, targets.occupancy(120, {threads = 64,
       registers = 32, shared = 0, barriers = 16}).by)
-    -- unknown registers are no limit
+    -- Without a register count, registers set no limit.
     assert.is_nil(targets.occupancy(90, {threads = 64}).limits.registers)
   end)
 
@@ -133,8 +133,10 @@ describe("the occupancy of an SM", function()
         assert.equal(most, targets.clusters(132, size, blocks))
       end
     end
-    assert.equal(25, targets.clusters(100, 4))  -- clusters on 100 SMs
-    assert.equal(40, targets.clusters(160, 4))  -- a GPU not in the table
+    -- clusters of 4 blocks on 100 SMs
+    assert.equal(25, targets.clusters(100, 4))
+    -- on a GPU that is not in the table
+    assert.equal(40, targets.clusters(160, 4))
   end)
 
   it("is 0 if a block is too large", function()

@@ -98,7 +98,7 @@ describe("a timeline of the model", function()
     local long, short = spans(t, "work", 0)[1], spans(t, "work", 1)[1]
     assert.near(300 * EACH, long.stop - long.begin, 8 * EACH)
     assert.near(100 * EACH, short.stop - short.begin, 8 * EACH)
-    -- the earlier warp waits for the other
+    -- The warp that arrives earlier waits for the other warp.
     local early, late = spans(t, "meet", 1)[1], spans(t, "meet", 0)[1]
     assert.near(200 * EACH + H200.barrier * CYCLE, early.stop - early.begin,
                 8 * EACH)
@@ -124,7 +124,8 @@ describe("a timeline of the model", function()
         and s.begin <= s.stop)
       n = n + (s.kind == "range" and 1 or 0)
     end
-    assert.equal(3 * 2 * 5, n)  -- three blocks run on one SM
+    -- the blocks of one SM are recorded, and it runs three
+    assert.equal(3 * 2 * 5, n)
   end)
 
   it("has the agents that work for warps", function()
@@ -153,7 +154,8 @@ describe("a timeline of the model", function()
     for i, c in ipairs(copies) do
       assert.equal("agent", c.kind)
       assert.is_true(c.stop - c.begin >= H200.global * CYCLE)
-      assert.near(c.stop, waits[i].stop, 3)  -- the arrival ends the wait
+      -- the wait ends when the copy arrives
+      assert.near(c.stop, waits[i].stop, 3)
     end
   end)
 
@@ -271,7 +273,8 @@ describe("a timeline is written", function()
       rects = rects + (close == "" and name == "rect" and 1 or 0)
     end
     assert.equal(0, depth)
-    assert.equal(1 + 3 + #t.spans, rects)  -- background, names, spans
+    -- one for the background, three for names, one for each span
+    assert.equal(1 + 3 + #t.spans, rects)
     assert.is_truthy(svg:find("w&quot;\\&lt;&amp;", 1, true))
     assert.is_true(#t:svg(1) < #svg)
     local text = cute.draw(t, {as = "text", width = 60})
@@ -397,13 +400,14 @@ describe("ranges of the library", function()
     local args = g.arguments(tensor(), tensor(), tensor())
     local t = assert(g.kernel(table.unpack(args, 1, args.n)):timeline {
       grid = g.grid(n, n, 4), cluster = g.cluster, registers = 128})
-    -- four tiles a block, of four steps along K; four warps consume
+    -- Each block has four tiles with four steps along K, and four warps consume
+    -- them.
     assert.equal(4 * 4 * 4, #spans(t, "consumer_wait"))
     assert.equal(4 * 4, #spans(t, "epilogue"))
     assert.equal(4 * 4, #spans(t, "producer_acquire"))
     local loads, waits = spans(t, "tma.load"), spans(t, "consumer_wait", 0)
-    assert.equal(2 * 4 * 4, #loads)  -- loads of A and of B
-    -- a wait ends when both have arrived
+    assert.equal(2 * 4 * 4, #loads)  -- one load of A and one of B in each step
+    -- A wait ends when both loads of its step have arrived.
     local ends = {}
     for _, s in ipairs(loads) do ends[#ends + 1] = s.stop end
     table.sort(ends)

@@ -85,7 +85,8 @@ print(free.anything)
 ]],
 }
 
--- Returns the reports for these files, plus or instead of given others.
+-- Runs the tool on a tree of correct files, of which `more` adds or replaces
+-- some. Returns its reports.
 local function told(more)
   local dir, all = support.folder(), {}
   os.execute(("mkdir -p %s/lua/cute/meta %s/kernels %s/scripts"):format(dir,

@@ -212,7 +212,7 @@ describe("completion", function()
       return out
     end
     local out = shown "cute.make_tiled_copy_"
-    local from = out:find("  [^ ]") -- the column of the descriptions
+    local from = out:find("  [^ ]") -- the column in which descriptions begin
     for line in out:gmatch "[^\n]+" do
       assert.is_truthy(line:find("^[%w_]+ +%f[^ ]", 1), line)
       assert.equal(" ", line:sub(from, from))
@@ -260,12 +260,12 @@ yes   true
     end
     assert.same({"1", nil, 1, n = 3}, press("t.n2", true))
     assert.same({"9", nil, 1, n = 3}, press("t.n1", true))
-    -- another text starts a new list; so does a TAB backwards
+    -- A TAB after another text starts a new list; so does a TAB backwards.
     assert.is_nil(press("t.n", true)[1])
     assert.same(rows(1, 4, "... 5 more: TAB\n"), press "t.n")
     assert.same({"9", nil, 0, n = 3}, press("t.n", true))
     assert.same({"8", nil, 1, n = 3}, press("t.n9", true))
-    -- options are inserted together with the text that follows them
+    -- An option is inserted with " = ", which follows it.
     m = menu.new()
     m:press("k(t):launch {f", env, 80, 20)
     assert.equal("astmath = ", (m:press("k(t):launch {f", env, 80, 20)))
@@ -415,7 +415,7 @@ describe("completion at the prompt", function()
 
   it("has lists as wide as COLUMNS, which goes before the terminal's width, "
     .. "and rows of the terminal's", function()
-    -- Lua's own functions, which have no description
+    -- Completions of Lua's own functions, which have no description.
     local many = {{"c = {}\n", "> "},
       {"for x in ('A B C C_atom D S tv'):gmatch '%S+' do "
        .. "c['make_tiled_copy_' .. x] = print end\n", "> "}}
@@ -430,7 +430,8 @@ describe("completion at the prompt", function()
     for _, none in ipairs {"0", "60x", ("9"):rep(30)} do
       assert.truthy(listed(none, "71"):find(three), none)
     end
-    -- the input fills two rows of 20 columns, and the list ends two rows below
+    -- The input fills two rows of 20 columns; the end of the list is two rows
+    -- below it.
     local out = talk({many[1], many[2],
       {"local abcdefghijk = c.make_tiled_copy_", "py_"},
       {"\t", "> local"}, {"\3", "^C\r\n> "}}, "71", "20")

@@ -125,7 +125,7 @@ cute.arch.popc(value: integer|value)
     assert.equal("", out)
     assert.is_truthy(err:find "^cutelua doc: no public name 'make_layot'")
     assert.equal(1, code)
-    -- the program prints what the library prints, except for file positions
+    -- `cutelua doc` prints the same as cute.doc, except for file positions.
     for _, name in ipairs {"cute", "cute.arch", "cute.debug", "cute.nvgpu",
                            "WARP_SIZE", "tiled_mma", "cute.utils"} do
       local want = doc.lookup(name):gsub("\n  [^\n]*:%d+$", "")
@@ -254,7 +254,8 @@ local function run(name, lines)
     if not want then
       assert(chunk(repl.globalize(text)))()
     else
-      -- the statements before the expression, then the expression
+      -- Find where the last expression begins: all lines before it are
+      -- statements.
       for first = 1, #waiting do
         local f = chunk("return " .. table.concat(waiting, "\n", first))
         local before = chunk(repl.globalize(
@@ -340,7 +341,8 @@ describe("public names", function()
         end
       end
     end
-    for _, item in ipairs(all) do  -- constants that the table has
+    -- The documented constants must be those that the table has.
+    for _, item in ipairs(all) do
       if item.kind == "constants" then
         local told = {}
         for _, field in ipairs(item.doc.fields) do told[field.name] = true end

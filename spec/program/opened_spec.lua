@@ -3,7 +3,8 @@
 -- new call fails the test until it is reviewed.
 local support = require "spec.support"
 
--- Functions of Lua and C, in the form of their calls.
+-- Functions that load, run, open or remove something, as their calls are
+-- written in Lua (LUA) and in C.
 local LUA = {"require", "load", "loadfile", "dofile", "package.loadlib",
   "package.searchpath", "io.open", "io.lines", "io.popen", "os.execute",
   "os.remove", "os.rename", "core.open_input", "core.open_aside",

@@ -98,7 +98,8 @@ describe("cutelua", function()
     assert.equal(1, left)
     assert.equal("cutelua: module 'no.such.module' not found [lua]\n",
       err:match "^[^\n]*\n")
-    assert.is_nil(err:find("[cute.", 1, true))  -- no position in our own files
+    -- the message names no position in our own files
+    assert.is_nil(err:find("[cute.", 1, true))
   end)
 
   it("reports which part of a result is not a number", function()
@@ -127,7 +128,8 @@ describe("cutelua", function()
     end
     both("cute has no 'make_layuot'", "make_layout", "cute.make_layuot({4})")
     both("cute.arch has no 'tread_idx'", "thread_idx", "cute.arch.tread_idx()")
-    both("cute has no 'kernle'", "kernel",  -- loaded when first used
+    -- This function is in a module that is loaded at first use.
+    both("cute has no 'kernle'", "kernel",
       "cute.kernle('k')")
     both("cute has no 'xyzzy'", nil, "cute.xyzzy()")
     both("cute.pipeline has no 'PipelineCpAsnc'", "PipelineCpAsync",

@@ -175,7 +175,7 @@ local FAULTS = {
 
 describe("faults of attention's gradients are reported:", function()
   local near = oracle.problem {s = 130, t = 150, d = 32, h = 2, g = 1}
-  -- the first tiles of rows see no key
+  -- In the second problem, the first tiles of rows see no key.
   local far = oracle.problem {s = 300, t = 64, d = 32, h = 2, g = 1, right = 0}
   forward(near)
   forward(far)

@@ -15,7 +15,7 @@ describe("chart", function()
               {label = "q", values = {0.25, 1}}}}
 
   it("draws a bar for each value, in proportion", function()
-    -- rectangles: one of the background, two of the legend, four bars
+    -- 7 rectangles: the background, two of the legend, four bars.
     assert.equal(7, count(svg, "<rect"))
     local width = {}
     for w in svg:gmatch 'width="([%d.]+)" height="12"' do

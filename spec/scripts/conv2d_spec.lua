@@ -94,14 +94,15 @@ local CASES = {
   {N = 1, H = 6, W = 5, C = 8, K = 8, R = 6, S = 7, padding = 3},
   {N = 1, H = 1, W = 1, C = 1, K = 1, R = 1, S = 1},
   {N = 1, H = 1, W = 1, C = 3, K = 2, R = 3, S = 3, padding = 1},
-  -- several tiles of channels; rows that cannot be coalesced into one mode
+  -- The channels fill several tiles, or the rows cannot be coalesced into one
+  -- mode.
   {N = 2, H = 9, W = 7, C = 96, K = 40, R = 3, S = 2, padding = 1,
    stride = {2, 1}},
   {N = 1, H = 6, W = 5, C = 64, K = 16, R = 2, S = 2, padding = 1,
    dilation = 2, dtype = "f16", rows = true},
   {N = 1, H = 18, W = 15, C = 64, K = 24, R = 2, S = 3, padding = 1,
    rows = true, large = true},
-  -- more taps than a word has bits
+  -- The filter has more taps than a 32-bit word has bits.
   {N = 1, H = 3, W = 35, C = 2, K = 3, R = 1, S = 33, padding = {0, 16}},
   {N = 2, H = 6, W = 5, C = 16, K = 24, R = 3, S = 3, padding = 1,
    dynamic = "xwy"},
@@ -162,7 +163,8 @@ describe("conv2d", function()
   it("is right on a GPU #gpu", function()
     for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
                            {2, 7, 5, 24, 20}, {1, 1, 1, 1, 1},
-                           {32, 56, 56, 64, 128}} do  -- has large tiles
+                           -- the last size uses the large tiles
+                           {32, 56, 56, 64, 128}} do
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
         lesson(size, {opt = opt}, "gpu")
@@ -183,7 +185,8 @@ describe("conv2d", function()
     local p, loop = traced(3, 1)
     local _, divisions = loop:gsub(" [/%%] ", "")
     assert.equal(1, divisions)  -- the stage's
-    assert.is_nil(loop:find(" 56u", 1, true))  -- nor a comparison with 56
+    -- the loop has no comparison with 56, either
+    assert.is_nil(loop:find(" 56u", 1, true))
     local made = kernels.compiled(p, "sm_90a")
     if made then assert.equal(0, made.resources.spill_stores) end
   end)
@@ -218,7 +221,7 @@ describe("conv2d's faults are reported:", function()
     package.loaded["kernels.gemm_sm80"] = kept
     return conv
   end
-  -- 4 tiles of K: the last one is in the stage that C goes through
+  -- K has 4 tiles: the last one is in the stage through which C is stored.
   local CASE = {N = 2, H = 7, W = 7, C = 32, K = 72, R = 2, S = 2, padding = 1,
                 rows = true}
   for path, faults in pairs {

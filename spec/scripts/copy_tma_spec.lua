@@ -13,7 +13,8 @@ local TEXT = support.read(PATH)
 
 local own = arg
 local function lesson(text)
-  rawset(_G, "arg", {[0] = PATH})  -- copy_tma finds copy_tile by it
+  -- copy_tma finds the file copy_tile.lua by this path.
+  rawset(_G, "arg", {[0] = PATH})
   local spec = assert(lib.script_spec(PATH, "cutelua.bench.copylesson", "run",
                                       text))
   rawset(_G, "arg", own)
@@ -105,12 +106,12 @@ describe("the copy by TMA", function()
        "deadlock"},
       {"arch.mbarrier_wait(full + k % stages, k // stages % 2)", "", "race"},
       {"k // stages % 2", "1 - k // stages % 2", "async-in-flight"},
-      {"arch.cp_async_bulk_wait_group(0, true)    -- this stage was read", "",
-       "race"},
-      {"arch.cp_async_bulk_wait_group(0, true)        -- all stages were "
-       .. "read", "", "exited-block"},
-      {"arch.cluster_arrive()            -- both barriers are initialized\n"
-       .. "    arch.cluster_wait()", "", "mbarrier"},
+      {"arch.cp_async_bulk_wait_group(0, true)\n          fetch",
+       "fetch", "race"},
+      {"arch.cp_async_bulk_wait_group(0, true)  -- the stores have read all "
+       .. "stages", "", "exited-block"},
+      {"arch.cluster_arrive()  -- after both blocks' barriers are initialized"
+       .. "\n    arch.cluster_wait()", "", "mbarrier"},
       {"mcast_mask = 3", "mcast_mask = 1", "deadlock"},
       {"arch.mbarrier_wait(full, 0)", "", "race"}} do
       local l = lesson(support.change(TEXT, c[1], 1, c[2]))

@@ -107,7 +107,8 @@ describe("gemm_int4", function()
   for i, o in ipairs(CASES) do
     it("is right: " .. words(o) .. support.long(i, 4), function()
       local p = problem(o)
-      for seed = 1, 2 do  -- the counters are 0 again
+      -- The first launch leaves the counters at 0 for the second.
+      for seed = 1, 2 do
         local report = support.report(p.launch(seed))
         assert.is_true(report.ok, tostring(report))
         assert.is_true(p.check())

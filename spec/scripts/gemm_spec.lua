@@ -289,7 +289,8 @@ describe("gemm_sm80's operands", function()
       cute.kernel("gather", function(mX, mOrder, mW, mY)
         gemm.run(cute.make_tensor(mX.iterator, cute.make_composed_layout(
           function(i, k)
-            -- rows after the last are not read, but their address is computed
+            -- Rows after the last are not read, but their address is computed:
+            -- clamp it.
             return mOrder[cute.where(cute.lt(i, M), i, 0)] * K + k
           end, {0, 0}, cute.make_identity_layout {M, K},
           {vector = {1, vector}})), mW, mY)
@@ -330,7 +331,8 @@ describe("cute.tiles", function()
       .. "divided among 192 threads", 1, true), err)
   end)
 
-  -- Two groups of warps, each with its own tile and stages.
+  -- Two groups of warps in one block each compute their own tile, with their
+  -- own stages.
   it("takes the index of a thread among some", function()
     local M, N, K = 128, 64, 64
     local A, B = numbers({M, K}, 1), numbers({N, K}, 2)

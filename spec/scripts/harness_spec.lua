@@ -69,7 +69,8 @@ describe("the harness of lessons", function()
     assert.is_true((try(off(1.000005))))
     assert.is_false((try(off(1.00002))))
     assert.is_true((try(off(1.0005), 100, {dtype = "bf16"})))
-    -- a zero that is a sum of large numbers may have their rounding error
+    -- An expected 0 that is a sum of large numbers may be off by their rounding
+    -- error.
     local fields = {wrong = function(i, v)
       return cute.where(cute.eq(i, 0), v + 1e-6, v)
     end, operands = function(p)
@@ -129,13 +130,15 @@ describe("the harness of lessons", function()
       end,
       reference = function(p, i) return {y = {2.0 * p.x[i] + p.was.y[i]}} end},
       {32}, {dtype = "i32"})
-    for _ = 1, 2 do  -- the second run starts like the first
+    -- The second run must start from the same data as the first.
+    for _ = 1, 2 do
       local ok, reports, wrong = harness.try(p, "sim")
       assert.is_nil(wrong)
       assert.is_true(ok)
       assert.equal(2, #reports)
     end
-    assert.equal(32 * 4 * 3, p.bytes)  -- x once, y twice, no scratch
+    -- x is read once, y read and written; scratch is not counted
+    assert.equal(32 * 4 * 3, p.bytes)
   end)
 
   it("reports operands beyond the memory", function()

@@ -52,7 +52,8 @@ describe("gemm_sm90 on the simulator", function()
         return rounded(2 * want(i, j) + (beta ~= 0 and beta * was[i][j] or 0))
       end))
     end
-    -- M is whole tiles, but the cluster extends one tile further
+    -- M is a multiple of the tile, but the last cluster extends one tile beyond
+    -- it.
     local C, was = matrix(128, n, 3), {}
     for i = 0, 127 do
       was[i] = {}
@@ -369,7 +370,8 @@ local function said(o)
 end
 
 describe("gemm_sm90's rule", function()
-  local fastest = {  -- measured on an H200 (docs/performance.md), within 1 %
+  -- the fastest tile of each size, within 1 % on an H200 (docs/performance.md)
+  local fastest = {
     {512, 512, 512, "64x32 -"}, {1024, 1024, 1024, "64x128 -"},
     {2048, 2048, 2048, "128x256 -"},
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
@@ -434,7 +436,7 @@ describe("gemm_sm90's rule", function()
     end
     assert.same({2, 4, 3}, gemm_sm90({tile = {128, 64, 64}, split = 2,
       raster_along_m = true}).grid(384, 256))
-    -- a cluster keeps its orientation
+    -- With a cluster, raster_along_m does not exchange the grid's modes.
     assert.same({4, 4, 1}, gemm_sm90({tile = {128, 64, 64}, cluster = {2, 1},
       persistent = false, raster_along_m = true}).grid(384, 256))
   end)
@@ -514,7 +516,7 @@ describe("gemm_sm90's rule", function()
         assert.is_true(c.options.stages >= 2)
       end
     end
-    -- one wave of 20 clusters of two needs twice that many SMs
+    -- 20 clusters of two blocks need 40 SMs to run in one wave.
     local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
     for _, x in ipairs(c) do
       if said(x.options) == "128x256 2x1" then
@@ -569,12 +571,13 @@ describe("the Hopper rung", function()
         assert.is_true(ok, lesson.what_is_wrong(v, how))
         assert.equal(script, report.kernel)
       end
-      if script == "gemm_hopper" then  -- its blocks are persistent
+      if script == "gemm_hopper" then  -- gemm_hopper's blocks are persistent.
         local large = rung.choose and rung.choose(8192, 8192, 8192) or rung
         local g = large.grid(8192, 8192, 8192)
         assert.equal(132, g[1] * g[2] * g[3])
       end
-      local p = lesson.problem(rung, {40, 30, 18}, -- rows shorter than 16 bytes
+      -- rows of this problem are shorter than 16 bytes
+      local p = lesson.problem(rung, {40, 30, 18},
                                {alpha = 2,
                                beta = rung.sums == "i32" and 3 or 0.5})
       local report = lesson.simulate(rung, p, DEVICE)

@@ -19,7 +19,7 @@ local RUNGS = {
 -- modules that it loads.
 local function rung_of(name, text, modules)
   local stub, kept = {}, {}
-  -- reloaded with the changed modules
+  -- false: the module is loaded again, so that it uses the changed modules.
   if modules then stub["kernels.gemm_sm80"] = false end
   for module, value in pairs(modules or {}) do stub[module] = value end
   for module, value in pairs(stub) do
@@ -105,7 +105,8 @@ describe("the GEMM ladder", function()
     end
     local count = 0
     for _ in pairs(rung.kernel.programs) do count = count + 1 end
-    assert.equal(3, count)  -- kernels for whole tiles, 16-byte rows, any rows
+    -- one program for whole tiles, one for 16-byte rows, one for any rows
+    assert.equal(3, count)
   end)
 
   it("has no predicate, and no conflict, if tiles fit", function()
@@ -184,7 +185,7 @@ local IN_SM80 = {
   {"walk.has(k)", 1, "true"},
 }
 
-local IN_SM90 = {  -- faults by file of kernels/gemm_sm90/
+local IN_SM90 = {  -- faults in the text of each file of kernels/gemm_sm90/
   producer = {{ASK, 1}, {"pipe:producer_tail(write)", 1},
     {"write:advance()", 1}},
   mainloop = {{FULL, 1}, {"warpgroup.fence()", 1}, {CLOSE, 1}, {WAIT1, 1},
@@ -252,12 +253,15 @@ describe("the ladder's faults are reported #noasan #long:", function()
         local module = planted.kernel {{part, f[1], f[3] or "", f[2]}}
         local rung = rung_of("gemm_hopper", nil,
                              {["kernels.gemm_sm90"] = module})
-        rung.choose = nil  -- with clusters and persistent blocks, at any size
+        -- Always use the rung's own options, with clusters and persistent
+        -- blocks.
+        rung.choose = nil
         assert_told(rung, {300, 520, 648})
       end)
     end
   end
-  for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do  -- C through shared memory
+  -- These barriers are those of the store of C through shared memory.
+  for _, f in ipairs {{SYNC, 1}, {SYNC, 2}} do
     it(title("gemm_sm80_best", f), function()
       assert_told(with_sm80("gemm_sm80_best", f), {136, 264, 64})
     end)

@@ -186,24 +186,24 @@ local q = Z({1, 5, 3, 32}, bf16)
       {"go(scan, Z({2, 64}, f32), x, Z({9}, cute.u64))",
        "scan: " .. dense("X", "(2,64):(64,1)", 64)},
       {"go(topk, Z({3, 64}, f32), Z({3, 2}, f32), Z({3, 3}, cute.i32))",
-       "topk: k is 3, and a row of Y 2"},
+       "topk: k is 3, and a row of Y 2; they must be equal"},
       {"go(gemm, a, K9, Z({3, 5}, f32))",
-       "gemm_sm80: K of A is 8, and of B 9"},
+       "gemm_sm80: K of A is 8, and of B 9; they must be equal"},
       {"go(gemm, a, b, Z({3, 6}, f32))",
-       "gemm_sm80: N of B is 5, and of C 6"},
+       "gemm_sm80: N of B is 5, and of C 6; they must be equal"},
       {"go(of 'gemm_sm80' {epilogue = function(acc, part, v) return acc + "
        .. "part.load(v) end}, a, b, Z({3, 5}, f32), Z({4}, f32))",
-       "gemm_sm80: N is 5, and an epilogue loads of 4"},
+       "gemm_sm80: N is 5, and an epilogue loads of 4; they must be equal"},
       {"go(same, x, x)", "elementwise: f returned 0 results, not 1"},
       {"go(att, q, Z({1, 5, 2, 32}, bf16), Z({1, 5, 2, 32}, bf16), q, "
        .. "Z({1, 3, 5}, f32), 1.0)",
        "attention: Q has 3 heads and K has 2; Q needs a multiple of K's"},
       {"local w = Z({1, 5, 3, 64}, bf16) go(att, w, w, w, w, "
        .. "Z({1, 3, 5}, f32), 1.0)",
-       "attention: a head is 32, and a row of Q 64"},
+       "attention: a head is 32, and a row of Q 64; they must be equal"},
       {"go(conv, Z({1, 4, 4, 8}, bf16), Z({8, 3, 3, 16}, bf16), "
        .. "Z({1, 2, 2, 8}, bf16))",
-       "conv2d: C of x is 8, and of w 16"}})
+       "conv2d: C of x is 8, and of w 16; they must be equal"}})
   end)
 end)
 
@@ -302,19 +302,22 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
       return {("make(%s)"):format(call), "gemm_sm90: " .. want}
     end
     lines_refused(made, {
-      case("a, Z({72, 128}, bf16), d", "K of A is 64, and of B 128"),
-      case("Z({128, 64}, bf16), b, d", "M of A is 128, and of D 64"),
-      case("a, b, Z({64, 64}, bf16)", "N of B is 72, and of D 64"),
+      case("a, Z({72, 128}, bf16), d", "K of A is 64, and of B 128; "
+        .. "they must be equal"),
+      case("Z({128, 64}, bf16), b, d", "M of A is 128, and of D 64; "
+        .. "they must be equal"),
+      case("a, b, Z({64, 64}, bf16)", "N of B is 72, and of D 64; "
+        .. "they must be equal"),
       case("Z({64, 64}, cute.f16), b, d",
            "A has type f16, but this kernel needs bf16"),
       case("a, b, Z({64, 72}, f32)", "D has type f32, but this kernel needs "
         .. "bf16"),
       case("Z({64, 9}, bf16), Z({72, 9}, bf16), d", "rows of A are 18 bytes "
-        .. "apart; TMA needs multiples of 16 (gemm_sm80 takes any)"),
+        .. "apart; TMA needs multiples of 16 (gemm_sm80 accepts any layout)"),
       case("a, b, view({64, 72}, {1, 64}, bf16)", "N of D is not contiguous: "
-        .. "it is (64,72):(1,64) (gemm_sm80 takes any)"),
+        .. "it is (64,72):(1,64) (gemm_sm80 accepts any layout)"),
       case("view({64, 64}, {1, 64}, bf16), b, d", "K of A is not contiguous: "
-        .. "it is (64,64):(1,64) (gemm_sm80 takes any)"),
+        .. "it is (64,64):(1,64) (gemm_sm80 accepts any layout)"),
       case("Z({2, 64, 64}, bf16), b, d",
            "A is (2,64,64):(4096,64,1); a matrix is needed"),
       case("a, b", "D is nil; a tensor is needed"),

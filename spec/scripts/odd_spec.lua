@@ -2,7 +2,7 @@
 -- there is time for.
 local odd = require "spec.odd"
 
-local EACH = 1  -- sizes of a script
+local EACH = 1  -- number of sizes for each script
 
 describe("scripts at odd sizes", function()
   for i, script in ipairs(odd.SCRIPTS) do

@@ -41,7 +41,7 @@ local TINY = {{5, 1}, {7, 6}, {130, 8}}
 local SOME = {{9, 1000}, {5, 333}, {3, 4096}}
 local WAYS = {
   {{}, TINY}, {{}, SOME},
-  {{threads = 64, values = 8}, {{3, 2056}}}, -- loops along the row
+  {{threads = 64, values = 8}, {{3, 2056}}}, -- each thread loops along its row
   {{staged = true, values = 8, threads = 64}, {{9, 1000}, {2, 4096}}},
   {{persistent = true, resident = 2}, {{9, 1000}, {7, 6}}},
   {{persistent = true, resident = 2, staged = true, values = 8, threads = 32},
@@ -70,9 +70,10 @@ local BACKWARD = {
   {{staged = true, values = 8, threads = 64, resident = 2},
    {{9, 1000}, {21, 72}, {3, 2048}}},
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
-  {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},  -- sums in Part
+  -- column sums are kept in Part
+  {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
-  -- rows that several blocks share
+  -- Several blocks share a row.
   {{blocks = 2, threads = 64, stages = 2, resident = 4}, {{9, 1000}, {2, 16}}},
   {{blocks = 3, threads = 64, resident = 7}, {{11, 3080}}},
   {{blocks = 8, threads = 64, stages = 4, resident = 1}, {{6, 4096}}},
@@ -123,7 +124,8 @@ describe("kernels along rows", function()
       for i = 0, #b - 1 do
         b[i] = i % 5 == 0 and -math.huge or i % 7 == 0 and -1000 or i % 97
       end
-      for i = 0, 299 do b[i] = -math.huge end  -- whole warps of -inf
+      -- all elements of some warps are -inf
+      for i = 0, 299 do b[i] = -math.huge end
       return b
     end
     for _, o in ipairs {{}, {threads = 64}, {threads = 64, values = 8},
@@ -196,7 +198,7 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- the first number of a thread
+      b[0] = -30000  -- the first element that thread 0 reads
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},

@@ -341,19 +341,21 @@ describe("the selective scan", function()
   end)
 
   it("keeps the digits of small steps", function()
-    local n, T = 8, 64  -- y is the sum of n states: n * softplus(delta)
+    local n, T = 8, 64  -- y is the sum over n states: n * softplus(delta)
     local k = require "kernels.selective_scan" {dtype = cute.f32,
                                                 states = n, softplus = true}
     local function ones(...) return cute.full({...}, 1, cute.f32) end
     local delta, y = ones(1, 1, T), cute.zeros({1, 1, T}, cute.f32)
     for t = 0, T - 1 do delta[{0, 0, t}] = 8 - t * 1.25 end
-    local A = cute.full({1, n}, -1e38, cute.f32)  -- no earlier state remains
+    -- A decay of e^-1e38 leaves nothing of earlier states.
+    local A = cute.full({1, n}, -1e38, cute.f32)
     k.kernel(ones(1, 1, T), delta, A, ones(1, n, T), ones(1, n, T), y, nil, nil,
       nil, nil, nil):launch {grid = k.grid(1, 1), block = k.block,
                              device = "sim"}
     for t = 0, T - 1 do
       local x = delta(0, 0, t)
-      local e = math.exp(x)  -- log1p for any size of e
+      -- The expected log(1 + e) is accurate for small and large e.
+      local e = math.exp(x)
       local want = e < 1e-5 and n * (e - e * e / 2) or n * math.log(1 + e)
       assert.is_true(math.abs(y(0, 0, t) - want) <= 2e-5 * want,
         ("%g: %g instead of %g"):format(x, y(0, 0, t), want))

@@ -12,8 +12,9 @@ local function count(kind, width, f, mask)
   return passes, least
 end
 
--- Applies the rule word by word: the lanes of a group request 4-byte words. The
--- number of passes is the largest number of different words in one bank.
+-- Computes the passes of lanes `from` to `to` word by word: lanes request
+-- 4-byte words, and the number of passes is the largest number of different
+-- words in one bank.
 local function group_oracle(width, addr, mask, from, to)
   local words, most, active = {}, 0, false
   for l = from, to do
@@ -81,7 +82,7 @@ describe("shared memory", function()
         return l * stride
       end)))
     end
-    -- rows padded to 33 words have no conflicts
+    -- Rows padded to 33 words have no bank conflicts.
     assert.equal(1, (count("store", 4, function(l) return l * 132 end)))
   end)
 
@@ -178,7 +179,8 @@ describe("cp.async.cg", function()
   end)
   it("pays for each line of global memory", function()
     local dst = lanes(function(l) return l // 8 * 128 + l % 8 * 16 end)
-    for per = 1, 8 do  -- per: lanes that copy from one line
+    -- per: number of neighbouring lanes that copy from one 128-byte line
+    for per = 1, 8 do
       local from = lanes(function(l) return l // per * 128 + l % per * 16 end)
       local keys, n = {}, 0
       for l = 0, 31 do
@@ -187,8 +189,7 @@ describe("cp.async.cg", function()
         keys[key] = true
       end
       local passed, least = sim.cpasync_cg_wavefronts(dst, from)
-      -- if two or more lanes copy from each line, the number of lines is the
-      -- lower bound
+      -- `lines` is the lower bound if two or more lanes copy from each line.
       local lines = (32 + per - 1) // per
       assert.same({n, per == 1 and 4 or lines}, {passed, least})
     end

@@ -172,7 +172,7 @@ describe("an address", function()
     assert.matches("^read at address 0x0, which belongs to no argument and to "
       .. "no tensor whose address was taken$", r.message)
     assert.equal("out-of-bounds", first(p + (1 << 40)).kind)
-    r = first(p + 4)  -- its last element is outside
+    r = first(p + 4)  -- the last of the elements is outside the tensor
     assert.equal("out-of-bounds", r.kind)
     assert.matches(("0x%x"):format(p + 128), r.message, 1, true)
     assert.is_nil(first(p))
@@ -208,7 +208,7 @@ describe("an address", function()
         r.message)
     end
     assert.same({}, report(k, table_of {high}, o, 0).reports)
-    -- part of a buffer belongs to the buffer
+    -- A tensor over a part of a buffer gives access to the whole buffer.
     local parts = cute.make_tensor(low.iterator + 8, cute.make_layout {24})
     assert.same({}, report(k, table_of {parts}, o, -8).reports)
   end)
@@ -343,7 +343,8 @@ describe("a product of 32 bits that wraps behind an address", function()
     leads(function(p, n)
       arch.atomic_add(cute.make_ptr("f32", p[0]) + n * n, 1.0)
     end, WRAPS, 1 << 16)
-    for _, way in ipairs {1, -1} do  -- in both directions
+    -- the overflowing address is the destination, or the source
+    for _, way in ipairs {1, -1} do
       leads(function(p, n)
         local a, b = part(p, 0), part(p, n * n + 4)
         if way < 0 then a, b = b, a end

@@ -129,7 +129,7 @@ describe("MMA atoms", function()
         local rA, rB = thr:make_fragment_A(tA), thr:make_fragment_B(tB)
         local rD = thr:make_fragment_C(tD)
         rD:fill(0)
-        -- a lane holds parts of rows lane // 4 and lane // 4 + 8
+        -- Each lane holds parts of rows lane // 4 and lane // 4 + 8 of A.
         cute.when((lane // 4):lt(6), function() cute.basic_copy(tA, rA) end)
         cute.basic_copy(tB, rB)
         cute.gemm(mma, rD, rA, rB, rD)
@@ -160,7 +160,8 @@ describe("MMA atoms", function()
     for i = 0, 7 do
       for j = 0, 3 do
         local x = first[i * 4 + j]
-        for k = 0, 2 do  -- exact in doubles, then rounded to f32
+        -- The sum is exact in double; it is rounded to f32 in each step.
+        for k = 0, 2 do
           x = string.unpack("f", string.pack("f", A[{i, k}] * B[{j, k}] + x))
         end
         assert.equal(x, C[{i, j}])
@@ -230,7 +231,7 @@ describe("matrix copies", function()
       local D = ldmatrix(name, num)
       for lane = 0, 31 do
         for v = 0, 2 * num - 1 do
-          -- the transposed matrix: the element at (col, row)
+          -- Transposed: the register holds the element at (col, row).
           local row, col = v // 2 * 8 + lane % 4 * 2 + v % 2, lane // 4
           assert.equal(row * 8 + col, D[{lane, v}])
         end

@@ -127,7 +127,7 @@ describe("a barrier whose number is traced", function()
 
   it("is not that of sync_threads for fewer threads", function()
     local wrong = {}
-    for seed = 1, 8 do  -- in any order of arrival
+    for seed = 1, 8 do  -- Seeds cover all orders in which the warps arrive.
       local report = T.launch(function(_, one)
         cute.when(arch.warp_idx():eq(0), function()
           arch.barrier(one - 1, 32)
@@ -163,8 +163,8 @@ describe("a barrier whose number is traced", function()
         if seed == 4 then return r.ok end
       end
     end
-    -- two pairs of warps share one barrier, with or without a barrier in
-    -- between
+    -- Two pairs of warps use the same barrier one after the other; with
+    -- `between`, a barrier of all warps separates them.
     local function pairs_of(between)
       return function(w)
         cute.when(w:lt(2), function() arch.barrier(1, 64) end)
@@ -174,7 +174,8 @@ describe("a barrier whose number is traced", function()
     end
     assert.is_true(rounds(pairs_of(true)))
     assert.is_false(rounds(pairs_of(false)))
-    -- one warp signals that a stage is full, the others that it is empty
+    -- One warp signals that a stage is full; the other warps signal that it is
+    -- empty.
     local function hand_over(back)
       return function(w)
         for _ in cute.range(3) do

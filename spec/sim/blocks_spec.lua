@@ -45,7 +45,8 @@ describe("blocks that share nothing", function()
     for _, t in ipairs {cute.i32, cute.bf16, cute.i8, cute.f64} do
       clean(4, 32, function(a)
         local tid, b = arch.thread_idx(), arch.block_idx()
-        a[tid * 4 + b] = (tid + b):to(t)  -- neighbours belong to other blocks
+        -- Neighbouring elements belong to different blocks.
+        a[tid * 4 + b] = (tid + b):to(t)
       end, zeros(128, t))
     end
   end)
@@ -106,8 +107,8 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- Memory may already hold the value of another block, which runs at the same
-  -- time on another host thread.
+  -- When a block stores, memory may already hold the same value from another
+  -- block that runs on another host thread.
   it("one value by all lanes of a block, again and again", function()
     local at = support.recorder()
     local run = cute.kernel("k", function(a)
@@ -143,7 +144,7 @@ describe("blocks that share memory without order", function()
       local i = arch.block_idx() * 32 + arch.thread_idx()
       at[1] = line() + 1
       local x = a[(i + 1) % 128]
-      arch.sync_threads()  -- orders only one block
+      arch.sync_threads()  -- this barrier orders only the threads of one block
       a[i] = x
     end, zeros(128))
     assert.equal(("block-race %d %d a"):format(at[1], at[1] + 2), text)

@@ -107,7 +107,7 @@ describe("a cluster", function()
       .. "which may have exited: none of its threads waits for this access$",
       ring({no_tail = true}, at), {})
     assert.matches("^" .. at.arrive, (found(ring({no_tail = true}, {}), {})))
-    -- a relaxed barrier does not help; a barrier with memory order does
+    -- A relaxed barrier at the end does not help; one with memory order does.
     tells("exited%-block", ring({no_tail = true,
                                  meet = arch.cluster_arrive_relaxed}, {}), {})
     clean(ring({no_tail = true, meet = arch.cluster_arrive}, {}), {})
@@ -355,7 +355,8 @@ describe("what a copy brought, for another block,", function()
     cute.make_layout {4})
   local bulk = cute.make_copy_atom(cute.nvgpu.cpasync.CopyBulkG2SOp(), cute.f32)
 
-  -- Ways to copy 128 elements, each with the number of its arrivals at `bar`.
+  -- Ways to copy 128 elements: {number of arrivals at `bar`, the function that
+  -- copies}.
   local WAYS = {
     ["cp.async"] = {32, function(x, s, bar)
       local thr = by4:get_slice(arch.lane_idx())
@@ -378,7 +379,8 @@ describe("what a copy brought, for another block,", function()
     end},
   }
 
-  -- Block 0 copies, waits and arrives at block 1, which reads the data there.
+  -- Block 0 copies, waits and then arrives at block 1's barrier. Block 1 waits
+  -- there and reads the copied data.
   local function passed(way, how, at)
     return function(x, out)
       local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()
@@ -547,7 +549,7 @@ describe("shared memory of a block", function()
     clean(exchange(meet, "atomic"), TWO, OUT)
   end)
 
-  -- One warp waits for the cluster's barrier and then signals the other warps.
+  -- One warp waits at the cluster's barrier, and then signals the other warps.
   local function by_one(hear, relaxed)
     return exchange(function()
       if relaxed then arch.cluster_arrive_relaxed() else
@@ -814,7 +816,7 @@ local function turns(o)
   return function(out, n)
     local w = arch.warp_idx()
     local tile = cute.var(w)
-    cute.return_if(w:eq(2))  -- does not take part
+    cute.return_if(w:eq(2))  -- warp 2 takes no part in the turns
     cute.loop(function() return tile:get():lt(n) end, function()
       cute.when(tile:get():gt(0), function()
         arch.barrier(w + 1, o.count and 96 or 64)

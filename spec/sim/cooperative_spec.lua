@@ -34,7 +34,8 @@ local function refused(call, opts)
   return (support.message(function() call:launch(opts) end))
 end
 
--- All n blocks wait for each other.
+-- Runs n blocks that all wait for each other, and checks that each got its
+-- neighbour's value.
 local function met(n, device, seed)
   local x, o = ints(n), ints(n)
   meet(x, o, ints(1)):launch {grid = n, block = 32, device = device,
@@ -114,11 +115,12 @@ describe("a cooperative launch", function()
         block = 32, cooperative = true, device = "sim", seed = 1})
       return ok or tostring(why):match "at once.-, limited by (%w+)" or why
     end
-    assert.equal(true, go(nil, 4))     -- 64 barriers on an SM, 16 a block
+    -- 16 barriers for each block: 4 blocks fill an SM's 64 barriers
+    assert.equal(true, go(nil, 4))
     assert.equal("barriers", go(nil, 5))
-    assert.equal(true, go(8, 7))       -- 9 barriers a block
+    assert.equal(true, go(8, 7))       -- 9 barriers for each block
     assert.equal("barriers", go(8, 8))
-    assert.equal(true, go(1, 32))      -- 2 barriers a block
+    assert.equal(true, go(1, 32))      -- 2 barriers for each block
   end)
 
   it("is what it was compiled for", function()

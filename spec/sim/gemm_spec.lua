@@ -73,7 +73,7 @@ describe("gemm3stage", function()
         async, sectors = async + l.bytes, sectors + l.sectors
       end
     end
-    local bytes = (128 + 128) * K * 2 * 2  -- both operands of two tiles
+    local bytes = (128 + 128) * K * 2 * 2  -- bytes of A and B of two tiles
     assert.equal(bytes, async)
     assert.equal(bytes // 32, sectors)
   end)
@@ -152,7 +152,8 @@ describe("gemm3stage", function()
     assert.equal(from[1], first.line2)
     assert.is_truthy(tostring(r):find(("the cp.async: gemm3stage.lua:%d")
       :format(from[1]), 1, true))
-    -- a row of an ldmatrix: the first 8 or 16 of K, stage 0
+    -- The address is a row of an ldmatrix in stage 0, at element 0 or 8 of a
+    -- block of K.
     assert.is_truthy(first.coord:match
       "^%(%(%d,%d+%),%(%(%d+,0%),0%),%(0,0%)%)$", first.coord)
   end)

@@ -225,7 +225,7 @@ local function matrix(row)
   return cute.make_tensor(x.iterator, cute.make_layout({60, 200}, {row, 1}))
 end
 local COPIES = {
-  function(tile, t)  -- copies the tile to registers
+  function(tile, t)  -- Copies the tile to registers by a tiled copy.
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
@@ -243,7 +243,7 @@ local COPIES = {
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
   end,
-  function(tile, t)  -- a thread copies within a row
+  function(tile, t)  -- Copies single elements along a row.
     local row = cute.local_partition(tile, cute.make_layout {128, 1}, t)
     cute.when(t:lt(32), function()
       row[0] = 1.0
@@ -315,7 +315,7 @@ describe("columns beyond their row", function()
           .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
         assert.truthy(row, f.message)
         assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
-        r = run({1, 0})  -- reads rows 60 to 63
+        r = run({1, 0})  -- This block reads rows 60 to 63, which are outside.
         assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
                        r.reports[1].message)
       end
@@ -334,7 +334,8 @@ describe("columns beyond their row", function()
   it("of views of dense tensors: tiles of tiles, modes, threads", function()
     for at, told_there in pairs {[0] = "", "coordinate (0,8) of (8,8)"} do
       assert.equal(told_there, dense(function(a)
-        local tile = cute.local_tile(a, {4, 6}, {0, at})  -- columns 6 to 11
+        -- the tile has columns 6 to 11, and 8 exist
+        local tile = cute.local_tile(a, {4, 6}, {0, at})
         tile(0, _)[at * 2] = 1.0
       end))
       assert.equal(told_there, dense(function(a)
@@ -370,7 +371,8 @@ describe("columns beyond their row", function()
     local by4 = cute.make_tiled_copy(cute.make_copy_atom(
       "SM80_CP_ASYNC_CACHEALWAYS", cute.f32, 128), cute.make_layout({4, 2},
       {2, 1}), cute.make_layout {1, 4})
-    -- Rows 4 to 7, columns 4 to 11, of which those below `most` are copied.
+    -- Copies rows 4 to 7 and columns 4 to 11, of which only columns below
+    -- `most` pass the predicate.
     local function vectors(most)
       return dense(function(a)
         local t = arch.thread_idx()
@@ -390,7 +392,8 @@ describe("columns beyond their row", function()
     end
     assert.equal("", vectors(8))
     assert.equal("coordinate (4,8) of (8,8)", vectors(9))
-    local function elements(most)  -- each copies a column's rows below `most`
+    -- Each thread copies the rows below `most` of one column.
+    local function elements(most)
       return dense(function(a)
         local col = cute.local_tile(a, {12, 1}, {0, arch.thread_idx() % 8})
         local pred = cute.make_rmem_tensor({12, 1}, cute.Boolean)
@@ -412,7 +415,8 @@ describe("columns beyond their row", function()
       end)(matrix(200))
       return (call:trace({block = 128}).fn:emit(90))
     end
-    local plain = text(function(a)  -- an iterator has no coordinate
+    -- A tensor made from an iterator has no coordinate of the original.
+    local plain = text(function(a)
       return cute.make_tensor(a.iterator, a.layout)
     end)
     assert.equal(plain, text(function(a) return a end))
@@ -460,7 +464,8 @@ describe("what cute.assume says", function()
 end)
 
 describe("cute.undefined_ok", function()
-  -- Rows from n on are read and masked, although nothing fills them.
+  -- Reads rows from n on, which nothing has written, and discards their values.
+  -- With `ok` the tensor is declared undefined_ok.
   local function rows(n, ok)
     return report(function(x, y)
       local t = arch.thread_idx()
@@ -569,7 +574,7 @@ describe("products of 32 bits", function()
     assert.equal("an index uses a product that overflows 32 bits: the access "
       .. "reaches element -2147479015 of global tensor 'x'",
       r.reports[1].message)
-    -- an index whose products do not wrap is out of bounds
+    -- Here no product wraps, so the index is just out of bounds.
     assert.equal("out-of-bounds", run(4634, function(x, n, t)
       x[t + n * n] = 0.0
     end).reports[1].kind)
@@ -644,11 +649,13 @@ describe("signed results of 32 bits", function()
     assert.equal("", kinds(MOST, function(x, n, t)  -- a hash
       x[t] = ((n * 1103515245 + 12345) & 255):to(cute.f32)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- wraps on purpose
+    -- Unsigned arithmetic wraps on purpose.
+    assert.equal("", kinds(MOST, function(x, n, t)
       local u = n:to(cute.u32) + 1
       cute.when(u:gt(n:to(cute.u32)), function() x[t] = 1.0 end)
     end))
-    assert.equal("", kinds(MOST, function(x, n, t)  -- the lane is inactive
+    -- The lane that would wrap is inactive.
+    assert.equal("", kinds(MOST, function(x, n, t)
       cute.when(n:lt(5), function()
         cute.when((n + 1):lt(5), function() x[t] = 1.0 end)
       end)

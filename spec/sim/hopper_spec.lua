@@ -198,7 +198,8 @@ describe("a GEMM of Hopper's parts", function()
   end)
 
   it("must wait for a stage to be empty", function()
-    -- detected by the copy's writes, or by an expect_tx before the last arrival
+    -- Either the copy's writes reveal the fault, or an expect_tx that comes
+    -- before the phase's last arrival.
     local over = "^mbarrier: mbarrier 'r_full'%[%d%] counts 1 arrival a phase; "
       .. "1 arrival comes when 0 are missing %(but %d+ bytes are%)"
     tells({no_empty = true}, {over, "^race: write after a [rw]%w+ by a bulk "

@@ -39,7 +39,7 @@ describe("elements of an output", function()
     told(report(rows(8, 1), 8, empty {{8, 4}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
       .. "element 24")
-    -- gaps are not elements
+    -- gaps between rows are no elements of the output
     assert.is_true(report(rows(8, 0), 8, empty {{8, 4}, {7, 1}}).ok)
     told(report(rows(8, 1), 8, empty {{8, 4}, {7, 1}}), "(0,3)",
       "8 of 32 elements of global tensor 'y', an output, were not written: "
@@ -87,7 +87,7 @@ describe("elements of an output", function()
     local y = cute.empty({8, 4}, cute.f32)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {1, 0}), 4, 0).ok)
     assert.is_true(run(cute.local_tile(y, {4, 4}, {0, 0}), 3, 0).ok)
-    -- elements that it reads are already there
+    -- The elements that the kernel reads were already defined.
     y = cute.empty({8, 4}, cute.f32)
     assert.is_true(report(function(x)
       local t = arch.thread_idx()

@@ -24,7 +24,7 @@ local WRITE = {
   whole = function(atom, _, map)
     lane0(function() cpasync.copy_tensormap(atom, map) end)
   end,
-  words = function(atom, here, map)  -- one word for each lane
+  words = function(atom, here, map)  -- Each lane writes one word of the map.
     lane0(function() cpasync.copy_tensormap(atom, here) end)
     arch.sync_warp()
     local lane = arch.lane_idx()
@@ -148,18 +148,21 @@ describe("a tensor map in memory", function()
     end)
 
     it("is released behind all that was written: " .. name, function()
-      tells("release", with(right, {after = function()  -- lane 31, no sync
+      -- lane 31 releases without a sync_warp
+      tells("release", with(right, {after = function()
         when(arch.lane_idx():eq(31), release)
       end}))
       clean(with(right, {after = function()
         arch.sync_warp()
         when(arch.lane_idx():eq(31), release)
       end}))
-      clean(with(right, {after = false, hand = function()  -- warp 1 releases
+      -- warp 1 releases after a barrier
+      clean(with(right, {after = false, hand = function()
         arch.sync_threads()
         warp(1, release)
       end}))
-      tells("release", with(right, {hand = function(map)  -- a later write
+      -- the map is written again after its release
+      tells("release", with(right, {hand = function(map)
         lane0(function() warp(0, function() map[1] = map[1] + 0 end) end)
         arch.sync_threads()
       end}))
@@ -168,24 +171,27 @@ describe("a tensor map in memory", function()
     it("is acquired behind the release, in front of the copy: " .. name,
        function()
       tells("acquire", with(right, {before = false, hand = function(map)
-        warp(1, function() acquire(map) end)  -- it has not seen the release
+        warp(1, function() acquire(map) end)  -- warp 1 has not seen the release
         arch.sync_threads()
       end}))
-      clean(with(right, {before = function(map)  -- one lane, then sync
+      -- one lane acquires, then sync_warp
+      clean(with(right, {before = function(map)
         when(arch.lane_idx():eq(3), function() acquire(map) end)
         arch.sync_warp()
       end}))
-      tells("acquire", with(right, {before = function(map)  -- one lane alone
+      -- one lane acquires, no sync_warp
+      tells("acquire", with(right, {before = function(map)
         when(arch.lane_idx():eq(3), function() acquire(map) end)
       end}))
-      clean(with(right, {before = false, hand = function(map)  -- warp 0, synced
+      -- warp 0 acquires, then a barrier
+      clean(with(right, {before = false, hand = function(map)
         arch.sync_threads()
         warp(0, function() acquire(map) end)
         arch.sync_threads()
       end}))
       tells("acquire", with(right, {before = false, hand = function(map)
         arch.sync_threads()
-        warp(0, function() acquire(map) end)  -- no barrier follows the acquire
+        warp(0, function() acquire(map) end)  -- no barrier follows this acquire
       end}))
     end)
   end
@@ -202,7 +208,7 @@ describe("a tensor map in memory", function()
     end
     clean(published {})
     tells("acquire", published {acquire = false})
-    for seed = 1, SEEDS do  -- the race is in every schedule
+    for seed = 1, SEEDS do  -- Every schedule has the race.
       local r = report(published {sync = false}, {}, seed)
       assert.equal("warp-race", r.reports[1].kind)
     end
@@ -252,7 +258,8 @@ describe("a tensor map for another block", function()
       clean(o(function() arch.sync_warp() release() end, acquire))
       tells("release", o(nil, acquire))
       tells("acquire", o(function() arch.sync_warp() release() end))
-      tells("acquire", o(function(map)  -- by the wrong block
+      -- The block that releases acquires, too, but not the block that copies.
+      tells("acquire", o(function(map)
         arch.sync_warp()
         release()
         acquire(map)

@@ -59,7 +59,8 @@ local function readers(full_count, empty_count, rounds, lines)
 end
 
 describe("a ring that counts", function()
-  -- Returns the first report of each seed, preceded by its line, and all lines.
+  -- Runs readers() under many seeds. Returns a list of each seed's first
+  -- report, preceded by its line, and the lines of the kernel's calls.
   local function first(full, empty, rounds)
     local lines, told = support.recorder(), {}
     for seed = 1, SEEDS do
@@ -93,7 +94,8 @@ describe("a ring that counts", function()
         end
       end
     end
-    for _, rounds in ipairs {3, 4, 6, 7, 16} do  -- one reader misses a phase
+    -- One of the readers misses a phase.
+    for _, rounds in ipairs {3, 4, 6, 7, 16} do
       for _, text in ipairs((first(32, 3, rounds))) do
         assert.not_equal("", text)
       end
@@ -216,7 +218,7 @@ describe("an mbarrier's memory", function()
   end)
 end)
 
--- Threads know without this mbarrier that the others have arrived.
+-- A barrier, not this mbarrier, tells the threads that the others have arrived.
 it("arrivals of two phases, with a barrier between, are right", function()
   clean(function(y)
     local bar = arch.alloc_smem(cute.i64, 1)
@@ -246,7 +248,7 @@ end)
 ---------------------------------------------------------------------------
 
 local STAGES, ROUNDS = 3, 8
-local at = support.recorder()  -- line numbers of the ring's calls
+local at = support.recorder()  -- line numbers of the calls in ring()
 
 -- Waits by polling: `ask` is try_wait or test_wait.
 local function asking(ask)
@@ -468,7 +470,8 @@ describe("an mbarrier", function()
       .. "between"):format(at.make), text)
     text, some = tried {use = true}
     assert.equal(SEEDS, some)
-    for told in text:gmatch "[^\n]+" do  -- either access may be last
+    -- The report names the use or the invalidation, whichever came last.
+    for told in text:gmatch "[^\n]+" do
       local after = ("%d mbarrier: mbarrier 'bar'[0] is used after its "
         .. "mbarrier_inval"):format(at.use)
       local before = ("%d mbarrier: mbarrier 'bar'[0] is invalidated with "
@@ -483,7 +486,7 @@ describe("an mbarrier", function()
         .. "its mbarrier_inval before that", 1, true)
         or told:find("is initialized a second time", 1, true), told)
     end
-    -- invalidated too early: others have not passed the mbarrier's last phase
+    -- The mbarrier is invalidated before all threads pass its last phase.
     text, some = tried {no_sync = true}
     assert.equal(SEEDS, some)
     for told in text:gmatch "[^\n]+" do
@@ -493,7 +496,7 @@ describe("an mbarrier", function()
         or told:find("nothing that orders its mbarrier_init before", 1, true),
         told)
     end
-    -- invalidated while bytes are pending
+    -- The mbarrier is invalidated while a copy's bytes are pending.
     local report = launch(function(x)
       local bar = arch.alloc_smem(cute.i64, 1)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {64}, 16)
@@ -561,7 +564,7 @@ describe("an mbarrier", function()
       .. "end of phase 0 %(parity 0%), which lacks 4096 bytes", expects(4096))
     assert.matches("which lacks 4160 bytes", expects(4096, 64))
     assert.matches("which lacks 4094 of 4096 arrivals and 4096 bytes",
-      expects(4096, nil, 4096))  -- passes the bytes as count
+      expects(4096, nil, 4096))  -- passes the byte count as the arrival count
     assert.matches("expects 1048576 bytes; the maximum is 1048575",
       expects(1048575, 1))
   end)
@@ -705,7 +708,8 @@ describe("a wait that nothing orders before the next phase's end", function()
   it("is none where the wait comes first, or a later phase ends", function()
     local y = cute.zeros({64}, cute.i32)
     clean(twice(true, false), {}, y)
-    clean(twice(false, true), {}, y)  -- warp 1 passes after the third phase
+    -- warp 1 gets past its wait only after the third phase
+    clean(twice(false, true), {}, y)
     local _, some = found(twice(false, false), {}, y)
     assert.equal(SEEDS, some)
   end)

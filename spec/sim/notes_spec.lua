@@ -158,8 +158,8 @@ describe("a note tells of a grid that is too small", function()
   it("not where all is stored, or a part may be meant", function()
     local function quiet(...) assert.is_nil(run_grid(...)) end
     quiet(20, zeros(640), zeros(640), map)
-    -- without a note: a constant bound below the number of threads, a length, a
-    -- shorter input, no input
+    -- These kernels get no note: their index is limited by a constant below the
+    -- number of threads or by a length; an input is shorter; there is no input.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       local i = b * 32 + t
       cute.when(i:lt(300), function() y[i] = x[i] end)
@@ -168,8 +168,8 @@ describe("a note tells of a grid that is too small", function()
     quiet(10, zeros(320), zeros(640), map)
     quiet(10, zeros(400), zeros(640), map)
     quiet(10, zeros(1), zeros(640), function(_, y, b, t) y[b * 32 + t] = 1 end)
-    -- without a note: in place, one block, blocks without stores, a part that
-    -- lies in the middle
+    -- These kernels get no note: the output is also the input; there is one
+    -- block; some blocks store nothing; the stored part is in the middle.
     quiet(10, zeros(640), zeros(640), function(x, y, b, t)
       y[b * 32 + t] = y[b * 32 + t] + x[t]
     end)

@@ -40,7 +40,7 @@ local function to_f32(sum, unit, keep)
   end
   if mag == 0 then return 0 end
   if top + unit > 127 then return sum < 0 and 0xff800000 or 0x7f800000 end
-  -- mag has at most 24 significant bits: two exact steps
+  -- mag has at most 24 significant bits, so scaling in two steps is exact.
   local half = unit // 2
   return pack_f32((sum < 0 and -mag or mag) * 2.0 ^ half * 2.0 ^ (unit - half))
 end
@@ -207,7 +207,7 @@ describe("tensor-core sums", function()
     local one, a, b = core.to_bits("e5m2", 1), {}, {}
     for i = 1, 32 do a[i], b[i] = 0, one end
     a[1] = core.to_bits("e5m2", 1024)
-    -- C is added with rounding to nearest: 1024 + 2^-13 * 1.5 rounds up
+    -- The sum with C is rounded to nearest: 1024 + 1.5 * 2^-13 rounds up.
     local c = core.to_bits("f32", 1.5 * 2.0 ^ -14)
     assert.equal(core.to_bits("f32", 1024 + 2.0 ^ -13),
                  sim.mma_dot(kind, a, b, c))
@@ -241,9 +241,11 @@ describe("other matrix instructions", function()
     local function f(x) return core.to_bits("f64", x) end
     local e = 1 + 2.0 ^ -30
     local d = both(kind, {f(e), 0, 0, 0}, {f(e), 0, 0, 0}, f(-1 - 2.0 ^ -29))
-    assert.equal(2.0 ^ -60, core.from_bits("f64", d))  -- with one rounding
+    -- Each step has one rounding, as an FMA.
+    assert.equal(2.0 ^ -60, core.from_bits("f64", d))
     d = both(kind, {f(1), f(1), 0, 0}, {f(2.0 ^ 53), f(-2.0 ^ 53), 0, 0}, f(1))
-    assert.equal(0.0, core.from_bits("f64", d))  -- adds in order
+    -- Products are added in order: 2^53 + 1 loses the 1.
+    assert.equal(0.0, core.from_bits("f64", d))
   end)
   it("integers wrap, or saturate with satfinite", function()
     local kind = {a = "i8", b = "u8", c = "i32", k = 32, arch = 80}

@@ -73,8 +73,9 @@ end
 -- One warp writes, another reads in reverse order
 ---------------------------------------------------------------------------
 
--- publish(flag), wait(flag): the synchronisation between write and read.
--- Returns the reports, and the expected reports of a race of the two lines.
+-- Tests one handover: a thread writes, calls publish(flag); another calls
+-- wait(flag), reads. Returns the reports, and the reports that a race of the
+-- two lines would give.
 local function handover(publish, wait, nflag)
   local A, lines = cute.zeros({64}, cute.i32), support.recorder()
   for i = 0, 31 do A[i] = 100 + i end
@@ -107,7 +108,7 @@ local function broken(publish, wait, nflag)
   assert.equal(want, text)
 end
 
--- Lane 0 acts for its warp.
+-- Returns a publish function: lane 0 stores the flag for its whole warp.
 local function one_store(how, sync, fence)
   return function(f)
     if sync ~= false then arch.sync_warp() end

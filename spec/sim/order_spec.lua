@@ -142,7 +142,7 @@ describe("release and acquire", function()
     local function same(l) return l end
     whole(store(REL), wait(mirror), 32)
     broken(store(RLX), wait(mirror), 32)
-    broken(store(REL), wait(same), 32)  -- waits for another lane's flag
+    broken(store(REL), wait(same), 32)  -- lane l reads what lane 31 - l wrote
   end)
 
   it("counters: read-modify-writes pass on what was released", function()
@@ -488,7 +488,7 @@ describe("random relays", function()
   local function bar(f)
     return function(k) return function() f(k % 15 + 1, 64) end end
   end
-  -- publish, wait; and the same with a part missing
+  -- {publish, wait, the same two with a part missing}
   local WAYS = {
     {one_store(REL), one_poll(ACQ), one_store(RLX), one_poll(ACQ)},
     {one_store(REL), all_poll(ACQ, 1), one_store(REL), all_poll(RLX, 1)},
@@ -564,7 +564,7 @@ describe("random relays", function()
 end)
 
 describe("a part of a warp", function()
-  -- Lanes 0 to 15 write and release; one lane acquires for its warp.
+  -- Lanes 0 to 15 write and release; one lane acquires for its whole warp.
   it("acquired from, through meetings of all and of halves", function()
     for _, first in ipairs {true, false} do
       whole(function(f)

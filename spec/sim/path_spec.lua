@@ -306,7 +306,8 @@ describe("a race's first line, and the barrier that it lacks", function()
         assert.equal(first, advice)
         local mended = follow(lines, f, before, advice)
         local again = run(o or {}, mended, seed)
-        if o and o.more then  -- then another fault is reported
+        -- The repaired kernel has a second fault, which must be reported now.
+        if o and o.more then
           assert.equal(o.more, ("%s: %s"):format(again.reports[1].way,
             (again.reports[1].message:gsub(": element %d+ of .*", ""))))
           again = run(o, follow(mended, again.reports[1], before,

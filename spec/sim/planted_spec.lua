@@ -14,7 +14,8 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 local told = planted.told
 
 local SIZE, SEEDS = {260, 136, 264}, 2
-local COPY = "cute.copy(X.atom, from[i]"  -- a line of the kernel
+-- a part of the kernel's line that starts a copy
+local COPY = "cute.copy(X.atom, from[i]"
 
 describe("a GEMM of Hopper's parts in which #long", function()
   it("there is no fault is right", function()
@@ -30,7 +31,8 @@ describe("a GEMM of Hopper's parts in which #long", function()
     local what, changes, where = table.unpack(fault)
     it(what .. " is reported", function()
       local gemm, texts = planted.kernel(changes)
-      -- spec/fuzz/hopper.lua runs the fault in all configurations
+      -- One configuration is enough here: spec/fuzz/hopper.lua runs all of
+      -- them.
       local name = where[number % #where + 1]
       local r = planted.run(gemm(planted.CHOICES[name]), SIZE, number)
       assert.is_nil(planted.untold(fault, r, texts),
@@ -209,7 +211,8 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
       assert.is_true(r.ok, tostring(r))
       assert.is_nil(wrong)
     end
-    local o = {cluster = {1, 1}, group = WARPS}  -- runs one block per cluster
+    -- in a cluster of one block, block scope suffices
+    local o = {cluster = {1, 1}, group = WARPS}
     assert.is_true(multiply(o, 1).ok)
   end)
 

@@ -103,7 +103,8 @@ describe("a hand-over between blocks", function()
     end}
     whole {publish = function(f)
       arch.atomic_add(f.iterator, 1, {sem = "release", scope = "gpu"})
-      arch.atomic_add(f.iterator, 1)  -- continues the release sequence
+      -- a relaxed atomic continues the release sequence
+      arch.atomic_add(f.iterator, 1)
     end}
   end)
 
@@ -163,7 +164,7 @@ describe("a hand-over between blocks", function()
     broken {wait = function(f) poll(f.iterator, RLX) end}
     local text, some, want = handover {publish = function(f)
       arch.store(f.iterator, 1, {sem = "release", scope = "cluster"})
-    end}  -- this store is not strong, either
+    end}  -- cluster scope does not include the other block
     assert.matches("^block%-race %d+ %d+, " .. want:gsub("%-", "%%-") .. "$",
                    text)
     assert.equal(SEEDS, some)
@@ -394,7 +395,8 @@ describe("a barrier over all blocks", function()
   end)
 
   it("not with more blocks than the SMs hold #long", function()
-    local function held(count, y)  -- two blocks fit in an SM's shared memory
+    -- Each SM has shared memory for two of these blocks.
+    local function held(count, y)
       local s = cute.make_smem_tensor(cute.i32, cute.make_layout {25 << 10})
       s[arch.thread_idx()] = 0
       kernel(count, y)
@@ -504,7 +506,9 @@ describe("an access that is weaker than other blocks' atomics", function()
     function(p) add(p, CTA) end,
     function(p) first(p)[0] = 5 end,
   }
-  local AROUND = {  -- code around the access: other accesses by the same thread
+  -- Other accesses to the counter by the same thread, around `weak`, the access
+  -- that is tested.
+  local AROUND = {
     function(p, weak) weak(p) end,
     function(p, weak) weak(p) add(p, GPU) end,
     function(p, weak) weak(p) arch.store(p, 3, GPU) end,
@@ -643,7 +647,7 @@ describe("a queue of tiles", function()
     plain = function(c) cute.make_tensor(c, cute.make_layout(1))[0] = 0 end,
   }
 
-  -- The block that draws number `at` resets the counter.
+  -- The block that draws the ticket with number `at` resets the counter.
   local function numbers(put, at, seed)
     local counter = cute.zeros({1}, cute.i32)
     local lines = support.recorder()

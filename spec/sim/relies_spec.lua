@@ -140,8 +140,7 @@ end
 
 describe("a warp's wait_group", function()
   local HANDED = {
-    -- told: the number of the warp whose reads stay unordered; nil: there is
-    -- none.
+    -- told: the warp whose reads the report names as unordered; nil: no report.
     ["nothing"] = {told = 1},
     ["a store of one's own, of nothing else"] = {told = 1, stores = true},
     ["a barrier of one's own warp"] = {told = 1, hand = arch.sync_warp},
@@ -191,7 +190,8 @@ describe("a warp's wait_group", function()
     it("covers that warp only, with " .. name, function()
       local o = HANDED[name]
       local call, launch, at = refill(o)
-      launch {grid = 1, device = DEVICE}  -- now the lines are known
+      -- This first launch records the line numbers in `at`.
+      launch {grid = 1, device = DEVICE}
       local want = o.told and {("write after a read by wgmma, ordered after "
         .. "one warp's wait_group but not after that of warp %d: element ")
         :format(o.told), at.store or at.write, at.read, "PTX orders only this "
@@ -512,7 +512,8 @@ it("kernels of this repository rely only on PTX #long", function()
   local ok, why = pcall(function()
     for i, k in ipairs(ours) do
       assert.is_nil(k.wrong({300, 144, 320}, i))
-      assert.is_nil(k.wrong({256, 256, 448}, 1))  -- the kernel of the ladder
+      -- the configuration of the GEMM ladder's kernel
+      assert.is_nil(k.wrong({256, 256, 448}, 1))
     end
   end)
   words.tell = tell

@@ -78,7 +78,7 @@ describe("bounds", function()
     end, B)
     assert.equal("uninitialised", r.reports[1].kind)
     assert.equal("(3,0)", r.reports[1].coord)
-    assert.equal(25, r.reports[1].offset)  -- 24 with bit 0 flipped
+    assert.equal(25, r.reports[1].offset)  -- the swizzle flips bit 0 of 24
   end)
 
   it("finds vectors off their alignment", function()
@@ -296,7 +296,7 @@ describe("races", function()
       end, ramp(96))
     end
     clean(handover(2))
-    -- warp 2 is alone at barrier 3
+    -- No other warp comes to barrier 3, where warp 2 waits.
     assert.equal("deadlock", handover(3).reports[1].kind)
   end)
 end)
@@ -505,7 +505,7 @@ describe("order", function()
       a[tid] = cute.where(tid:eq(3), 0, q)
       cute.when(tid:ne(3), function() a[tid] = a[tid] + q end)
     end))
-    clean(run({block = 32}, function(a, n)  -- the whole block returns
+    clean(run({block = 32}, function(a, n)  -- all threads of the block return
       for k in cute.range(2) do
         local q = 7 // (k + n)
         cute.when(cute.gt(k, 0), function() a[arch.thread_idx()] = q end)

@@ -8,7 +8,7 @@ local cpasync, arch, _ = cute.nvgpu.cpasync, cute.arch, cute._
 local LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(),
   cpasync.CopyBulkTensorTileS2GOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
-local TILE = {32, 16}  -- f32: 2048 bytes
+local TILE = {32, 16}  -- 2048 bytes of f32
 
 -- Launches f(it) with tile 0 of a tensor, which two CTAs share in a multicast;
 -- returns the report. it: atom, ts, tg, bar, s, out, tid. shift: the offset of
@@ -52,7 +52,8 @@ local function load(bytes, tile, wait)
   end
 end
 
--- Stores tile 0 with or without the fence, the wait, another write.
+-- Stores tile 0. opts: whether to omit the fence or the wait, and another
+-- write.
 local function store(opts)
   return function(x)
     for i = 0, 7 do x.s[x.tid + 64 * i] = 1.0 end
@@ -100,8 +101,8 @@ local function line(text, n)
   end
 end
 
--- {name, operation, kernel, kind, words of the message, line, other line, words
--- of the advice}
+-- {name, operation, kernel, kind of the fault, words of the message, its line,
+-- its other line, words of the advice}
 local MISTAKES = {
   {"expects too many bytes", LOAD, load(4096), "deadlock",
    "2 warps wait (warp 0, 1) at mbarrier 'bar'[0] for the end of phase 0 "

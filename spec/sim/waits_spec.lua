@@ -104,9 +104,9 @@ describe("advice on waits for groups", function()
     assert.matches("its own threads waited for it; put sync_threads", text)
     assert.is_nil(text:find "wait_group")
     local seen = 0
-    for seed = 1, 8 do  -- the wait may follow the write
+    for seed = 1, 8 do  -- In some schedules the wait comes after the write.
       what, text = stores(function(tid)
-        arch.sync_threads()  -- the store started, but is not complete
+        arch.sync_threads()  -- The store has started, but it is not complete.
         first(tid, 1, function() arch.cp_async_bulk_wait_group(0, true) end)
       end, seed)
       assert.matches("^race ", what)

@@ -27,7 +27,7 @@ end
 local REDUX = {"add", "min", "max", "and", "or", "xor"}
 local VOTES = {"any", "all", "uni", "ballot"}
 local SHUFFLES = {"idx", "up", "down", "bfly"}
--- Ways to change a mask.
+-- Ways to change the text of a mask so that it is wrong.
 local WRONG = {"nil", "%s & (%s - 1)", "%s | 1", "0xffff", "~%s"}
 
 local Program = {}
@@ -197,7 +197,7 @@ local function bits(lanes)
   return m
 end
 
--- The masks of WRONG.
+-- The value of a mask after each change of WRONG.
 local BEND = {
   ["nil"] = function() return FULL end,
   ["%s & (%s - 1)"] = function(m) return m & (m - 1) end,
@@ -206,8 +206,8 @@ local BEND = {
   ["~%s"] = function(m) return ~m & FULL end,
 }
 
--- Calls f(lanes, mask) for the groups of lanes with one mask, and notes groups
--- that differ from their mask.
+-- Calls f(lanes, mask) for each group of lanes that use the same mask. Records
+-- a report for groups whose lanes differ from their mask.
 function Warp:groups(node, lanes, f)
   local by, order = {}, {}
   for _, l in ipairs(lanes) do

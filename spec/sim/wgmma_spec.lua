@@ -32,7 +32,8 @@ local values = require "spec.values"
 local warpgroup = cute.nvgpu.warpgroup
 local _ = cute._
 
--- Two stages of one tile; f(context) is a kernel of `block` threads.
+-- The MMA of the kernels here. launch(f, opts) runs f(context) in a kernel with
+-- two stages of a 64 x 64 tile in shared memory.
 local mma = cute.make_tiled_mma(
   warpgroup.MmaF16BF16Op("bf16", "f32", {64, 64, 16}, "SMEM"))
 
@@ -90,7 +91,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.gemm(0) warpgroup.commit_group()
       t.gemm(1) warpgroup.commit_group()
       warpgroup.wait_group(1)
-      t.fill(0, 2)             -- group 0's reads are complete
+      t.fill(0, 2)             -- group 0 no longer reads
       warpgroup.wait_group(0)
       t.store()
     end))
@@ -106,7 +107,7 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(0, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", text, function(t)   -- leaves group 1 pending
+    told("race", text, function(t)   -- the wait leaves group 1 pending
       t.fill(0) t.fill(1)
       t.ready()
       t.gemm(0) warpgroup.commit_group()
@@ -116,7 +117,8 @@ describe("a warpgroup's MMA in the simulator", function()
       t.fill(1, 2)
       warpgroup.wait_group(0)
     end)
-    told("race", " after a ", function(t)   -- the other warpgroup writes
+    -- the other warpgroup overwrites the operand
+    told("race", " after a ", function(t)
       t.fill(0)
       t.ready()
       cute.when(t.tid:lt(128), function()
@@ -246,7 +248,8 @@ local function ring(bug, seed)
         mma:set("ACCUMULATE", true)
         warpgroup.commit_group()
         warpgroup.wait_group(1)
-        -- The previous group's stage is free: one thread signals it for all.
+        -- The stage of the previous group is free; one thread signals this for
+        -- all.
         local free = k - (bug == "early" and 0 or 1)
         cute.when(tid:eq(0) & free:ge(0), function()
           arch.mbarrier_arrive(empty + free % STAGES)

@@ -7,7 +7,7 @@ local kernels = require "spec.kernels"
 local support = require "spec.support"
 local all = cute._
 
-local N, THREADS = 24, 4  -- words in and out; threads
+local N, THREADS = 24, 4  -- words in and out of a thread; number of threads
 local ARCHS = {"sm_80", "sm_100a"}
 
 -- Returns packed little-endian elements of a host tensor, n bytes.
@@ -34,7 +34,7 @@ end
 local SPECIAL = {0, -0.0, 0.25, 0.26, 0.5, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.5,
   6, 7, 7.25, 28, 29, 1e9, -0.3, -3, -1e30, 1 / 0, -1 / 0, 0 / 0}
 
-local on_gpu = false  -- set by the specs of "#gpu"
+local on_gpu = false  -- true while a spec tagged "#gpu" runs
 
 -- Asserts that the simulator's results o and g equal the GPU's.
 local function same_on_gpu(func, i, f, o, g)
@@ -191,7 +191,8 @@ local function widths(device)
           for v = 0, n - 1 do assert.equal(i[{t, v}], o[{t, v}]) end
         end
         for _, line in ipairs(on_gpu and {} or report.lines) do
-          assert.equal(line.count * 4 * bits, line.bytes)  -- 32 lanes each
+          -- each access has 32 lanes
+          assert.equal(line.count * 4 * bits, line.bytes)
         end
         local p = call:trace {block = 32}
         local ok = p:compile "sm_80"
@@ -266,7 +267,8 @@ describe("elements below a byte", function()
       local s = cute.make_smem_tensor(cute.u4, {64})
       m[cute.arch.thread_idx()] = s[cute.arch.thread_idx()]
     end, t))
-    assert.equal("", kinds(function(m)  -- neighbours in one byte
+    -- two lanes write neighbours in one byte
+    assert.equal("", kinds(function(m)
       local s = cute.make_smem_tensor(cute.u4, {64})
       local tid = cute.arch.thread_idx()
       s[tid] = m[tid]

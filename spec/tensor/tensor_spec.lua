@@ -384,18 +384,20 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- both sides have the same order of elements, row-major or nested
+    -- Both sides order their elements alike, row-major or nested: 128-bit
+    -- vectors.
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
       L({4, {2, 4}}, {8, {4, 1}})))
-    -- sides with different orders are copied element by element
+    -- The sides order their elements differently: single elements.
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- pairs of elements, as in the accumulators of an MMA
+    -- Pairs of elements are contiguous, as in an MMA's accumulators: 32-bit
+    -- vectors.
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
-    -- a row of odd length misaligns the next one
+    -- An odd row pitch misaligns every second row: single elements.
     assert.same({[16] = 16}, widths(cute.bf16, L({8, 2}, {1, 9}),
       L {8, 2}))
   end)

@@ -258,7 +258,8 @@ describe("copy", function()
       end, 32, a, b)
       for t = 0, 31 do
         for v = 0, n - 1 do
-          local at = atom.layout_dst_tv(t, v)  -- position in the source
+          -- position of the value in the source tile
+          local at = atom.layout_dst_tv(t, v)
           assert.equal(a[{at // n, at % n}], b[{t, v}], name)
         end
       end
@@ -604,7 +605,7 @@ describe("gemm", function()
       end
       for m = 0, 7 do
         for n = 0, 5 do
-          for k = 0, 3 do  -- (V) x (V) => (V)
+          for k = 0, 3 do  -- gemm with fragments (V) x (V) => (V)
             local d = one(c, m, n)
             cute.gemm(mma, d, one(a, m, k), one(b, n, k), d)
           end

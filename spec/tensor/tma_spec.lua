@@ -34,7 +34,7 @@ describe("a TMA atom", function()
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 16384",
       made(LOAD, A, sw128(128, 64), {128, 64}))
-    -- two boxes of 64 along K
+    -- The tile consists of two boxes, each with 64 elements of K.
     assert.equal("TMA load of bf16, box (64,128), swizzle 128 B | "
       .. "(0,0) o (512,256):(1@1,1@0) | 32768",
       made(LOAD, A, sw128(128, 128), {128, 128}))
@@ -236,7 +236,7 @@ describe("a TMA copy", function()
           cute.group_modes(s, 0, 2), cute.group_modes(s, 0, 2))
         cute.copy(atom, g(cute._, 0), ts, {tma_bar_ptr = bar})
       end)
-    -- coordinates whose modes are in another order than the atom's
+    -- The coordinates are those of an atom whose modes have another order.
     local function placed(op, layout, from)
       local x, c = cpasync.make_tiled_tma_atom(op, matrix(512, 256),
         from or sw128(128, 64), {128, 64})
@@ -263,7 +263,7 @@ describe("a TMA copy", function()
       raises("copy: the atom was made for a layout with no swizzle, but "
         .. "shared memory has Sw<3,3,3>: element 64 of the tile", placed, op,
         sw128(128, 64), rows)
-      -- a swizzle of bits that no element of the tile has
+      -- The swizzle changes address bits that the tile does not have.
       placed(op, cute.make_composed_layout(cute.make_swizzle(3, 3, 10), 0,
         rows), rows)
     end
@@ -417,7 +417,8 @@ local function made_of(tile, layout, ...)
     layout or cute.make_layout(tile, cute.LayoutRight), tile, ...)
 end
 
--- A filter of 3 x 3, with a pixel around.
+-- Makes the atom and coordinates of im2col loads for a filter of 3 x 3, with a
+-- padding of one pixel.
 local function filter()
   return made_of({32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1})
 end
@@ -437,7 +438,8 @@ describe("a TMA copy", function()
         cute.group_modes(s, 0, 2), cute.zipped_divide(c, {32, 64}))
       cute.copy(a, tg(_, {3, {2, 1}}), ts, {tma_bar_ptr = bar})
     end)(atom, coords):trace {block = 32}
-    -- pixel 96 is (6,2) of image 1, at filter position (2,1)
+    -- The tile begins at pixel 96, which is (6,2) of image 1, and at filter
+    -- position (2,1).
     assert.truthy(program.source:find("tma_load_im2col_4d(s_addr, &a, "
       .. "bar_addr, 0, 5, 1, 1, 2, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90", "sm_90a"})
@@ -448,7 +450,8 @@ describe("a TMA copy", function()
     local same = select(2, cute.nvgpu.make_im2col_tma_atom_A(IM2COL, IMAGE,
       cute.make_layout({8, 32}, cute.LayoutRight), {8, 64, 32}, false, {2, 3},
       {1, 2}, {0, 1}, {3, 2}, {1, 2}))
-    -- h: 7 + 1 - 1 in steps of 3; w: 10 + 1 + 2 - 4 in steps of 2
+    -- 3 positions along h: 7 + 1 - 1 in steps of 3. 5 along w, rounded up: 10 +
+    -- 1 + 2 - 4 in steps of 2.
     assert.equal("(0,0,0,0) o (45,(64,3,2)):(1@1,(1@0,1@2,1@3))",
                  tostring(same))
     local function refuses(text, ...)
@@ -484,7 +487,7 @@ describe("a TMA copy", function()
       function()
       kernel(function(a, _, t, m) cpasync.update_tma_descriptor(a, t, m) end)
     end)
-    -- im2col tiles are fetched into L2, shared by multicast, stored
+    -- Tests im2col tiles that are prefetched into L2, multicast, and stored.
     local program = kernel(function(a, c, ...)
       cpasync.prefetch(a, cute.zipped_divide(c, {32, 64})(_, {3, {2, 1}}))
       return ...
@@ -520,10 +523,12 @@ describe("a TMA copy", function()
       ts, tg = part(b, d, 0, 1)
       cute.copy(b, ts, tg(_, 3))
     end)(two, cs, to, ds):trace {block = 32, cluster = 2, grid = 2}
-    -- the second half of the tile: pixel 112 is (2,4) of image 1
+    -- The second half of the tile begins at pixel 112, which is (2,4) of image
+    -- 1.
     assert.truthy(program.source:find("tma_load_im2col_4d_multicast(s_addr + "
       .. "2048u, &a, bar_addr, 0, 1, 3, 1, 2, 1, 3);", 1, true), program.source)
-    -- pixel 96 of 9 x 6: (6,4) of image 1, of pixels from 1 on
+    -- The store begins at pixel 96 of images of 9 x 6: (6,4) of image 1. Pixels
+    -- are counted from 1.
     assert.truthy(program.source:find("tma_store_im2col_4d(&b, s_addr, 0, 7, "
       .. "4, 1);", 1, true), program.source)
     kernels.compiles(program, {"sm_90"})

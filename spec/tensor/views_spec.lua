@@ -243,14 +243,15 @@ describe("the iterator of a swizzled tensor", function()
     for _ = 1, 400 do
       local sw, t, stride = swizzled()
       local at, v = 0, t
-      for _ = 1, R(0, 2) do  -- tiles of tiles, still partly swizzled
+      -- Takes tiles of tiles, which are still partly swizzled.
+      for _ = 1, R(0, 2) do
         local n = 1 << R(1, 3)
         local c = {R(0, 16 // n - 1), R(0, 16 // n - 1)}
         if cute.size(v, 0) < 16 then break end
         v = cute.local_tile(v, {n, n}, c)
         at = at + (c[1] * stride[1] + c[2] * stride[2]) * n
       end
-      if R(2) == 1 then  -- takes a row of the tile
+      if R(2) == 1 then  -- Takes one row of the tile.
         local i = R(0, cute.size(v, 0) - 1)
         if i == 0 or v.layout.is_composed then
           v, at = v(i, ANY), at + i * stride[1]
@@ -301,7 +302,8 @@ describe("the iterator of a swizzled tensor", function()
     local row = t(3, ANY)
     assert.is_false(row.layout.is_composed)
     local it = cute.local_tile(row, {2}, {1}).iterator
-    assert.equal(24 ~ 3 ~ 2, it(0))  -- a single element is at its position
+    -- the iterator points to the swizzled position
+    assert.equal(24 ~ 3 ~ 2, it(0))
     raises("the iterator's position in its swizzled tensor is no longer known",
            cute.make_tensor, it, L "4:1")
     assert.equal(26 ~ 3, cute.make_tensor(t.iterator + 26, L "4:1")(0))
@@ -405,7 +407,8 @@ describe("one tile", function()
       assert.equal(text, tostring(t.layout))
     end
     assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
-      cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))  -- as CuTe prints it
+      -- CuTe prints the rest as (1,1), too
+      cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))
   end)
 
   it("is all that there is: a traced number beyond it is told", function()

@@ -10,7 +10,8 @@ local function answer(...)
   io.stdout:flush()
 end
 
---- Returns the microseconds of a candidate: its rank is the same each time.
+--- Returns the fake time of a candidate in microseconds: a hash of the problem
+-- and the name, so that candidates have the same ranks in each run.
 function fake.time(problem, name)
   local h = 5381
   for c in (problem .. name):gmatch "." do

@@ -132,7 +132,7 @@ describe("cutelua tune", function()
     end
     assert.matches("^bf16 bf16 bf16 tn row my_own:%x+$", (class_of(mine)))
     assert.equal(CLASS .. " C:bf16", (class_of "C"))
-    -- the same epilogue under another name has the same rows
+    -- The same epilogue in a file of another name uses the same rows.
     local other = file("other.lua", support.read(mine))
     tune(dir, {"256,1024,512", "--epilogue", other})
     assert.equal(2, #table_of(dir).gemm[class_of(mine)])
@@ -208,13 +208,13 @@ describe("cutelua tune", function()
       table.concat(words, "', '"))
     local p <close> = io.popen(command)
     local pid = p:read "l"
-    repeat  -- stopped during the second product
+    repeat  -- Stop the tuner while it measures the second product.
       os.execute "sleep 0.02"
       local text = support.read(path) or ""
     until select(2, text:gsub(" 512 1024 512\tlook", "")) >= 3
     os.execute("kill -9 " .. pid)
     local before = support.read(path)
-    -- measured candidates are not measured again
+    -- The resumed run does not measure the candidates again.
     local _, err, code = tune(dir, words)
     assert.equal("", err)
     assert.equal(0, code)
@@ -299,7 +299,8 @@ describe("cutelua tune", function()
   it("distinguishes saturated sums from lost bits and from nothing", function()
     local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
     local memory, byte = core.param_memory, nil
-    core.param_memory = function()  -- stands in for the GPU's
+    -- a fake of the GPU's memory that records the byte it is set to
+    core.param_memory = function()
       return {memset = function(_, x) byte = x end}
     end
     o:spoil()
@@ -315,7 +316,7 @@ describe("cutelua tune", function()
       inside = inside + (math.abs(s.want) < 127 and 1 or 0)
     end
     assert.is_true(inside > 2, inside)
-    -- products over half of K must be wrong
+    -- A product over half of K must be detected as wrong.
     local function half(t)
       return cute.make_tensor(t.iterator, cute.make_layout(
         {t.layout.shape[1], 2048}, {t.layout.stride[1], 1}))
@@ -666,7 +667,8 @@ describe("tuned tables", function()
         "function(a) return a end", "nil"} do
       assert.equal("by rule", (with(rows, f)), f)
     end
-    -- captured numbers do not change the class; literals do
+    -- A number that the function captures does not change its class; a literal
+    -- in it does.
     local scaled = operands.class(CLASS .. " 64 64 64", function()
       local x = 1.0
       return function(a) return a * x end
@@ -694,7 +696,7 @@ describe("tuned tables", function()
     assert.equal("", err)
     assert.equal(("256\t%s\tmeasured\n512\t%s\tmeasured\n"):format(names[5],
       names[6]), out)
-    -- measured rows do not apply to sums that are stored as another type
+    -- Measured rows do not apply if D has another type.
     out = explained(of(rows), "256", nil, "f16 f16 f32 tn row")
     assert.matches("by rule", out, 1, true)
   end)

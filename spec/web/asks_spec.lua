@@ -65,7 +65,8 @@ describe("the workshop under node", function()
       assert.equal("ptr[f32,host] o (2,3):(3,1)\tnil\n", all[i + 1].out)
     end
     assert.equal("begun\n", all[5].out)
-    table.sort(took)  -- the machine may have been busy once
+    -- Ignore the slowest request: the machine may have been busy once.
+    table.sort(took)
     assert.is_true(took[#took - 1] < 0.5, took[#took - 1])
   end)
 

@@ -184,7 +184,7 @@ describe("the source beside its results", function()
       {url = PAGE, script = TIMELINE}, {url = PAGE, script = READ},
       {url = PAGE, script = READ, dark = true},
       {url = PAGE, script = READ, width = 390},
-      {url = PAGE, script = LIGHTS}}  -- this step leaves a draft
+      {url = PAGE, script = LIGHTS}}  -- the script leaves a draft in the page
     for i, step in ipairs(browser.drive(steps)) do
       assert.same({}, step.errors)
       found[i] = step.value
@@ -196,7 +196,7 @@ describe("the source beside its results", function()
 
   it("lights lines together, wherever they were moved", function()
     local f = found[6]
-    assert.equal("1", f.shown)  -- the faulty kernel
+    assert.equal("1", f.shown)  -- the page shows the faulty kernel
     assert.equal(1, #f.lit)
     assert.truthy(f.lit[1]:find("for i = 0, 31 do s[{tid, i}] = x", 1, true))
     assert.truthy(f.moved[1]:find("^8992%s+for i = 0, 31 do"), f.moved[1])

@@ -104,7 +104,7 @@ describe("the page", function()
         (table.concat(found[3].asked, "\n"):gsub("file:[^\n]*\n?", ""))))
       local all = table.concat(found[1].asked, "\n")
       assert.truthy(all:find "cutelua[-%w]*%.wasm")
-      -- requests of Workers are recorded, too
+      -- The list includes requests that Workers make.
       assert.truthy(all:find "worker%.js")
       assert.truthy(all:find "cutelua[-%w]*%.js")
     end)
@@ -178,7 +178,8 @@ end)
 describe("the page", function()
   it("shows a script's CUDA C and its counters by line", function()
     local cu = support.run {"scripts/gemm3stage.lua", "--emit", "cu"}
-    cu = cu:match "__global__.*"  -- without the helpers, which are folded
+    -- The page folds the helpers, so compare the text without them.
+    cu = cu:match "__global__.*"
     local v = visit {{url = FILE, script = [[
       shelf("gemm3stage.lua");
       const said = await run();
@@ -249,7 +250,7 @@ describe("a fault in a script", function()
       }
       return out;]]}}[1]
     for i, c in ipairs(cases) do
-      -- the native program's report by lines
+      -- the lines that the native program's reports name
       local lines, list = {}, {}
       for _, k in ipairs(here[i].answer.page.kernels) do
         for _, note in ipairs(k.notes) do
@@ -340,7 +341,7 @@ describe("output", function()
         blocks.join("").length, blocks.length, lines.slice(-300),
         shown.length, shown.slice(-16), $("#log .dropped").textContent,
         texts("#log .warned")];]]}}[1]
-    local all = 0  -- characters that the script printed
+    local all = 0  -- number of characters that the script printed
     for i = 1, 300000 do all = all + #tostring(i) + 1 end
     -- The Worker sends one message in 50 ms, and 64 lines after each pause,
     -- also on a busy machine.
@@ -354,7 +355,7 @@ describe("output", function()
     assert.is_true((1 << 20) - dropped - v[5] < 1, v[4])
     assert.truthy(v[7]:find(("%d bytes more are not shown: 1 MiB are kept of "
       .. "what a run prints\n"):format(v[2]), 1, true), v[7])
-    -- a line longer than the kept output keeps its end
+    -- If a line is longer than the output that is kept, its end is kept.
     assert.is_true(v[8] > 399900 and v[8] <= 400000, v[8])
     assert.equal("<99999><100000>", v[9]:sub(-15))
     assert.truthy(v[10]:find "^%d+ characters of output in front")

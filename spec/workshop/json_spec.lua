@@ -1,4 +1,5 @@
--- cutelua.text.json reads what dkjson and it itself write, and nothing else.
+-- cutelua.text.json reads JSON that dkjson wrote or that it wrote itself, and
+-- rejects everything else.
 local dkjson = require "dkjson"
 local json = require "cutelua.text.json"
 

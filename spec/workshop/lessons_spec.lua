@@ -1,4 +1,4 @@
--- The tutorial's requests to the workshop.
+-- Requests that the tutorial's page sends to the workshop.
 local learn = require "cutelua.learn"
 local workshop = require "cutelua.workshop"
 
@@ -74,7 +74,7 @@ describe("a lesson in the workshop", function()
     assert.equal("(4,8):(1,4), nil", shown {{index = first, text = mine}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "l = ("}})
     assert.equal("(4,8):(8,1), nil", shown {{index = first, text = "error {}"}})
-    -- running a block again: it does not see its own earlier results
+    -- A block that runs again does not see the results of its own earlier run.
     block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     local got = block("layouts", first, text .. "\nseen = (seen or 0) + 1")
     assert.is_true(got.ok)
@@ -95,7 +95,7 @@ describe("a lesson in the workshop", function()
     assert.is_true(prompt "l = 5")
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, "error 'no'")
-    -- a failed step leaves no results
+    -- A failed step leaves no results behind.
     assert.is_true(prompt "do assert(l == 5) end")
     block("layouts", i, text)
     assert.is_true(prompt "do assert(l(2, 3) == 19) end")

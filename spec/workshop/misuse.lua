@@ -90,7 +90,7 @@ misuse.list = {
     print((pcall(xpcall, print)))]],
     {out = "false\tx\nfalse\txy\nfalse\tx\nfalse\n"}),
 
-  -- globals that one script breaks are intact for the next
+  -- Globals that one script overwrites are intact for the next script.
   run([[string.format, string.match, string.gsub, table.concat = nil
     pairs, type, tostring, print, error, load, arg = nil
     os, io = nil
@@ -105,7 +105,7 @@ misuse.list = {
   run("x = 1 for _ = 1, 1e6 do end print(x)", {out = "1\n"}),
   run("print(x)", {out = "nil\n"}),
 
-  -- pictures and kernels
+  -- Mistakes in pictures and kernels.
   run(CUTE .. "cute.draw(cute.make_layout({100000, 10000}))", {line = 2,
     kind = "limit", says = "cute.draw: 100000 x 10000 = 1000000000 cells are "
       .. "too many; the limit is 32768"}),
@@ -130,7 +130,7 @@ misuse.list = {
   run(CUTE .. 'print(cute.device "gpu")', {out = "nil\tthe workshop has only "
     .. "the simulator: a page cannot reach a GPU [no-gpu]\n"}),
 
-  -- the prompt and other requests
+  -- Mistakes at the prompt and in other requests.
   ask("prompt", {text = "x +", unfinished = true}),
   ask("prompt", {text = "y.z", line = 1,
     says = "attempt to index a nil value (global 'y')"}),

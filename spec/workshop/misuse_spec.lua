@@ -10,7 +10,7 @@ describe("the workshop reports", function()
     it(i .. ": " .. misuse.name(row), function()
       answers = answers or workshop.asked(requests)
       local out = answers[i].out
-      -- a page decodes the output
+      -- A page decodes the output and replaces bytes that are not UTF-8.
       if not utf8.len(out) then out = out:gsub("[\x80-\xff]", "\u{fffd}") end
       misuse.check(row, answers[i].answer, out)
     end)

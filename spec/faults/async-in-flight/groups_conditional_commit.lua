@@ -1,5 +1,5 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: the commit
--- stands in a branch.
+-- is in a branch that is not always taken.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_conditional_commit.lua:45 in main
 --   chunk

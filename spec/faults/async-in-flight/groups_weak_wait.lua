@@ -1,5 +1,5 @@
 -- Loads stages by cp.async, with groups and sync_threads(). Fault: the wait
--- leaves one group too many.
+-- leaves one group too many pending.
 -- expect: cutelua: simulator: kernel groups: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/groups_weak_wait.lua:45 in main chunk
 -- expect: groups_weak_wait.lua:42: read of shared memory while a cp.async to it

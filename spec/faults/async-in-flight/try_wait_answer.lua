@@ -1,4 +1,4 @@
--- try_wait may time out: its result must be tested.
+-- try_wait may time out. Fault: its result is not tested.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/async-in-flight/try_wait_answer.lua:50 in main chunk
 -- expect: try_wait_answer.lua:47: read of shared memory while a bulk copy to it

@@ -33,7 +33,7 @@ run({block = 128}, function(mX)
   local e = mma:partition_fragment_E(cute.make_layout {64, 2})
   local acc = thr:partition_fragment_C(cute.make_layout {64, 8})
   acc:fill(0)
-  e:fill(0)                              -- the first element twice  -- wrong
+  e:fill(0)                              -- selects the first element twice  -- wrong
   -- mend: e:fill(0x4444)                         -- the first two of each four
   warpgroup.fence()
   cute.gemm(mma, acc, {a, e}, b, acc)

@@ -1,5 +1,5 @@
 -- Two warps fill a buffer and two warps read it, by named barriers. Fault: the
--- readers' barrier has another count.
+-- readers' barrier counts another number of threads.
 -- expect: cutelua: simulator: kernel named: 1 fault [kernel-fault]
 -- expect: spec/faults/barrier-mismatch/named_count.lua:38 in main chunk
 -- expect: named_count.lua:28: a barrier for 64 threads that other warps use for

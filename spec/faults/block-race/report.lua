@@ -21,7 +21,7 @@ end
 
 run({grid = 2}, function(mX)
   local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()  -- wrong
-  mX[{0, 0}] = mX[{0, 0}] + 1     -- a sum over the blocks?  -- wrong
+  mX[{0, 0}] = mX[{0, 0}] + 1     -- both blocks add  -- wrong
   -- mend: cute.when(cute.arch.thread_idx():eq(0), function()
     -- mend: cute.arch.atomic_add(mX.iterator, 1.0)
   -- mend: end)

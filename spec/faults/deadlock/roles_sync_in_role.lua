@@ -1,5 +1,5 @@
--- One warp fills a ring by stores, and another warp reads it. Fault: one role
--- alone comes to sync_threads().
+-- One warp fills a ring by stores, and another warp reads it. Fault: only one
+-- of the two warps calls sync_threads().
 -- expect: cutelua: simulator: kernel roles: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/roles_sync_in_role.lua:45 in main chunk
 -- expect: roles_sync_in_role.lua:38: no warp can go on: 1 warp waits (warp 1)

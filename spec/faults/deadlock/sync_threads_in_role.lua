@@ -1,4 +1,4 @@
--- A barrier of the whole block in the branch of one role.
+-- sync_threads() of the whole block is in the branch of one warp's role.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/sync_threads_in_role.lua:28 in main chunk
 -- expect: sync_threads_in_role.lua:21: no warp can go on: 1 warp waits (warp 0)

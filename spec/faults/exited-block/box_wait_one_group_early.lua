@@ -1,5 +1,5 @@
 -- Loads one box by TMA, doubles it and stores it by TMA. Fault: the wait leaves
--- the last group.
+-- the last group pending.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
 -- expect: spec/faults/exited-block/box_wait_one_group_early.lua:59 in main
 --   chunk

@@ -29,7 +29,7 @@ local k = cute.kernel("k", function(mX)
   warpgroup.fence()
   cute.gemm(mma, acc, a, b, acc)
   warpgroup.commit_group()
-  mX[{0, 0}] = acc[0]                              -- still on its way  -- wrong
+  mX[{0, 0}] = acc[0]                              -- acc is still in flight  -- wrong
   warpgroup.wait_group(0)
   -- mend: cute.when(tid:eq(0), function() mX[{0, 0}] = acc[0] end)
 end)

@@ -5,5 +5,5 @@ local cute = require "cute"
 
 local s = {1}  -- wrong
 for i = 1, 1000 do s = {s} end  -- wrong
-cute.make_layout(s)               -- nested too deeply  -- wrong
+cute.make_layout(s)               -- s is nested too deeply  -- wrong
 -- mend: cute.make_layout({1, {1, {1}}})

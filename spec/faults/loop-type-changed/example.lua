@@ -10,8 +10,8 @@ local function run(f, ...)
 end
 
 run(function(mX, n)
-  local sum = cute.arch.thread_idx()      -- i32  -- wrong
-  for i in cute.range(n) do sum = sum + mX[{i, 0}] end    -- and f32  -- wrong
+  local sum = cute.arch.thread_idx()      -- sum is i32  -- wrong
+  for i in cute.range(n) do sum = sum + mX[{i, 0}] end    -- sum becomes f32  -- wrong
   -- mend: local sum = cute.arch.thread_idx():to(cute.f32)
   -- mend: for i in cute.range(n) do sum = sum + mX[{i, 0}] end
 end, X, 4)

@@ -8,7 +8,7 @@ local function run(f, ...)
   cute.kernel("k", f)(...):launch {grid = 1, block = 32, device = "sim"}
 end
 
-local tid = cute.arch.thread_idx()        -- at the top of a script  -- wrong
+local tid = cute.arch.thread_idx()        -- outside of any kernel  -- wrong
 -- mend: run(function()
   -- mend: local tid = cute.arch.thread_idx()
 -- mend: end)

@@ -15,6 +15,6 @@ run(function(mX, n)
   local last  -- wrong
   -- mend: local last = 0
   cute.when(n:gt(3), function() last = mX[{0, 0}] end)
-  mX[{1, 0}] = last               -- what, when n is 2?  -- wrong
+  mX[{1, 0}] = last               -- undefined if n is 2  -- wrong
   -- mend: mX[{cute.arch.thread_idx(), 1}] = last
 end, X, 4)

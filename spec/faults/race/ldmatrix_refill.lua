@@ -1,4 +1,4 @@
--- ldmatrix counts as a thread's read, too.
+-- A refill by a copy follows reads by ldmatrix, which are threads' reads, too.
 -- run: check
 -- expect: check: kernel faulty: ok
 -- expect: note: ldmatrix_refill.lua:39: write by a bulk copy after a thread's

@@ -20,7 +20,7 @@ run(function(mX)
   local b = cute.make_rmem_tensor({{2, 2}, 1, 2}, cute.bf16)
   local c = cute.make_rmem_tensor({{2, 2}, 1, 1}, cute.f32)
   a:fill(1) b:fill(1) c:fill(0)
-  for k in cute.range(2) do                        -- a device loop  -- wrong
+  for k in cute.range(2) do                        -- k is not a constant  -- wrong
   -- mend: for k = 0, 1 do                                  -- unrolled
     cute.gemm(mma, c, a(cute._, cute._, k), b(cute._, cute._, k), c)
   end

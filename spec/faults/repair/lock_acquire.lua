@@ -1,4 +1,4 @@
--- The acquisition of a lock is relaxed.
+-- The operation that acquires a lock is relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: lock_acquire.lua:19: read by block (0,0,0) and write by block (1,0,0)

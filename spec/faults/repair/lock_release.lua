@@ -1,4 +1,4 @@
--- The release of a lock is relaxed.
+-- The operation that releases a lock is relaxed.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: lock_release.lua:19: read by block (0,0,0) and write by block (1,0,0)

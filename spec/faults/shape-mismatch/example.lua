@@ -11,7 +11,7 @@ end
 
 run(function(mX)
   local r = cute.make_rmem_tensor({8}, cute.f32)  -- wrong
-  cute.autovec_copy(mX(0, cute._), r)    -- 32 elements into 8  -- wrong
+  cute.autovec_copy(mX(0, cute._), r)    -- copies 32 elements to 8  -- wrong
   -- mend: local r = cute.make_rmem_tensor({32}, cute.f32)
   -- mend: cute.autovec_copy(mX(0, cute._), r)
 end, X)

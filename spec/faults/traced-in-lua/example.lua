@@ -10,7 +10,7 @@ local function run(f, ...)
 end
 
 run(function(mX, n)
-  if cute.arch.thread_idx() == 0 then     -- false in Lua, whatever it holds  -- wrong
+  if cute.arch.thread_idx() == 0 then     -- always false in Lua  -- wrong
     for i = 0, n - 1 do mX[{i, 0}] = 1 end  -- wrong
   end  -- wrong
   -- mend: cute.when(cute.arch.thread_idx():eq(0), function()

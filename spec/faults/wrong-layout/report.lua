@@ -12,7 +12,7 @@ local function run(f, ...)
 end
 
 local Y = cute.zeros(cute.layout "(32,32):(1,32)", cute.f32)
-run(function(mY)                 -- 1024 elements in a row, or columns of 32?  -- wrong
+run(function(mY)                 -- tiles of all elements, or of columns?  -- wrong
   local tiles = cute.zipped_divide(mY, cute.layout "3:1")  -- wrong
 -- mend: run(function(mY)
   -- mend: local tiles = cute.zipped_divide(mY, cute.layout "4:1")

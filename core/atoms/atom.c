@@ -1,4 +1,5 @@
-// The list of all atoms: expands families by name or by id.
+// Expands name patterns of atoms (inside.h) to rows, one for each name; finds a
+// row by name, id or PTX text.
 #include "atoms/inside.h"
 
 #include <stdatomic.h>
@@ -19,8 +20,10 @@ typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  char letter[CHOICES];  // letter of {N=...}; 'T': a type; 0: none
-  long value[CHOICES];   // value of a number, or width of a type in bits
+  // A choice's letter: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. Its value:
+  // the number that was chosen, or the bits of the type.
+  char letter[CHOICES];
+  long value[CHOICES];
 } Pick;
 
 // The types that {T} may stand for.
@@ -33,7 +36,7 @@ static const char TYPE_NAMES[] =
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
-  long lo, hi, step;       // a range if step > 0
+  long lo, hi, step;       // of {N=lo..hi+step}; step is 0 for other choices
 } Choice;
 
 static Choice choice_at(const char *p) {
@@ -57,8 +60,8 @@ static Choice choice_at(const char *p) {
   return c;
 }
 
-// Returns the length of alternative i and sets *s to its first character; -1:
-// there is no alternative i.
+// Sets *s to the first character of alternative i and returns its length, or
+// returns -1 if the choice has no alternative i.
 static int choice_alt(const Choice *c, int i, const char **s) {
   const char *end = c->body == TYPE_NAMES ? c->body + strlen(c->body) : c->end;
   const char *p = c->body;
@@ -93,7 +96,8 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
   else if (c->letter) k->value[at] = strtol(k->text[at], NULL, 10);
 }
 
-// Reports whether s matches the pattern; fills k from choice `at` on.
+// Reports whether the name s matches the pattern p. Stores the alternatives
+// found in s in k, the first one at index `at`.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -189,8 +193,8 @@ static const struct TypeName {
   {"U256", "uint256_t", "b256", DT_NONE, 256}};
 enum { NTYPES = sizeof types / sizeof types[0] };
 
-// Returns the type at the start of *s, in either spelling, and moves *s past
-// it.
+// Reads a type name of CuTe or C++ at the start of *s and moves *s past it.
+// Returns NULL if there is none.
 static const struct TypeName *type_read(const char **s) {
   const struct TypeName *best = NULL;
   size_t len = 0;
@@ -213,8 +217,8 @@ static long type_bits(const char *s) {
 
 // ---- rows ----
 
-// Fills in a template: replaces $0.. by choices and computes [16N], [N/2],
-// [C-1].
+// Copies a template to `out`. Replaces $0, $1 ... by the texts of the choices,
+// and expressions such as [16N], [N/2] and [C-1] by their values.
 static void fill(const char *s, const Pick *k, char *out, size_t cap) {
   size_t n = 0;
   out[0] = '\0';
@@ -298,8 +302,9 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// Reads a warpgroup MMA's majors from its name, "..._SS<K,MN>" (default: K). A
-// sparse name also selects the lanes with metadata: "..._SS<K,K,One>",
+// Reads from a warpgroup MMA's name which of A and B are MN-major:
+// "..._SS<K,MN>" makes B MN-major; the default is K-major. The name of a sparse
+// MMA also says which lanes supply metadata: "..._SS<K,K,One>",
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
@@ -373,8 +378,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A sparse A counts half a value for each element. CuTe takes the type's
-    // bits for this even where registers hold bytes.
+    // A sparse A stores half of its elements, so each counts as half a value.
+    // CuTe halves the bits of the type even where registers hold bytes.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
@@ -409,7 +414,8 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 // first. Within a family, names are ordered by their choices, and the last
 // choice varies fastest (pick_index, expand).
 
-// Expanded rows by id: a cache of constants, equal whichever thread fills it.
+// Caches expanded rows: made[mma][id]. Any thread may fill an entry, since all
+// threads expand the same row.
 static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
@@ -487,8 +493,8 @@ const AtomCopy *atom_copy(int id) {
   return b ? &b->row.copy : NULL;
 }
 
-// Reports whether some combination of a family may have the PTX text `text`,
-// from what the family fixes: the first words and the types.
+// Reports whether an atom of the family may have the PTX text `text`. Tests
+// only the first words and the types, if all atoms of the family share them.
 static bool may_have(const AtomMmaFam *f, const char *text) {
   static const char *const in[4] = {"$D", "$A", "$B", "$C"};
   const char *p = f->ptx;
@@ -504,7 +510,7 @@ static bool may_have(const AtomMmaFam *f, const char *text) {
   return true;
 }
 
-// Reports whether the PTX text of combination i of a family is `text`.
+// Reports whether `text` is the PTX text of the family's name number i.
 static bool has_ptx(const Walk *w, int i, const char *text) {
   char name[NAME], shape[64], size[64];
   Pick k;
@@ -541,7 +547,7 @@ int atom_copy_ptx(const char *text) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// State of atom_each: the name spelt so far.
+// State of atom_each: the part of a name that was spelt so far.
 typedef struct Speller {
   const char *prefix;
   size_t known;  // length of the prefix
@@ -550,8 +556,9 @@ typedef struct Speller {
   char name[NAME];
 } Speller;
 
-// Appends n characters to the first `at`. Returns the new length, or 0 if the
-// name does not have the prefix or was cut at a "_" and reported.
+// Writes n characters of text to name[at] and the following positions. Returns
+// the new length. Returns 0 if the name lacks the prefix, or if a "_" beyond
+// the prefix ended the name, which was then passed to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;

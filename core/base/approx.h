@@ -15,7 +15,8 @@ uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);
 uint32_t approx_sqrt(uint32_t x, bool ftz);
 uint32_t approx_rsqrt(uint32_t x, bool ftz);
-uint32_t approx_sin(uint32_t x);  // .ftz makes no difference here
+// Sin and cos have no `ftz`, since .ftz does not change their results.
+uint32_t approx_sin(uint32_t x);
 uint32_t approx_cos(uint32_t x);
 uint32_t approx_tanh(uint32_t x);
 

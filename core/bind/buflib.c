@@ -17,7 +17,8 @@ static void buffer_free(HostBuf *b) {
   b->closed = true;
 }
 
-// Allocates zeros, in whole units of `align` bytes.
+// Allocates zeroed memory at a multiple of `align` bytes; its size is rounded
+// up to one, too.
 static void *aligned(HostBuf *b, size_t bytes, size_t align) {
   b->raw = base_zeros(bytes + 2 * align);
   if (!b->raw) return NULL;
@@ -35,8 +36,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
     face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // half, so that int64_t can hold
-                                       // differences of bit positions
+  // Half of SIZE_MAX, so that differences of bit positions fit in int64_t.
+  if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -92,7 +93,8 @@ static size_t opt_count(lua_State *L, int idx, size_t def) {
   return lua_isnoneornil(L, idx) ? def : buflib_count(L, idx);
 }
 
-// Raises an error unless [at, at + n) is in 0 .. count.
+// Raises an error unless elements [at, at + n) are in a buffer of count
+// elements.
 static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
   if (at > count || n > count - at)
     face_error(L, ERR_ARG, "elements %zu to %zu are outside of the buffer of "
@@ -105,12 +107,13 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// Keeps the buffer open if a recorded graph may need it.
+// b:close(). If a graph of the simulator is being recorded, the buffer stays
+// open, since the graph may need it.
 static int buffer_close(lua_State *L) {
   return recordlib_recording(L) ? 0 : buffer_gc(L);
 }
 
-// buffer(dtype, count): a buffer of zeros that is not yet `defined`.
+// buffer(dtype, count) -> a buffer of zeros whose elements count as undefined.
 static int l_buffer(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -180,7 +183,7 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// b[i] is an element; b.dtype etc. are fields; other keys are methods.
+// b[i] is an element; b.dtype, b.count ... are fields; other keys name methods.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -203,7 +206,8 @@ static int buffer_tostring(lua_State *L) {
 
 // ---- addresses ----
 
-static const char ADDRESSED = 0;  // registry: a weak set of buffers
+// Key in the registry of a weak list of buffers, sorted by address.
+static const char ADDRESSED = 0;
 
 lua_Integer buflib_address(lua_State *L, int idx) {
   const HostBuf *b = buflib_check(L, idx);
@@ -233,7 +237,7 @@ size_t buflib_addressed(lua_State *L) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
       lua_Integer at = (lua_Integer)++n;
-      for (; at > 1; at--) {  // insert it in the order of addresses
+      for (; at > 1; at--) {  // insert the buffer in the order of addresses
         lua_rawgeti(L, -4, at - 1);
         const HostBuf *other = lua_touserdata(L, -1);
         if ((uintptr_t)other->p < (uintptr_t)b->p) break;
@@ -247,7 +251,7 @@ size_t buflib_addressed(lua_State *L) {
   return n;
 }
 
-// addressed_buffers() -> buffers whose address was requested
+// addressed_buffers() -> buffers whose address a script asked for
 static int l_addressed(lua_State *L) {
   buflib_addressed(L);
   return 1;
@@ -255,7 +259,8 @@ static int l_addressed(lua_State *L) {
 
 // ---- reads while a kernel is traced ----
 
-// Appends {buffer, type, index, bits, ...} to the list in the trace's state.
+// Appends buffer, type, index and bits of an element that the trace reads as a
+// constant to the list TRACE_STATE.elements. Pops the buffer on top.
 void buflib_note(lua_State *L, DType t, size_t i) {
   const HostBuf *b = lua_touserdata(L, -1);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -319,14 +324,15 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
-// Records a write of elements [at, at + n). A partly written buffer counts as
-// defined, as it does after a kernel wrote part of it.
+// Records a write of elements [at, at + n). The write defines the buffer if it
+// covers all elements, or if its source is `defined`. As after a kernel,
+// writing a part of a buffer defines all of it.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
 
-// b:copy(src [, at [, from [, n]]]): copies n elements of src from `from` on to
-// b from `at` on, with conversion.
+// b:copy(src [, at [, from [, n]]]): converts n elements of src from `from` on,
+// and stores them in b from `at` on.
 static int buffer_copy(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
@@ -340,7 +346,7 @@ static int buffer_copy(lua_State *L) {
   return self(L);
 }
 
-// b:to(dtype): a converted copy.
+// b:to(dtype) -> a copy of b with its elements converted.
 static int buffer_to(lua_State *L) {
   face_outside(L);
   HostBuf *s = buflib_check(L, 1);
@@ -362,7 +368,7 @@ static int buffer_cut(lua_State *L) {
   return self(L);
 }
 
-// b:transpose(rows, cols): a copy of row-major data with contiguous columns.
+// b:transpose(rows, cols) -> a transposed copy of b, a row-major matrix.
 static int buffer_transpose(lua_State *L) {
   face_outside(L);
   HostBuf *s = buflib_check(L, 1);
@@ -377,8 +383,8 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Returns the byte range of elements [at, at + n); whole buffers only for types
-// narrower than a byte.
+// Returns the byte offset of element `at`, and the bytes of n elements.
+// Elements narrower than a byte are accepted only as a whole buffer.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);
@@ -390,7 +396,7 @@ static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
   return at * bits / 8;
 }
 
-// b:bytes([at [, n]]): the raw bytes as a string.
+// b:bytes([at [, n]]) -> the raw bytes of elements as a string.
 static int buffer_bytes(lua_State *L) {
   HostBuf *b = buflib_check(L, 1);
   size_t at = opt_count(L, 2, 0), bytes;
@@ -401,7 +407,7 @@ static int buffer_bytes(lua_State *L) {
   return 1;
 }
 
-// b:set_bytes(string [, at]): sets whole elements from raw bytes.
+// b:set_bytes(string [, at]): sets elements from `at` on to raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -419,7 +425,8 @@ static int buffer_set_bytes(lua_State *L) {
   return self(L);
 }
 
-// buffer_from(dtype, string of raw bytes | list of numbers)
+// buffer_from(dtype, string of raw bytes | list of numbers) -> a new buffer
+// with these elements
 static int l_buffer_from(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -473,14 +480,16 @@ static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
   return b;
 }
 
-// b:diff(reference): differences, between any two types.
+// b:diff(reference) -> a table of error measures between the elements of two
+// buffers of any types.
 static int buffer_diff(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
   return push_diff(L, &d);
 }
 
-// b:equal(other): true, or false and the first index whose bits differ.
+// b:equal(other) -> true, or false and the index of the first element whose
+// bits differ.
 static int buffer_equal(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   if (a->t != b->t)
@@ -495,7 +504,8 @@ static int buffer_equal(lua_State *L) {
 
 // ---- the CPU's matrix product ----
 
-// Reads field `name` of the table at `idx`: {row stride, column stride}.
+// Reads the strides of a matrix from field `name` of the table at opts, {row
+// stride, column stride}. The matrix is in the buffer at arg.
 static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
                          size_t rows, size_t cols) {
   HostBuf *b = buflib_check(L, arg);
@@ -519,7 +529,8 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
   return m;
 }
 
-// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
+// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): computes D = A B^T
+// on the host.
 static int l_gemm_reference(lua_State *L) {
   face_outside(L);
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -537,8 +548,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major (m, n) buffer from field `name` of the options. Returns
-// false if there is none.
+// Reads a row-major matrix of m rows and n columns: the buffer in field `name`
+// of the options. Returns false if there is none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {
@@ -550,7 +561,7 @@ static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
     face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
                b->count, m, n);
   *out = (BulkMat){b->t, b->p, {n, 1}};
-  lua_pop(L, 1);  // the table keeps it alive
+  lua_pop(L, 1);  // the table keeps the buffer alive
   return true;
 }
 
@@ -570,8 +581,8 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 }
 
 // gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
-// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}): whether every
-// element of D is alpha A B^T + beta c0 up to rounding; the worst element
+// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}) -> a table: whether
+// D is alpha A B^T + beta c0 up to rounding, and the worst element
 // (base/gemmcheck.h).
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);

@@ -21,7 +21,7 @@ typedef enum MmaKind {
   MK_FMA2,          // two f32 in one register
   MK_MMA,           // mma.sync
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
-  // Tcgen05.mma, whose accumulators are in tensor memory: described, but not
+  // MMAs with accumulators in tensor memory (tcgen05): described, but not
   // emitted or simulated.
   MK_TCGEN05
 } MmaKind;
@@ -92,7 +92,7 @@ DType atom_mma_type(const AtomMma *a, int i);
 // register list k belongs to.
 static inline int atom_mma_run(const AtomMma *a, int k) {
   bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
-  // Wgmma has the lists D, A (unless in shared memory), metadata.
+  // The lists of wgmma are D, A (unless in shared memory), metadata.
   return last ? 4 : k;
 }
 // Returns the number of elements that A stores along K: half of K if A is
@@ -124,8 +124,8 @@ typedef struct AtomCopy {
   CopyOp op;
   const char *thr, *src, *dst, *ref;
   int bits;                     // bits moved per thread
-  // Ldmatrix, stmatrix: the number of 8x8 matrices. Shuffle: lane i exchanges
-  // values with lane i ^ num.
+  // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
+  // exchanges values with lane i ^ num.
   int num;
   bool trans;
   unsigned flags;               // CPF_*

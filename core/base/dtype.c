@@ -132,7 +132,7 @@ static uint32_t encode(const Format *f, double x) {
   uint32_t sign = u >> 63 ? f->sign : 0;
   uint32_t past = sign | (f->saturate ? f->top : f->top + 1);
   if (e == 0x7ff) return past;
-  // X is an f64 subnormal, which rounds to zero in every format.
+  // An f64 subnormal rounds to zero in every format.
   if (e == 0) return sign;
   int emin = 1 - f->bias;
   e -= 1023;

@@ -324,7 +324,8 @@ bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
   for (int i = 0; i < TENSORMAP_WORDS; i++) {
     if (again[i] == words[i]) continue;
     return why(w, ERR_ARG, "tensor map: word %d of the 16 is 0x%" PRIx64
-               ", where its parameters give 0x%" PRIx64, i, words[i], again[i]);
+               ", but the parameters decoded from the map encode 0x%" PRIx64,
+               i, words[i], again[i]);
   }
   return true;
 }

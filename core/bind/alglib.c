@@ -33,7 +33,7 @@ static int l_make_layout(lua_State *L) {
   } else {
     Tup shape = face_check_tup(cx, L, 1);
     if (!lua_isnoneornil(L, 3))
-      face_argerror(L, 3, "nothing beside a shape and its stride");
+      face_argerror(L, 3, "no argument after shape and stride");
     face_push_layout(L, from_shape(cx, L, shape));
   }
   return 1;

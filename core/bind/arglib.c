@@ -530,13 +530,15 @@ static int no_operator(lua_State *L) {
     lua_pop(L, 1);
   }
   if (!signs[k][1])
-    face_error(L, ERR_ARG, "%s was called like a function", face_show(L, 1));
+    face_error(L, ERR_ARG, "%s cannot be called: it is not a function",
+               face_show(L, 1));
   if (k >= BINARY)
-    face_error(L, ERR_ARG, "'%s' of %s has no meaning%s", signs[k][1],
+    face_error(L, ERR_ARG, "operator '%s' does not apply to %s%s", signs[k][1],
                face_show(L, 1), *signs[k][1] != '#' ? ""
                : "\n  write cute.size(x) for its elements");
   const char *a = face_show(L, 1), *b = face_show(L, 2);
-  face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
+  face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s",
+             signs[k][1], a, b);
 }
 
 // Offers the names of methods in the table at idx as corrections of a misspelt

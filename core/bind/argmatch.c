@@ -356,8 +356,8 @@ static void fit_table(Fit *f) {
         memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
       const char *is = path_of(f);
       f->key[f->depth - 1] = f->want;
-      ctx_fail(f->cx, ERR_LAUNCH, "%s is present; this launch takes %s", is,
-               path_of(f));
+      ctx_fail(f->cx, ERR_LAUNCH, "%s was given; this launch was compiled "
+               "for %s in its place", is, path_of(f));
     }
     f->given += k, f->want += k;
     fit_value(f);
@@ -413,8 +413,8 @@ static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
     for (size_t j = 0; j < i; j++)
       if (group[i] && group[i] == group[j] &&
           (!k->group[i] || k->group[i] != k->group[j]))
-        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, which "
-                 "the arguments at compilation did not",
+        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, but "
+                 "this launch was compiled for arguments that do not",
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 

@@ -35,7 +35,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
                            size_t align) {
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
-    face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
+    face_error(L, ERR_TYPE, "a buffer cannot have elements of %s",
+               dtype_name(t));
   // Half of SIZE_MAX, so that differences of bit positions fit in int64_t.
   if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
@@ -362,8 +363,9 @@ static int buffer_cut(lua_State *L) {
   HostBuf *b = buflib_check(L, 1);
   lua_Integer bits = face_checkint(L, 2);
   if (b->t != DT_F32 || bits < 0 || bits > 23)
-    face_error(L, ERR_TYPE, "0 to 23 bits of f32 can be cut, not %lld of %s",
-               (long long)bits, dtype_name(b->t));
+    face_error(L, ERR_TYPE, "cut: 0 to 23 bits of f32 elements can be "
+               "cleared, not %lld bits of %s", (long long)bits,
+               dtype_name(b->t));
   bulk_cut(b->p, b->count, (int)bits);
   return self(L);
 }
@@ -375,7 +377,8 @@ static int buffer_transpose(lua_State *L) {
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
-    face_error(L, ERR_SHAPE, "%lld x %lld elements: the buffer has %zu",
+    face_error(L, ERR_SHAPE, "a matrix of %lld x %lld elements does not "
+               "match the buffer's %zu elements",
                (long long)rows, (long long)cols, s->count);
   HostBuf *b = buflib_new(L, s->t, s->count);
   bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);
@@ -390,7 +393,8 @@ static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
   size_t bits = (size_t)dtype_bits(b->t);
   check_range(L, at, n, b->count);
   if (bits % 8 != 0 && (at != 0 || n != b->count))
-    face_error(L, ERR_TYPE, "%s elements share bytes: take the whole buffer",
+    face_error(L, ERR_TYPE, "elements of %s share bytes, so a range of them "
+               "has no bytes of its own: pass no range, for the whole buffer",
                dtype_name(b->t));
   *bytes = (n * bits + 7) / 8;
   return at * bits / 8;
@@ -539,7 +543,7 @@ static int l_gemm_reference(lua_State *L) {
   BulkMat d = check_mat(L, 3, 7, "d", m, n);
   HostBuf *out = buflib_check(L, 3);
   if (dtype_bits(d.t) < 8)
-    face_error(L, ERR_TYPE, "the product is not stored as %s",
+    face_error(L, ERR_TYPE, "gemm_reference: D cannot have elements of %s",
                dtype_name(d.t));
   if (!bulk_gemm(&a, &b, &d, m, n, k))
     face_error(L, ERR_MEMORY, "out of memory in gemm_reference");
@@ -593,7 +597,8 @@ static int l_gemm_check(lua_State *L) {
   lua_getfield(L, 7, "sums");
   DType sums = lua_isnil(L, -1) ? DT_F32 : face_check_dtype(L, -1);
   if (!gemmcheck_type(d.t))
-    face_error(L, ERR_TYPE, "no bound is known for sums rounded to %s",
+    face_error(L, ERR_TYPE, "gemm_check: no bound of rounding is known for a "
+               "D of %s: use f16, bf16, f32, f64 or an integer type",
                dtype_name(d.t));
   GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
                  .sums = sums, .alpha = face_get_num(L, 7, "alpha", 1),

@@ -63,8 +63,9 @@ static int devbuf_l_close(lua_State *L) {
 static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
   HostBuf *h = buflib_check(L, idx);
   if (h->t != b->t || h->count != b->count)
-    face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
-               dtype_name(b->t), h->count, dtype_name(h->t));
+    face_error(L, ERR_SHAPE, "the buffers differ: %zu elements of %s on "
+               "the GPU, %zu of %s on the host", b->count, dtype_name(b->t),
+               h->count, dtype_name(h->t));
   return h;
 }
 
@@ -112,8 +113,8 @@ static int devbuf_l_copy(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
   if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
-    face_error(L, ERR_SHAPE, "%zu bytes of %s cannot be copied from %zu bytes "
-               "of %s",
+    face_error(L, ERR_SHAPE, "a buffer of %zu bytes on %s cannot be "
+               "copied from one of %zu bytes on %s",
                b->bytes, b->own.gpu->name, src->bytes, src->own.gpu->name);
   Why w;
   bool ok = devbuf_copy(b, 0, src, 0, b->bytes, gpulib_stream(L, 3), &w);

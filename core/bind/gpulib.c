@@ -371,8 +371,9 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
     return 8;
   }
   if (type != LUA_TTABLE)
-    face_error(L, ERR_ARG, "kernel argument %d is a %s", (int)i,
-               face_typename(L, at));
+    face_error(L, ERR_ARG, "kernel argument %d is a %s: a device buffer, "
+               "{buffer, offset}, {dtype, number} or a string is needed",
+               (int)i, face_typename(L, at));
   lua_geti(L, at, 1);
   lua_geti(L, at, 2);
   size_t size = 8;
@@ -474,8 +475,8 @@ static int fn_prepare(lua_State *L) {
   get_extents(L, "cluster", l->cluster, 1);
   lua_Integer smem = face_get_int(L, 2, "smem", 0);
   if (smem < 0 || smem > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "smem = %lld: invalid number of bytes of shared "
-               "memory", (long long)smem);
+    face_error(L, ERR_LAUNCH, "smem = %lld: 0 to 2^31 - 1 bytes of shared "
+               "memory are possible", (long long)smem);
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
   l->cooperative = face_get_bool(L, 2, "cooperative");

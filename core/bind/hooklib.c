@@ -23,13 +23,13 @@ typedef struct Hook {
   int line;          // line that runs now
   bool counts;       // whether to examine instructions
   bool notes;        // whether to record writes to tables
-  bool records;      // whether to call state.record at each line
+  bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist
   int born;          // register that receives the table being created
   // Place of the last test of a traced value by Lua, and place where that value
   // was created.
   const void *tested, *made;
-  bool sound;  // whether Lua may test it (state.truth)
+  bool sound;  // whether Lua may test it (TRACE_STATE.truth)
   Writers writers;
   Readers readers;
 } Hook;
@@ -272,7 +272,7 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
 
 // A call passes all results of an inner call as its last arguments, from
 // register `first` on. Raises an error if it would ignore some of them
-// (state.surplus). The inner call's function is on top.
+// (TRACE_STATE.surplus). The inner call's function is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -330,9 +330,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Calls state.truth to find out whether Lua may test the traced value on top.
-// If not, returns false with the message on top. Calls it once for each test
-// and each place where values are created, not in every pass of a loop.
+// Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
+// top. If not, returns false with the message on top. Calls it once for each
+// test and each place where values are created, not in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -378,7 +378,7 @@ static void push_undefined(lua_State *L, const char *name) {
 }
 
 // Handles a test or comparison of a register. Replaces an undefined value there
-// by what state.undefined.tested returns: the value in this pass.
+// by what TRACE_STATE.undefined.tested returns: the value in this pass.
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
@@ -542,8 +542,8 @@ static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   }
 }
 
-// Pushes state.lines[source]: the names assigned by each line. Finds them in
-// the source text on first use.
+// Pushes TRACE_STATE.lines[source]: the names assigned by each line. Finds them
+// in the source text on first use.
 static void push_lines(lua_State *L, const char *source) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "lines");
@@ -593,8 +593,8 @@ static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   }
 }
 
-// Calls state.record(n), which records the locals of the running function. n is
-// the number of IR instructions so far.
+// Calls TRACE_STATE.record(n), which records the locals of the running
+// function. n is the number of IR instructions so far.
 static void tell_line(lua_State *L, const Hook *h) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "record");

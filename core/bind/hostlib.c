@@ -489,8 +489,9 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-// Returns the mode with stride 1 and more than one element; -1 if there is
-// none. Raises an error if there are several.
+// Returns the mode with stride 1; -1 if there is none. If there are several,
+// takes the one with more than one element, or raises an error if these are
+// several.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {

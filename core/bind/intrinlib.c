@@ -32,8 +32,8 @@ static IntrinId find_row(lua_State *L, const char *name, const DType *t,
   for (int k = 0; k < n; k++)
     snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
              k ? ", " : "", t[k] ? dtype_name(t[k]) : "number");
-  face_error(L, ERR_TYPE, "%s does not take (%s)\n  convert operands with "
-             ":to(dtype)", name, list);
+  face_error(L, ERR_TYPE, "%s cannot take operands of types (%s)\n  convert "
+             "them with :to(dtype)", name, list);
 }
 
 // intrin(name, immediate, operands...) -> value of an intrinsic (ir/intrin.h)

@@ -14,7 +14,7 @@
 // Computes l(i) or l(i, j, ...) for integers, if l is static and not nested.
 // Returns false otherwise. Needs no memory in scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  // L is flat unless a mode is (), which has no word of its own.
+  // A flat tuple of n numbers has n + 1 words and n leaves.
   bool flat = tup_words(l->shape) == (size_t)n + 1;
   if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
@@ -75,9 +75,9 @@ static int layout_call(lua_State *L) {
     face_push_layout(L, layout_slice_tup(cx, l, c, &off));
   } else {
     Tup x = layout_eval_tup(cx, l, c);
+    // If l has one stride, a basis, the value is a basis too, as in CuTe.
     if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
       laylib_push_any(L, x);
-    // A layout with one basis stride prints the basis, as in CuTe.
     else
       face_push_dim(L, dim_mul(cx, *tup_unwrap(c), l.stride[0]));
   }

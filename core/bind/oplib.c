@@ -109,7 +109,7 @@ static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' has no meaning for %s%s",
+    face_error(L, ERR_TYPE, "operator '~' does not apply to %s%s",
                a.shape ? "a vector of " : "", dtype_name(a.type));
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }
@@ -153,14 +153,16 @@ static _Noreturn void needs_now(lua_State *L, const char *sign,
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
     bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
-    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value now\n"
-               "  %s%s%s", ar.name, what, ours ? "use cute." : "compare with "
-               "methods such as a:lt(b)", ours ? ar.name : "",
+    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value "
+               "during the trace\n  %s%s%s", ar.name, what, ours
+               ? "use cute." : "compare with methods such as a:lt(b)",
+               ours ? ar.name : "",
                ours ? "(...), or methods such as a:lt(b)" : "");
   }
-  face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its answer now\n"
-             "  write a:%s(b), and %s", sign, what, method, vector ?
-             "cute.where(cond, x, y)" : "cute.when(...) to branch on it");
+  face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need the result "
+             "during the trace\n  write a:%s(b), and %s", sign, what,
+             method, vector ? "cute.where(cond, x, y)"
+             : "cute.when(...) to branch on it");
 }
 
 static int op_lt(lua_State *L) { needs_now(L, "<", "lt"); }

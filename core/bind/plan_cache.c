@@ -388,8 +388,8 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "argument %d has no such number",
-             (int)argument);
+  face_error(L, ERR_ARG, "argument %d does not contain the number that `from` "
+             "names", (int)argument);
 }
 
 // Builds a step, one launch, from the table {launch =, values =, from =} on top

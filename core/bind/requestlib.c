@@ -34,8 +34,8 @@ static int requests_len(lua_State *L) {
   return 1;
 }
 
-// requests:lost() -> number of requests that were not recorded for lack of
-// memory
+// requests:lost() -> number of requests that were not recorded, since there
+// were too many
 static int requests_lost(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_requests(L)->lost);
   return 1;

@@ -66,7 +66,8 @@ static bool call_progress(void *ud, double part) {
 static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_getfield(L, t, name);
   if (lua_type(L, -1) != LUA_TTABLE)
-    face_error(L, ERR_ARG, "sim_run: %s is a table of three integers", name);
+    face_error(L, ERR_ARG, "sim_run: %s must be a table of three integers",
+               name);
   for (int k = 0; k < 3; k++) {
     lua_rawgeti(L, -1, k + 1);
     out[k] = (int32_t)face_optint(L, -1, 1);
@@ -198,7 +199,8 @@ static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
 static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getfield(L, -1, "tma");
   const TmaBox *t = tmalib_box(L, -1);
-  if (!t) face_error(L, ERR_LAUNCH, "a tensor map is missing");
+  if (!t) face_error(L, ERR_LAUNCH, "an argument needs a tensor map, but "
+                     "its field tma is not a TMA atom");
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];

@@ -123,8 +123,8 @@ static int l_symbolic_tensor(lua_State *L) {
                          face_check_tup(cx, L, 3));
   size_t n = tup_leaves(l.shape);
   if (n > TENSOR_MAX_MARKS)
-    face_error(L, ERR_LIMIT, "a symbolic tensor of more than %d modes",
-               TENSOR_MAX_MARKS);
+    face_error(L, ERR_LIMIT, "a symbolic tensor has at most %d modes, got "
+               "%d", TENSOR_MAX_MARKS, (int)n);
   Tensor t = {.space = SP_HOST, .type = face_check_dtype(L, 1), .l = l,
               .off = dim_int(cx, 0)};
   TensorMarks m;

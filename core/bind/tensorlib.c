@@ -255,9 +255,9 @@ static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tup at = layout_eval_tup(cx, l, tup_int(cx, 0));
   if (tup_is_leaf(at) ? !tup_is_leaf(t.base)
                       : !tup_weakly_congruent(at, t.base))
-    face_error(L, ERR_SHAPE, "make_tensor: coordinates from %s on do not fit "
-               "%s, whose values are like %s", tup_text(cx, t.base),
-               layout_text(cx, l), tup_text(cx, at));
+    face_error(L, ERR_SHAPE, "make_tensor: coordinate %s cannot be the "
+               "origin of layout %s, whose values have the form %s",
+               tup_text(cx, t.base), layout_text(cx, l), tup_text(cx, at));
   return t;
 }
 

@@ -197,7 +197,8 @@ static DType read_internal(lua_State *L, DType own) {
   if (!lua_isnil(L, -1)) t = face_check_dtype(L, -1);
   lua_pop(L, 1);
   if (dtype_bits(t) != dtype_bits(own))
-    face_error(L, ERR_TYPE, "internal_type %s has %d bits, %s %d",
+    face_error(L, ERR_TYPE, "internal_type %s has %d bits, but the tensor's "
+               "type %s has %d",
                dtype_name(t), dtype_bits(t), dtype_name(own), dtype_bits(own));
   return t;
 }

@@ -337,7 +337,8 @@ static int l_trace(lua_State *L) {
   face_checktype(L, 3, LUA_TTABLE);
   face_checktype(L, 4, LUA_TFUNCTION);
   if (ir_fn(cx))
-    face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
+    face_error(L, ERR_INTRACE, "a trace cannot start while kernel '%s' is "
+               "being traced",
                ir_str(ir_fn(cx), ir_fn(cx)->name));
   int nargs = lua_gettop(L) - 4;
   FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);

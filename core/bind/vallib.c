@@ -79,8 +79,8 @@ void trace_own(Ctx *cx, const Value *v) {
              "'%s'", ir_str(fn, fn->name));
   if (v->undefined) use_undefined(cx, v);
   if (v->r >= fn->ins.n || ir_get(fn, v->r)->birth != v->birth)
-    ctx_fail(cx, ERR_REGION, "a value is left over from an earlier pass over "
-             "a loop's body\n  keep it in a local, not in a table or a "
+    ctx_fail(cx, ERR_REGION, "a traced value from an earlier pass over a "
+             "loop's body was used\n  keep it in a local, not in a table or a "
              "global");
 }
 
@@ -188,12 +188,14 @@ static void check_defined(lua_State *L, int idx) {
 static int v_concat(lua_State *L) {
   check_defined(L, 1);
   check_defined(L, 2);
-  face_error(L, ERR_DYNAMIC, "'..' on a traced value: it has no digits yet\n"
-             "  print it from the kernel with cute.printf(...)");
+  face_error(L, ERR_DYNAMIC, "'..' on a traced value: its number is known only "
+             "while the kernel runs\n  print it from the kernel with "
+             "cute.printf(...)");
 }
 static int v_call(lua_State *L) {
   check_defined(L, 1);
-  face_error(L, ERR_DYNAMIC, "a traced value was called like a function");
+  face_error(L, ERR_DYNAMIC, "a traced value cannot be called: it is not a "
+             "function");
 }
 
 // ---- methods ----

@@ -49,8 +49,8 @@ Vector *veclib_test(lua_State *L, int idx) {
   for (int64_t i = 0; i < v->n; i++) {
     Ref r = v->r[i];
     if (r < ir_fn(cx)->ins.n && ir_get(ir_fn(cx), r)->birth > v->born)
-      face_error(L, ERR_REGION, "a vector is left over from an earlier pass "
-                 "over a loop's body\n  keep it in a local, not in a table "
+      face_error(L, ERR_REGION, "a vector from an earlier pass over a loop's "
+                 "body was used\n  keep it in a local, not in a table "
                  "or a global");
     ir_use(cx, ir_fn(cx), r);
   }

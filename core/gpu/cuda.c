@@ -446,7 +446,8 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
     return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
                "at most %d", volume(l->block), f->max_threads);
   if ((int)l->smem + f->smem_static > g->smem_optin)
-    return why(w, ERR_SMEM, "%u + %d bytes of shared memory, but %s has %d",
+    return why(w, ERR_SMEM, "%u bytes of dynamic and %d of static shared "
+               "memory, but a block on %s has at most %d",
                l->smem, f->smem_static, g->name, g->smem_optin);
   if (extended(l) && !g->api->cuLaunchKernelEx)
     return why(w, ERR_DRIVER, "this driver cannot launch clusters");

@@ -294,7 +294,7 @@ static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
   size_t n;
   char *text = key_text(job, id, &n);
   bool ok = text != NULL;
-  if (!ok) return why(w, ERR_MEMORY, "memory ran out");
+  if (!ok) return why(w, ERR_MEMORY, "out of memory");
   key = cache_key(text, n);
   if (!lookup(c, &key, out)) {
     if (!sure) ok = nvrtc_id(&real, w);
@@ -330,7 +330,7 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
   memset(out, 0, sizeof *out);
   out->log = out->cubin = out->ptx = "";
   if (job->noptions > MAX_OPTIONS)
-    return why(w, ERR_LIMIT, "more than %d options", MAX_OPTIONS);
+    return why(w, ERR_LIMIT, "more than %d options of NVRTC", MAX_OPTIONS);
   if (dl_disabled()) return dl_nvrtc(w) != NULL;
   Cache c;
   if (job->no_cache) memset(&c, 0, sizeof c);

@@ -77,8 +77,8 @@ static void check_output(void) {
   _exit(EXIT_FAILURE);
 }
 
-// Opens /dev/null for each standard stream that the caller closed. Otherwise the
-// next file opened would get the stream's number, and receive its output.
+// Opens /dev/null for each standard stream that the caller closed. Otherwise
+// the next file opened would get the stream's number, and receive its output.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&

@@ -13,9 +13,9 @@ enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
 // ---- name patterns ----
 
-// The alternatives chosen in a pattern to spell one name. For each of the n
-// choices: the index of the alternative (which), the number of alternatives
-// (of), its text, letter and value.
+// How a name pattern spells one name: the alternative taken by each of its n
+// choices. For choice i: index of the alternative (which), number of
+// alternatives (of), its text, letter and value.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
@@ -124,7 +124,7 @@ static bool match(const char *p, const char *s, Pick *k, int at) {
   return false;
 }
 
-// Returns the number of names of a pattern.
+// Returns the number of names that a pattern spells.
 static int pattern_count(const char *p) {
   int n = 1;
   for (; (p = strchr(p, '{')) != NULL; p++) {
@@ -140,7 +140,8 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes the pattern's name number `index` to `out`, and its choices to *k.
+// Writes the name number `index` of a pattern to `out`, and the alternatives
+// that spell it to *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -342,7 +343,7 @@ static int layout_size(const char *s) {
   return n;
 }
 
-// Reads the types of D, A, B and C.
+// Reads the element types of D, A, B and C from a text as in AtomMmaFam.types.
 static void read_types(const char *text, const struct TypeName *t[4]) {
   static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
   const char *s = text;
@@ -428,7 +429,8 @@ static const AtomCopyFam *const copy_tables[] = {
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  int table, row, base;  // next family, and the number of ids before it
+  // Position of the next family in the tables, and the number of ids before it.
+  int table, row, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
   const char *name;
@@ -479,7 +481,8 @@ static Block *row_of(bool mma, int id) {
   else copy_row(b, w.c, &k, name);
   Block *old = NULL;
   if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
-  base_free(b);  // another thread stored its row first
+  // Another thread has stored the same row.
+  base_free(b);
   return old;
 }
 
@@ -635,8 +638,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Skips the tens of thousands of names of tensor memory atoms, unless the
-    // name contains "100".
+    // Offers Blackwell's tensor memory MMAs only for names with "100": there
+    // are tens of thousands.
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

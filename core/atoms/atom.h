@@ -6,7 +6,8 @@
 #include "base/dtype.h"
 
 enum {
-  CPF_GLOBAL = 1, CPF_ZFILL = 2,  // cp.async: .cg instead of .ca; zero-fill
+  // Bits for cp.async: .cg instead of .ca; zero-fill.
+  CPF_GLOBAL = 1, CPF_ZFILL = 2,
   // The generated address code guarantees the alignment that the atom's name
   // requires.
   CPF_PROMISED = 4
@@ -18,7 +19,7 @@ enum {
 typedef enum MmaKind {
   MK_FMA,           // UniversalFMA: plain C, no PTX
   MK_DP4A, MK_DP2A, // integer dot products
-  MK_FMA2,          // two f32 in one register
+  MK_FMA2,          // FMA of two pairs of f32, each pair in a 64-bit register
   MK_MMA,           // mma.sync
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
   // MMAs with accumulators in tensor memory (tcgen05): described, but not
@@ -60,7 +61,8 @@ typedef struct AtomMma {
   // A, B, C in braces.
   const char *ptx;
   bool mn_major[2];             // wgmma: A, B are MN-major in shared memory
-  int sm_min, sm_max;           // architectures; sm_max 0: no upper limit
+  // Range of architectures; sm_max is 0 if there is no upper limit.
+  int sm_min, sm_max;
   bool arch_specific;           // needs sm_XXa
   MmaKind kind;
   unsigned flags;               // AMF_*

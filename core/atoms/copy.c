@@ -79,7 +79,8 @@ const AtomCopyFam atom_copies[] = {
    SAME3("(1,1):(0,0)"), .bits = "1", .sm_min = 90},
   {0}};
 
-// 8-bit transposes, and loads that expand 4- or 6-bit values to bytes.
+// Layouts of ldmatrix and stmatrix with 8-bit transposes (T8), and of loads
+// that expand 4- or 6-bit values to bytes.
 #define L8(n) "((2,2,4,2),128):((128,1024,256," n "),1)"
 #define T8 "((4,8),(8,2,2)):((256,8),(1,128,64))"
 #define T8x(n) "((4,8),(8,2,2," n ")):((256,8),(1,128,64,1024))"

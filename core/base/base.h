@@ -24,7 +24,7 @@ typedef enum ErrKind {
   ERR_COUNT
 } ErrKind;
 
-// Name of a kind ("bad-argument") and its one-line summary.
+// Return a kind's name ("bad-argument") and its one-line summary.
 const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
@@ -142,7 +142,7 @@ uint64_t base_hash(uint64_t h, const void *p, size_t n);
 // included.
 uint64_t base_random(uint64_t *state);
 
-// Monotonic clock, nanoseconds.
+// Returns the time of a monotonic clock in nanoseconds.
 uint64_t base_nanotime(void);
 
 #endif

@@ -356,7 +356,7 @@ typedef double V4 __attribute__((vector_size(32)));
 typedef struct GemmJob {
   const BulkMat *a, *b, *d;
   size_t m, n, k;
-  atomic_size_t next;  // next block of COLS columns
+  atomic_size_t next;  // index of the next COLS columns to compute
   atomic_bool failed;
 } GemmJob;
 

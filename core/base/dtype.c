@@ -166,7 +166,7 @@ static uint64_t to_ue8m0(double x) {
   if (isnan(x)) return 0xff;
   if (isinf(x)) return 0xfe;
   int e;
-  double f = frexp(fabs(x), &e);  // f in [0.5, 1)
+  double f = frexp(fabs(x), &e);  // |x| = f * 2^e with f in [0.5, 1)
   if (f == 0) return 0;
   int code = e - 1 + 127;
   if (f > 0.75 || (f == 0.75 && (code & 1))) code++;
@@ -210,7 +210,8 @@ static uint64_t low_bits(uint64_t u, int bits) {
   return bits >= 64 ? u : u & ((1ull << bits) - 1);
 }
 
-// Returns the bits of an integer or boolean type narrower than 64 bits, else 0.
+// Returns the number of bits of a boolean or an integer type narrower than 64
+// bits; 0 for other types.
 static int short_bits(DType t) {
   if (t == DT_BOOL) return 1;
   return dtype_is_int(t) && dtype_bits(t) < 64 ? dtype_bits(t) : 0;

@@ -35,7 +35,8 @@ typedef struct GemmCheck {
 } GemmCheck;
 
 typedef struct GemmVerdict {
-  size_t count, wrong;  // elements checked, elements beyond their bound
+  // Numbers of checked elements, and of those beyond their bound.
+  size_t count, wrong;
   size_t nans;          // unexpected NaNs
   size_t row, col;      // position of the largest error relative to its bound
   double got, want, bound;

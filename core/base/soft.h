@@ -8,7 +8,8 @@
 
 #include "base/dtype.h"
 
-// SO(ID, "name in PTX"). Operands are a, b, c; results have Soft.type.
+// SO(ID, "name in PTX"). The operands are a, b, c; Soft.type is the type of the
+// result.
 #define SOFT_OPS(SO) \
   SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
@@ -17,8 +18,8 @@
   SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
   SO(APPROX, "approx")    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* packs a, b, c from the top bits on */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* type of b: Soft.from; mode: .hi */ \
+  SO(PACK, "cvt.pack")    /* puts a above b above c */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* Soft.from: b; mode: .hi */ \
   SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
   SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")

@@ -130,7 +130,7 @@ static uint64_t pack(DType t, int mode, int flags, const Num *x) {
   return sign | u << f.low;
 }
 
-// Applies `.sat` and `.relu` to a result.
+// Applies the modifiers `.sat` and `.relu` in flags to a result u.
 static uint64_t clamp(DType t, int flags, uint64_t u) {
   if (!(flags & (SOFT_SAT | SOFT_RELU))) return u;
   Num x = unpack(t, u);

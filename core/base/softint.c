@@ -55,7 +55,8 @@ static uint64_t bit_mask(uint64_t p, uint64_t n, bool clamps) {
   return all << p & UINT32_MAX;
 }
 
-// Returns the low n bits of a, extended by their sign or by zeros.
+// Returns the low n bits of a, extended to 32 bits by their sign or by zeros:
+// PTX's szext.
 static uint64_t extended(uint64_t a, uint64_t n, bool sign, bool clamps) {
   if (!clamps) n &= 31;
   if (n >= 32) return a;

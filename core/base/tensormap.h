@@ -50,7 +50,7 @@ typedef struct TensorMap {
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
   int64_t stride[TENSORMAP_RANK - 1];  // in bytes; stride[i] is mode i + 1's
-  int64_t box[TENSORMAP_RANK];         // elements; tiled maps only
+  int64_t box[TENSORMAP_RANK];         // in elements; im2col maps have none
   // im2col: the corners of the pixel box, and the channels and pixels of one
   // copy
   int64_t lower[TENSORMAP_RANK - 2], upper[TENSORMAP_RANK - 2];
@@ -58,7 +58,7 @@ typedef struct TensorMap {
   int64_t step[TENSORMAP_RANK];  // element stride of each mode
   int64_t interleave;            // TENSORMAP_PLAIN ..
   int64_t swizzle;               // 0: none; 1, 2, 3: swizzles 32, 64, 128 bytes
-  int64_t l2;                    // promotion to 0, 64, 128 or 256 bytes: 0 to 3
+  int64_t l2;  // L2 promotion: 0 none; 1, 2, 3: to 64, 128, 256 bytes
   int64_t fill;                  // TENSORMAP_ZEROS ..
 } TensorMap;
 

@@ -17,7 +17,8 @@ static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
   return layout_make(cx, shape, face_check_tup(cx, L, 2));
 }
 
-// make_layout(shape[, stride]), or (layout, layout, ..)
+// make_layout(shape[, stride]) -> a layout; make_layout(layout, ...) -> the
+// layout with these layouts as modes
 static int l_make_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -325,7 +326,7 @@ static bool has_layout(lua_State *L, int idx) {
   return has;
 }
 
-// ceil_div(shape or integer, tiler)
+// ceil_div(shape or integer, tiler) -> number of tiles in each mode, rounded up
 static int l_ceil_div(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup s = laylib_shape(cx, L, 1);

@@ -95,7 +95,7 @@ typedef struct Seen {
 typedef struct Walk {
   Ctx *cx;
   lua_State *L;
-  uint64_t *w;             // words written so far
+  uint64_t *w;             // words of the argument key written so far
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
   const void **table;      // addresses of the tables met so far

@@ -154,7 +154,8 @@ static int l_make_mma_atom(lua_State *L) {
   return 1;
 }
 
-// make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
+// make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}]) -> a copy
+// atom for elements of this type
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   // An operation (a table) has the name of its atom, or is a bulk copy without
@@ -185,7 +186,7 @@ static int l_make_copy_atom(lua_State *L) {
   return 1;
 }
 
-// make_tiled_mma(atom [, atom_layout [, permutation]])
+// make_tiled_mma(atom [, atom_layout [, permutation]]) -> a tiled MMA
 static int l_make_tiled_mma(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 3);
@@ -216,7 +217,7 @@ static int l_make_tiled_mma(lua_State *L) {
   return 1;
 }
 
-// make_tiled_copy_tv(atom, thr_layout, val_layout)
+// make_tiled_copy_tv(atom, thr_layout, val_layout) -> a tiled copy
 static int l_make_tiled_copy_tv(lua_State *L) {
   Ctx *cx = face_enter(L);
   CopyAtom a = check_copy_atom(cx, L, 1);
@@ -566,7 +567,8 @@ static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   return p;
 }
 
-// copy(atom, src, dst [, pred])
+// copy(atom, src, dst [, pred]): copies a tensor, elements with a predicate
+// only where it is true.
 static int l_copy(lua_State *L) {
   if (tmalib_box(L, 1)) return tmalib_copy(L);
   Ctx *cx = face_enter(L);
@@ -600,7 +602,8 @@ static int plain_copy(lua_State *L, int how) {
   return 0;
 }
 
-// copy_if([atom,] pred, src, dst)
+// copy_if([atom,] pred, src, dst): copies the elements of a tensor whose
+// predicate is true.
 static int l_copy_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!test_any(cx, L, 1, BOX_COPY)) return plain_copy(L, PRED | WIDE);

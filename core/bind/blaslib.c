@@ -125,7 +125,7 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   s.beta = face_optnum(L, -1, 0);
   lua_pop(L, 2);
   if ((s.alpha != 1 || s.beta != 0) && !dtype_is_float(s.td))
-    face_error(L, ERR_TYPE, "%s holds floats, D holds %s",
+    face_error(L, ERR_TYPE, "%s needs a D of floats, not of %s",
                s.beta != 0 ? "beta" : "alpha", dtype_name(s.td));
   check_epilogue(L, &s);
   if (s.batches > 1 && (s.bias || s.scale_a || s.scale_b))
@@ -161,7 +161,7 @@ static BlasGemm *new_blas(lua_State *L, int workspace) {
 }
 
 // gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, alpha=, beta=,
-// batches=, step_A=, step_B=, step_D=}
+// batches=, step_A=, step_B=, step_D=} -> a prepared product
 int blaslib_cublas(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);

@@ -297,7 +297,8 @@ static int buffer_fill(lua_State *L) {
   return self(L);
 }
 
-// b:fill_normal(seed [, mean [, deviation]])
+// b:fill_normal(seed [, mean [, deviation]]): fills b with normally distributed
+// numbers.
 static int buffer_fill_normal(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -308,7 +309,7 @@ static int buffer_fill_normal(lua_State *L) {
   return self(L);
 }
 
-// b:fill_int(seed, lo, hi)
+// b:fill_int(seed, lo, hi): fills b with random integers from lo to hi.
 static int buffer_fill_int(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -608,7 +609,9 @@ static int l_gemm_check(lua_State *L) {
                  .seed = (uint64_t)face_get_num(L, 7, "seed", 0)};
   if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
   if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
-  if (m == 0 || n == 0) face_error(L, ERR_ARG, "there is nothing to check");
+  if (m == 0 || n == 0)
+    face_error(L, ERR_ARG, "gemm_check: D of %zu by %zu elements has none to "
+               "check", m, n);
   GemmVerdict v;
   if (!gemmcheck_run(&g, &v))
     face_error(L, ERR_MEMORY, "out of memory in gemm_check");

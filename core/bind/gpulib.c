@@ -331,7 +331,7 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
       lua_pop(L, 1);
     }
   } else if (type != LUA_TNIL || def != 1) {
-    face_error(L, ERR_ARG, "%s is not a number or a table of extents", name);
+    face_error(L, ERR_ARG, "%s must be a number or a table of extents", name);
   }
   lua_pop(L, 1);
 }

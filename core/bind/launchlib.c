@@ -408,7 +408,7 @@ static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
   lua_settop(L, 4);
-  lua_rotate(L, 2, -1);  // stack: call Device gpu options [device]
+  lua_rotate(L, 2, -1);  // the stack is now: call, Device, gpus, options
   if (ir_fn(cx) || !lua_istable(L, 1) || !plain_options(L, 4, &p) ||
       !p.grid[0])
     return 0;

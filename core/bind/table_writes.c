@@ -3,11 +3,12 @@
 // functions at each instruction that writes or creates a table, or calls a
 // function: some library functions write tables or resume coroutines.
 //
-// The record, written to the table of core.note, is
-//   [t] = a copy of t, made before its first write; false: t was created inside
-//   [i] = the tables that have a copy, in the order of their first writes
-//   [coroutine] = true: it was started inside
-//   metatables = {[t] = the former metatable, or false, of a t with a new one}
+// The record is a table that core.note sets. Its fields:
+//   [t] = a copy of table t, made before its first write; false: the body
+//         created t
+//   [i] = table number i that has a copy, in the order of their first writes
+//   [coroutine] = true: the body started this coroutine
+//   metatables = {[t] = metatable, or false, of t before setmetatable}
 #include "bind/trace.h"
 
 #include <lualib.h>

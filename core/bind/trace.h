@@ -117,21 +117,21 @@ void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);
 void table_writes_note(lua_State *L, int writes);
 
 // Registry: the state of the current trace, a table with
-//   watched: array of traced booleans, in order
-//   lines: {[chunk source] = {[line] = names that it assigns}}
-//   lex: function(chunk source), which gives the latter
-//   ran: {[function of the user's that ran] = true}
-//   elements: of host buffers that were read, {n = , ...}: see buflib.c
-//   accumulate, tiled: fields of tiled MMAs, see atomlib.c
-//   known: hooks can read this Lua's instructions
-//   constant: function(f, i), constant number i of a function's code
-//   surplus: function(callee, fixed, inner), see cute.lang.surplus
+//   watched: list of traced booleans that must be used, in order
+//   lines: {[chunk source] = {[line] = names that the line assigns}}
+//   lex: function(chunk source), which returns that chunk's entry of `lines`
+//   ran: {[user function that ran] = true}
+//   elements: list of the elements of host buffers that were read (buflib.c)
+//   accumulate, tiled: fields of tiled MMAs (atomlib.c)
+//   known: whether hooks can read this Lua's instructions
+//   constant: function(f, i), which returns constant i of a function's code
+//   surplus: function(callee, fixed, inner): see cute.lang.surplus
 //   kernel: the traced function
-//   truth: function(register, state), see cute.lang.truth
+//   truth: function(register, this table): see cute.lang.truth
 //   record: function(n), called for each line of the user's code, or nil
-//   undefined: {tested = function(value), which returns what Lua tests
-//     instead of an undefined value; holders = {[table with some] = true};
-//     read = function(table), which raises an error if a table has one}
+//   undefined: {tested = function(value), which returns the value that Lua
+//     tests instead of an undefined one; holders = {[table with undefined
+//     values] = true}; read = function(table), which raises an error for one}
 #define TRACE_STATE "cute.trace"
 
 #endif

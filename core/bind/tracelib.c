@@ -473,7 +473,8 @@ static int l_vset(lua_State *L) {
   Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
                                        ? ir_type(ir_fn(cx), r) : DT_NONE);
   if (ir_type(ir_fn(cx), v) != ir_type(ir_fn(cx), r))
-    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to %s",
+    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to a value "
+               "of %s",
                dtype_name(ir_type(ir_fn(cx), r)),
                dtype_name(ir_type(ir_fn(cx), v)));
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_VSET, .a = {r, v, 0}});

@@ -232,7 +232,8 @@ static int l_leading_dim(lua_State *L) {
     d = face_check_tup(cx, L, 2);
   }
   if (!tup_congruent(s, d))
-    face_error(L, ERR_SHAPE, "leading_dim: shape %s and stride %s differ",
+    face_error(L, ERR_SHAPE, "leading_dim: shape %s and stride %s are not "
+               "congruent",
                tup_text(cx, s), tup_text(cx, d));
   Tup a = tup_first(s), b = tup_first(d);
   for (int i = 0, n = tup_rank(s); i < n; i++) {

@@ -10,7 +10,7 @@ typedef struct GpuGraph {
   GpuOwned own;
   CUgraphExec exec;
   size_t nodes;       // number of launches, copies and fills
-  char name[96];      // "graph of kernel a, kernel b"
+  char name[96];  // "graph of kernel a, kernel b": names the kernels launched
   GpuBlock **block;   // blocks of device memory that the graph keeps
   size_t nblock, cap;
   const GpuStream *on;  // stream being captured; NULL after the capture

@@ -1,4 +1,5 @@
-// Shared by the files of core/gpu: calls of the driver.
+// Declarations that the files of core/gpu share: checked calls of the driver,
+// and others.
 #ifndef CUTE_GPU_INSIDE_H
 #define CUTE_GPU_INSIDE_H
 

@@ -212,7 +212,8 @@ static Editor *check_editor(lua_State *L) {
   return e;
 }
 
-// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C
+// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C: lets
+// the user edit a line.
 static int editor_read(lua_State *L) {
   Editor *e = check_editor(L);
   const char *prompt = luaL_checkstring(L, 2);

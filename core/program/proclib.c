@@ -105,7 +105,7 @@ static int sys_spawn(lua_State *L) {
 }
 
 // listen(port) -> socket, port | nil, reason: listens on the loopback address
-// only. Port 0 means any free one.
+// only. Port 0 selects any free port.
 static int sys_listen(lua_State *L) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;

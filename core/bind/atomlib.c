@@ -567,8 +567,8 @@ static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   return p;
 }
 
-// copy(atom, src, dst [, pred]): copies a tensor, elements with a predicate
-// only where it is true.
+// copy(atom, src, dst [, pred]): copies a tensor. With a tensor of predicates,
+// copies only the elements whose predicate is true.
 static int l_copy(lua_State *L) {
   if (tmalib_box(L, 1)) return tmalib_copy(L);
   Ctx *cx = face_enter(L);

@@ -29,7 +29,7 @@ typedef struct Hook {
   // Place of the last test of a traced value by Lua, and place where that value
   // was created.
   const void *tested, *made;
-  bool sound;  // whether Lua may test it (TRACE_STATE.truth)
+  bool sound;  // result of TRACE_STATE.truth: Lua may test the value
   Writers writers;
   Readers readers;
 } Hook;

@@ -379,8 +379,8 @@ static void check_rest(lua_State *L, int64_t n) {
     lua_pop(L, 1);
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 ||
         lua_tointeger(L, -1) > n)
-      face_error(L, ERR_ARG, "tensor: a list of %lld has the key %s too",
-                 (long long)n, face_show(L, -1));
+      face_error(L, ERR_ARG, "tensor: a list of length %lld also has the key "
+                 "%s", (long long)n, face_show(L, -1));
   }
 }
 

@@ -226,7 +226,7 @@ static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   const char *can = tensormap_reductions(t);
   if (!strstr(can, kind))
     face_error(L, ERR_TYPE, "a TMA reduction of %s by '%s' is an illegal "
-               "instruction on sm_90 (%s by: %s)", dtype_name(in), kind,
+               "instruction on sm_90 (valid for %s: %s)", dtype_name(in), kind,
                dtype_name(in), *can ? can : "none");
   a->map.type = t;
 }

@@ -56,8 +56,8 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b);
 bool veclib_any_traced(lua_State *L, int first, int n);
 // Returns the vector at idx. Raises an argument error if there is none.
 Vector *veclib_check(lua_State *L, int idx);
-// Returns the type in which float functions, and division (`/`), of values of
-// type t compute.
+// Returns the type in which float functions and `/` compute, given values of
+// type t.
 DType veclib_float(DType t);
 
 // Applies f to each element of the operands, converted to type `in`, and pushes

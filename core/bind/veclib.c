@@ -306,7 +306,7 @@ static int vec_reshape(lua_State *L) {
   const Vector *v = veclib_check(L, 1);
   Tup to = check_shape(cx, L, 2);
   if (dim_value(tup_size(cx, to)) != v->n)
-    face_error(L, ERR_SHAPE, "reshape: a vector of shape %s has %lld elements, "
+    face_error(L, ERR_SHAPE, "a vector of shape %s has %lld elements, "
                "but shape %s has another number", tup_text(cx, v->shape),
                (long long)v->n, tup_text(cx, to));
   veclib_push(L, v->type, to, v->r, v->n);

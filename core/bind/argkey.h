@@ -130,8 +130,8 @@ typedef struct Walk {
   bool numbers, in_table;
 } Walk;
 
-// argkey.c: begins a walk. `launch` is the first word: a hash of the other
-// properties that the program is compiled for.
+// argkey.c: begins a walk. `launch` is the first word: an integer that encodes
+// the other properties that the program is compiled for.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
 void argkey_add(Walk *w, int idx);  // walks over the next argument
 void argkey_put(Walk *w, uint64_t word);

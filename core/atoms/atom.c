@@ -1,4 +1,5 @@
-// The list of all atoms: expands families by name or by id.
+// Expands name patterns of atoms (inside.h) to rows, one for each name; finds a
+// row by name, id or PTX text.
 #include "atoms/inside.h"
 
 #include <stdatomic.h>
@@ -12,15 +13,17 @@ enum { CHOICES = 8, NAME = 160, IDS = 65536 };
 
 // ---- name patterns ----
 
-// The alternatives chosen in a pattern to spell one name. For each of the n
-// choices: the index of the alternative (which), the number of alternatives
-// (of), its text, letter and value.
+// How a name pattern spells one name: the alternative taken by each of its n
+// choices. For choice i: index of the alternative (which), number of
+// alternatives (of), its text, letter and value.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  char letter[CHOICES];  // letter of {N=...}; 'T': a type; 0: none
-  long value[CHOICES];   // value of a number, or width of a type in bits
+  // A choice's letter: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. Its value:
+  // the number that was chosen, or the bits of the type.
+  char letter[CHOICES];
+  long value[CHOICES];
 } Pick;
 
 // The types that {T} may stand for.
@@ -33,7 +36,7 @@ static const char TYPE_NAMES[] =
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
-  long lo, hi, step;       // a range if step > 0
+  long lo, hi, step;       // of {N=lo..hi+step}; step is 0 for other choices
 } Choice;
 
 static Choice choice_at(const char *p) {
@@ -57,8 +60,8 @@ static Choice choice_at(const char *p) {
   return c;
 }
 
-// Returns the length of alternative i and sets *s to its first character; -1:
-// there is no alternative i.
+// Sets *s to the first character of alternative i and returns its length, or
+// returns -1 if the choice has no alternative i.
 static int choice_alt(const Choice *c, int i, const char **s) {
   const char *end = c->body == TYPE_NAMES ? c->body + strlen(c->body) : c->end;
   const char *p = c->body;
@@ -93,7 +96,8 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
   else if (c->letter) k->value[at] = strtol(k->text[at], NULL, 10);
 }
 
-// Reports whether s matches the pattern; fills k from choice `at` on.
+// Reports whether the name s matches the pattern p. Stores the alternatives
+// found in s in k, the first one at index `at`.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -120,7 +124,7 @@ static bool match(const char *p, const char *s, Pick *k, int at) {
   return false;
 }
 
-// Returns the number of names of a pattern.
+// Returns the number of names that a pattern spells.
 static int pattern_count(const char *p) {
   int n = 1;
   for (; (p = strchr(p, '{')) != NULL; p++) {
@@ -136,7 +140,8 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes the pattern's name number `index` to `out`, and its choices to *k.
+// Writes the name number `index` of a pattern to `out`, and the alternatives
+// that spell it to *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -189,8 +194,8 @@ static const struct TypeName {
   {"U256", "uint256_t", "b256", DT_NONE, 256}};
 enum { NTYPES = sizeof types / sizeof types[0] };
 
-// Returns the type at the start of *s, in either spelling, and moves *s past
-// it.
+// Reads a type name of CuTe or C++ at the start of *s and moves *s past it.
+// Returns NULL if there is none.
 static const struct TypeName *type_read(const char **s) {
   const struct TypeName *best = NULL;
   size_t len = 0;
@@ -213,8 +218,8 @@ static long type_bits(const char *s) {
 
 // ---- rows ----
 
-// Fills in a template: replaces $0.. by choices and computes [16N], [N/2],
-// [C-1].
+// Copies a template to `out`. Replaces $0, $1 ... by the texts of the choices,
+// and expressions such as [16N], [N/2] and [C-1] by their values.
 static void fill(const char *s, const Pick *k, char *out, size_t cap) {
   size_t n = 0;
   out[0] = '\0';
@@ -298,8 +303,9 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
                          : all < bits ? 1 : all / bits);
 }
 
-// Reads a warpgroup MMA's majors from its name, "..._SS<K,MN>" (default: K). A
-// sparse name also selects the lanes with metadata: "..._SS<K,K,One>",
+// Reads from a warpgroup MMA's name which of A and B are MN-major:
+// "..._SS<K,MN>" makes B MN-major; the default is K-major. The name of a sparse
+// MMA also says which lanes supply metadata: "..._SS<K,K,One>",
 // "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
@@ -337,7 +343,7 @@ static int layout_size(const char *s) {
   return n;
 }
 
-// Reads the types of D, A, B and C.
+// Reads the element types of D, A, B and C from a text as in AtomMmaFam.types.
 static void read_types(const char *text, const struct TypeName *t[4]) {
   static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
   const char *s = text;
@@ -373,8 +379,8 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A sparse A counts half a value for each element. CuTe takes the type's
-    // bits for this even where registers hold bytes.
+    // A sparse A stores half of its elements, so each counts as half a value.
+    // CuTe halves the bits of the type even where registers hold bytes.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
@@ -409,7 +415,8 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 // first. Within a family, names are ordered by their choices, and the last
 // choice varies fastest (pick_index, expand).
 
-// Expanded rows by id: a cache of constants, equal whichever thread fills it.
+// Caches expanded rows: made[mma][id]. Any thread may fill an entry, since all
+// threads expand the same row.
 static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
@@ -422,7 +429,8 @@ static const AtomCopyFam *const copy_tables[] = {
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  int table, row, base;  // next family, and the number of ids before it
+  // Position of the next family in the tables, and the number of ids before it.
+  int table, row, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
   const char *name;
@@ -473,7 +481,8 @@ static Block *row_of(bool mma, int id) {
   else copy_row(b, w.c, &k, name);
   Block *old = NULL;
   if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
-  base_free(b);  // another thread stored its row first
+  // Another thread has stored the same row.
+  base_free(b);
   return old;
 }
 
@@ -487,8 +496,8 @@ const AtomCopy *atom_copy(int id) {
   return b ? &b->row.copy : NULL;
 }
 
-// Reports whether some combination of a family may have the PTX text `text`,
-// from what the family fixes: the first words and the types.
+// Reports whether an atom of the family may have the PTX text `text`. Tests
+// only the first words and the types, if all atoms of the family share them.
 static bool may_have(const AtomMmaFam *f, const char *text) {
   static const char *const in[4] = {"$D", "$A", "$B", "$C"};
   const char *p = f->ptx;
@@ -504,7 +513,7 @@ static bool may_have(const AtomMmaFam *f, const char *text) {
   return true;
 }
 
-// Reports whether the PTX text of combination i of a family is `text`.
+// Reports whether `text` is the PTX text of the family's name number i.
 static bool has_ptx(const Walk *w, int i, const char *text) {
   char name[NAME], shape[64], size[64];
   Pick k;
@@ -541,7 +550,7 @@ int atom_copy_ptx(const char *text) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// State of atom_each: the name spelt so far.
+// State of atom_each: the part of a name that was spelt so far.
 typedef struct Speller {
   const char *prefix;
   size_t known;  // length of the prefix
@@ -550,8 +559,9 @@ typedef struct Speller {
   char name[NAME];
 } Speller;
 
-// Appends n characters to the first `at`. Returns the new length, or 0 if the
-// name does not have the prefix or was cut at a "_" and reported.
+// Writes n characters of text to name[at] and the following positions. Returns
+// the new length. Returns 0 if the name lacks the prefix, or if a "_" beyond
+// the prefix ended the name, which was then passed to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;
@@ -628,8 +638,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Skips the tens of thousands of names of tensor memory atoms, unless the
-    // name contains "100".
+    // Offers Blackwell's tensor memory MMAs only for names with "100": there
+    // are tens of thousands.
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

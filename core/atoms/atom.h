@@ -6,9 +6,11 @@
 #include "base/dtype.h"
 
 enum {
-  CPF_GLOBAL = 1, CPF_ZFILL = 2,  // cp.async: .cg instead of .ca; zero-fill
-  CPF_PROMISED = 4  // the traced addresses are aligned as the atom's name
-                    // requires
+  // Bits for cp.async: .cg instead of .ca; zero-fill.
+  CPF_GLOBAL = 1, CPF_ZFILL = 2,
+  // The generated address code guarantees the alignment that the atom's name
+  // requires.
+  CPF_PROMISED = 4
 };
 
 // The kind of instruction that executes an MMA. The emitter, the simulator and
@@ -17,10 +19,12 @@ enum {
 typedef enum MmaKind {
   MK_FMA,           // UniversalFMA: plain C, no PTX
   MK_DP4A, MK_DP2A, // integer dot products
-  MK_FMA2,          // two f32 in one register
+  MK_FMA2,          // FMA of two pairs of f32, each pair in a 64-bit register
   MK_MMA,           // mma.sync
   MK_WGMMA,         // wgmma.mma_async of a warpgroup
-  MK_TCGEN05        // tensor memory accumulators, table only for now
+  // MMAs with accumulators in tensor memory (tcgen05): described, but not
+  // emitted or simulated.
+  MK_TCGEN05
 } MmaKind;
 
 // One MMA instruction. Its TV layouts, in CuTe notation, map (thread,value) to
@@ -28,7 +32,8 @@ typedef enum MmaKind {
 typedef struct AtomMma {
   const char *name;             // "SM80_16x8x16_F32BF16BF16F32_TN"
   int m, n, k;
-  const char *thr;              // ThrID, e.g. "32:1"
+  // Layout of the threads that execute the MMA, as CuTe's ThrID: "32:1".
+  const char *thr;
   const char *a, *b, *c;        // TV layouts
   DType d_type, a_type, b_type, c_type;
   uint8_t bits[4];              // bits of one value of D A B C in registers
@@ -38,22 +43,26 @@ typedef struct AtomMma {
   // stored; two 2-bit indices select them.
   const char *stored, *meta;
   int group;
-  int selector;                 // wgmma: where four lanes hold the same
-                                // metadata, lanes 2i and 2i + 1 supply it
-  // There are `nop` operands: D A B C, then the scales of A and of B
-  // (AMF_SCALE), then the metadata of A (AMF_SPARSE). Each has nreg registers a
-  // thread, of the kind in regs: a PTX constraint letter, 32-bit "r"/"f" or
-  // 64-bit "d"/"l", or "z" for a pair of doubles. An operand that a warpgroup
-  // reads from shared memory has one 'l', a descriptor.
+  // wgmma: four lanes need the same metadata, and two of them supply it: lanes
+  // 2i and 2i + 1, where i is the selector.
+  int selector;
+  // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
+  // metadata of A (AMF_SPARSE); nop is their number. Operand i has nreg[i]
+  // registers in each thread. Their kind, regs[i], is a PTX constraint letter:
+  // 'r' and 'f' have 32 bits, 'd' and 'l' 64; 'z' is a pair of doubles. An
+  // operand that a warpgroup reads from shared memory has one 'l', its
+  // descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
   uint8_t nreg[7];              // e.g. 4 4 2 4
   DType sf_type;                // type of the scales
-  int vs;                       // elements of K per scale
-  const char *ptx;              // instruction text "mma.sync.aligned...";
-                                // operands D, A, B, C are appended in braces
+  int vs;  // number of elements along K that share one scale
+  // PTX instruction, "mma.sync.aligned..."; the emitter appends the operands D,
+  // A, B, C in braces.
+  const char *ptx;
   bool mn_major[2];             // wgmma: A, B are MN-major in shared memory
-  int sm_min, sm_max;           // architectures; sm_max 0: no upper limit
+  // Range of architectures; sm_max is 0 if there is no upper limit.
+  int sm_min, sm_max;
   bool arch_specific;           // needs sm_XXa
   MmaKind kind;
   unsigned flags;               // AMF_*
@@ -61,12 +70,13 @@ typedef struct AtomMma {
 enum {
   AMF_SAT = 1,      // .satfinite
   AMF_XORPOPC = 2, AMF_ANDPOPC = 4,
-  AMF_SMEM_A = 8,   // wgmma: A in shared memory, as B always is
-  AMF_TABLE = 16,   // in the table only: not emitted or simulated yet
-  AMF_SPARSE = 32,  // A stores half of its values; metadata selects them
-  AMF_SCALE = 64,   // block-scaled: operands SFA, SFB
-  AMF_BYTE = 128    // each value of A and B takes a byte, whatever its type: 6
-                    // bits at bit 0, 4 bits at bit 2
+  AMF_SMEM_A = 8,   // wgmma reads A from shared memory, as it always does B
+  AMF_TABLE = 16,   // described only: neither emitted nor simulated
+  AMF_SPARSE = 32,  // A stores half of its elements; metadata selects them
+  AMF_SCALE = 64,   // block-scaled: has the scales SFA and SFB as operands
+  // Each element of A and B takes a byte: 6-bit types at bit 0 of it, 4-bit
+  // types at bit 2.
+  AMF_BYTE = 128
 };
 // Reports whether each thread executes the MMA alone, not with its warp.
 static inline bool atom_mma_alone(const AtomMma *a) {
@@ -80,43 +90,45 @@ enum { ATOM_OPERANDS = 7 };
 
 // Returns the element type of the fragments of operand i (D A B C SFA SFB E).
 DType atom_mma_type(const AtomMma *a, int i);
-// Returns the operand (D A B C E: 0 to 4) that group k of the MMA's registers
-// belongs to.
+// Returns the operand (0 to 4: D A B C, metadata) that the PTX instruction's
+// register list k belongs to.
 static inline int atom_mma_run(const AtomMma *a, int k) {
   bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
-  return last ? 4 : k;  // wgmma: the groups are D, A (if in registers),
-                        // metadata
+  // The lists of wgmma are D, A (unless in shared memory), metadata.
+  return last ? 4 : k;
 }
-// Returns the K extent of A's stored values: half of K if A is sparse.
+// Returns the number of elements that A stores along K: half of K if A is
+// sparse.
 static inline int atom_mma_depth(const AtomMma *a) {
   return a->flags & AMF_SPARSE ? a->k / 2 : a->k;
 }
-// Returns the number of 16-bit metadata values of a row of A.
+// Returns the number of 16-bit metadata values of one row of A.
 static inline int atom_mma_words(const AtomMma *a) {
   return a->k / a->group / 4;
 }
 
 typedef enum CopyOp {
   CO_UNIVERSAL,     // plain load or store of `bits`
-  CO_AUTOVEC,       // as wide as layouts and alignment allow
-  CO_CPASYNC,       // cp.async, bits; CPF_* in flags
-  CO_LDSM, CO_STSM, // ldmatrix / stmatrix; num matrices; trans
+  CO_AUTOVEC,       // copy as wide as layouts and alignment allow
+  CO_CPASYNC,       // cp.async of `bits`; flags: CPF_*
+  CO_LDSM, CO_STSM, // ldmatrix, stmatrix: of `num` matrices
   CO_SHUFFLE, CO_MOVM,
-  CO_LOAD, CO_STORE, // CO_UNIVERSAL from or to global memory only
-  CO_BULK, CO_TABLE // in the table only, not emitted or simulated yet: bulk
-                    // copies, and copies of Blackwell's matrices and tensor
-                    // memory
+  CO_LOAD, CO_STORE, // CO_UNIVERSAL that accesses only global memory
+  // Described only, neither emitted nor simulated: bulk copies; Blackwell's
+  // copies of 8-bit matrices and of tensor memory.
+  CO_BULK, CO_TABLE
 } CopyOp;
 
-// One copy instruction. Its layouts, in CuTe notation, map (thread,value) to a
-// bit.
+// One copy instruction. Its layouts, in CuTe notation, map (thread,value) to
+// the offset of a bit.
 typedef struct AtomCopy {
   const char *name;             // "SM75_U32x4_LDSM_N"
   CopyOp op;
   const char *thr, *src, *dst, *ref;
   int bits;                     // bits moved per thread
-  int num;                      // LDSM/STSM: 8x8 matrices; SHUFFLE: the partner
-                                // lane is lane ^ num
+  // For ldmatrix, stmatrix: the number of 8x8 matrices. For a shuffle: lane i
+  // exchanges values with lane i ^ num.
+  int num;
   bool trans;
   unsigned flags;               // CPF_*
   const char *ptx;
@@ -130,22 +142,24 @@ typedef struct AtomCopy {
 // exhausted. The row of an id returned by atom_*_find exists already.
 const AtomMma *atom_mma(int id);
 const AtomCopy *atom_copy(int id);
-int atom_mma_find(const char *name);    // -1 when unknown
+int atom_mma_find(const char *name);    // -1 if the name is unknown
 int atom_copy_find(const char *name);
-// Stores the ids of the MMAs whose PTX text is `text`, at most `max`. Returns
-// their number. Expands no other rows.
+// Stores the ids of the MMAs whose PTX text is `text`, at most `max` of them,
+// and returns their number. Does not add rows to the cache.
 int atom_mma_ptx(const char *text, int *id, int max);
-int atom_copy_ptx(const char *text);    // the first id; -1: there is none
+// The first such id, or -1 if there is none.
+int atom_copy_ptx(const char *text);
 int atom_mma_count(void);
 int atom_copy_count(void);
-// Calls `each` for every name that begins with prefix. The name is cut after
-// the first "_" beyond the prefix: only its first n characters count. The same
-// cut name may be passed repeatedly.
+// Calls each(ud, name, n) for every name that begins with prefix, to list
+// completions. A name is cut after its first "_" beyond the prefix: only its
+// first n characters count. The same cut name may be passed repeatedly.
 void atom_each(bool mma, const char *prefix,
                void (*each)(void *ud, const char *name, size_t n), void *ud);
 // Returns the 3 nearest names, comma separated, for error messages.
 const char *atom_nearest(Ctx *cx, const char *name, bool mma);
-// Returns the name of a warp-wide atom of these types, or NULL.
+// Returns the name of an MMA atom that a warp executes on these element types,
+// or NULL.
 const char *atom_mma_fitting(Ctx *cx, DType d, DType a, DType b, DType c);
 
 #endif

@@ -8,9 +8,10 @@
   {.name = n "<{T}>", .op = CO_CPASYNC, .thr = "1:0", SAME3(ONE("[T]")), \
    .bits = "[T]", .flags = f, .sm_min = 80}
 
-// The 8 row addresses of each matrix come from 8, 16 or all 32 lanes; every
-// lane holds 32 bits of each matrix. T: transposed 8x8 matrix of 16 bits (or
-// 16x8 of 8 bits).
+// Layouts of ldmatrix and stmatrix. R1, R2, R4 are the rows of 1, 2 or 4
+// matrices, whose addresses come from 8, 16 or all 32 lanes. N1 to N4 are the
+// registers: each lane has 32 bits of every matrix. T1 to T4 are the registers
+// of transposed 8x8 matrices of 16 bits.
 #define R1 "((8,4),128):((128,0),1)"
 #define R2 "((16,2),128):((128,0),1)"
 #define R4 "(32,128):(128,1)"
@@ -78,7 +79,8 @@ const AtomCopyFam atom_copies[] = {
    SAME3("(1,1):(0,0)"), .bits = "1", .sm_min = 90},
   {0}};
 
-// 8-bit transposes, and loads that expand 4- or 6-bit values to bytes.
+// Layouts of ldmatrix and stmatrix with 8-bit transposes (T8), and of loads
+// that expand 4- or 6-bit values to bytes.
 #define L8(n) "((2,2,4,2),128):((128,1024,256," n "),1)"
 #define T8 "((4,8),(8,2,2)):((256,8),(1,128,64))"
 #define T8x(n) "((4,8),(8,2,2," n ")):((256,8),(1,128,64,1024))"
@@ -86,8 +88,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Copies of tensor memory. A load gives every thread its part of the matrix,
-// and a store reads these parts.
+// Copies of tensor memory. A load gives each thread its part of the matrix; a
+// store reads these parts.
 #define TMEM(n, all, part, b) \
   WARP("SM100_TMEM_LOAD_" n "{|_16b}", "(32," all "):(0,1)", part, \
        "(32," all "):(0,1)", b), \
@@ -126,7 +128,7 @@ const AtomCopyFam atom_copies_sm100[] = {
        "((16,2),[32R]):(([64R],[32R]),1)", "[32R]"),
   TMEM("32dp32b" P2 "|64|128|1}x", "[1024R]", "(32,[32R]):([32R],1)",
        "[32R]"),
-  // these also return the largest of a thread's values
+  // loads that also return the maximum of each thread's values
   {.name = "SM100_TMEM_LOAD_STAT_32dp32b{R=32|128}x", .op = CO_TABLE,
    .thr = "32:1", .src = "(32,[1024R]):(0,1)", .dst = "(32,[32R]):([32R],1)",
    .ref = "(32,[1024R]):(0,1)", .bits = "[32R]", .sm_min = 103},

@@ -14,16 +14,18 @@ const AtomMmaFam atom_sm61[] = {
   {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
    .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
    .ptx = "dp4a.s32.s32", .kind = MK_DP4A, .sm_min = 61},
-  // Two products of 16-bit factors; the hardware's dp2a reads B as bytes.
+  // A CUDA core multiplies two pairs of 16-bit values. (The instruction dp2a is
+  // not used: it reads B as bytes.)
   {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
    .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
    .ptx = "mad.lo.s32", .kind = MK_DP2A, .sm_min = 61},
   {0}};
 
-// Eight threads, a quad pair of a warp: lanes 4q..4q+3 and 16+4q..
+// The threads of a quad pair q: lanes 4q to 4q+3, and 16+4q to 16+4q+3.
 #define QP "(4,2):(1,16)"
-#define ROW "(8,4):(1,8)"                // a thread holds a row of K
-#define COL "((4,2),4):((8,4),1)"        // a thread holds 4 of M or N
+#define ROW "(8,4):(1,8)"  // each thread holds the 4 elements of K of one row
+// Each thread holds 4 adjacent elements along M or N.
+#define COL "((4,2),4):((8,4),1)"
 #define C16 "(8,8):(1,8)"
 #define C32 "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))"
 #define VOLTA(maj, l, A, B) \

@@ -1,8 +1,9 @@
 // Warp-wide MMA atoms of Turing, Ampere and Ada.
 //
-// All follow one scheme. Lane 4i+j holds row (A, C) or column (B) i. A 32-bit
-// register holds 32/bits adjacent elements of K, and the four lanes of a row
-// hold adjacent registers. Rows i+8 (m16) follow, then the next half of K.
+// All layouts follow one scheme. Lane 4i+j holds elements of row i (A, C) or of
+// column i (B). Each 32-bit register holds 32/bits adjacent elements along K,
+// and the four lanes of a row hold adjacent registers. A lane's next registers
+// hold row i+8 (if M is 16), then the second half of K.
 #include "atoms/inside.h"
 
 #define MMA(...) {.thr = "32:1", .kind = MK_MMA, __VA_ARGS__}
@@ -13,7 +14,8 @@
 // and, with 16 rows, two more 8 rows below.
 #define C8 "((4,8),2):((16,1),8)"
 #define C16 "((4,8),(2,2)):((32,1),(16,8))"
-// The layouts of A with 16 rows and of B with 8, named by element bits and K.
+// Layouts of A with 16 rows and of B with 8 columns. A16_K8 is the layout of A
+// with 16-bit elements and K = 8.
 #define A16_K8 "((4,8),(2,2)):((32,1),(16,8))"
 #define B16_K8 "((4,8),2):((16,1),8)"
 #define A16_K16 "((4,8),(2,2,2)):((32,1),(16,8,128))"
@@ -75,9 +77,9 @@ const AtomMmaFam atom_sm80[] = {
   MMA(.name = "SM80_8x8x4_F64F64F64F64_TN", .shape = "8,8,4",
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
-  // Complex MMAs: four real MMAs on the parts. (CuTe's GC64 uses three MMAs on
-  // sums of the parts; its accumulator of three doubles is not an element
-  // type.)
+  // A complex MMA is four real MMAs on real and imaginary parts. (CuTe's GC64
+  // uses three MMAs on sums of the parts; no element type here represents its
+  // accumulator of three doubles.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),
@@ -105,9 +107,9 @@ const AtomMmaFam atom_sm89[] = {
       .c = C16, .ptx = TN, .sm_min = 89),
   {0}};
 
-// GeForce Blackwell: mixed 8-, 6- and 4-bit forms (a byte each), sparse and
-// block-scaled forms. The stored half of a sparse A has the layout of a dense A
-// with half the K.
+// GeForce Blackwell (sm_120): MMAs that mix 8-, 6- and 4-bit types, a byte for
+// each element; sparse and block-scaled MMAs. The stored half of a sparse A has
+// the layout of a dense A with half the K.
 #define F8F6F4 \
   "{float_e4m3_t|float_e5m2_t|float_e3m2_t|float_e2m3_t|float_e2m1_t}"
 #define KIND(k) "mma.sync.aligned.kind::" k ".$S.row.col.$D.$A.$B.$C"

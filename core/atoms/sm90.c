@@ -17,8 +17,8 @@
    .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", \
    .kind = MK_MMA, .sm_min = 90, .flags = AMF_TABLE}
 
-// Warpgroup MMAs: 128 threads, with B (and A of SS) in shared memory, and N in
-// steps of 8.
+// Warpgroup MMAs: 128 threads execute one. B is in shared memory, and A too in
+// names with SS. N is a multiple of 8.
 #define N8 "{N=8..256+8}"
 #define NINT "{N=8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|" \
   "224|240|256}"
@@ -34,7 +34,8 @@
    .a = A, .b = BSS(k_), .c = CWG, \
    .ptx = "wgmma.mma_async.sync.aligned.$S$s.$D.$A.$B", .kind = MK_WGMMA, \
    .sm_min = 90, .sm_max = 90, .specific = true, .flags = flags_}
-// A stores two of four elements (tf32: one of two), so K is twice as long.
+// Sparse MMAs. A stores two of four elements (tf32: one of two), so an
+// instruction covers twice the K of a dense MMA.
 #define SPARSE(n, k_, types_, A, stored_, meta_, group_, flags_) \
   {.name = "SM90::GMMA::SPARSE::GMMA_64x" n, .shape = "64,[N]," #k_, \
    .types = types_, .thr = "128:1", .a = A, .stored = stored_, \
@@ -87,8 +88,8 @@ const AtomMmaFam atom_sm90[] = {
          4, RS | AMF_SAT),
   {0}};
 
-// Tensor memory MMAs: one thread issues for a CTA (or a pair of CTAs). The
-// thread mode of a layout is the CTA.
+// Tensor memory MMAs: one thread issues an MMA for a CTA or a pair of CTAs. The
+// thread mode of their layouts is the CTA.
 #define N1SM "{N=8..256+8}"
 #define N2SM "{N=32..256+16}"
 #define MM "{K|MN},{K|MN}>"

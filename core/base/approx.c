@@ -1,9 +1,9 @@
-// Computes the approximate functions of the special function unit: a quadratic
-// for each table row, and the code that the PTX compiler emits around the
-// hardware instruction.
+// Computes the approximate functions of a GPU's special function unit: the
+// quadratic interpolation of the hardware, and the code that the PTX compiler
+// emits around the hardware's instruction.
 //
-// The upper bits of the argument choose a row; its lower 17 bits are x. The
-// result is the fixed-point number
+// The upper bits of the argument choose a row of a table; its lower 17 bits are
+// x. The result is the fixed-point number
 //   c0 * 2^s0 + c1 * x + c2 * square(x) * 2^s2 + bias, truncated (Oberman and
 //   Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 #include "base/approx.h"
@@ -19,8 +19,8 @@ enum {
 };
 #define SIGN_BIT 0x80000000u
 
-// The products of two 3-bit numbers, computed without the columns of weight 1
-// and 2, and divided by 4.
+// Products of two 3-bit numbers, divided by 4. As in the hardware, sums of bit
+// products of weight 1 and 2 are left out.
 static const uint8_t corner[8][8] = {
   {0, 0, 0, 0, 0, 0, 0, 0},
   {0, 0, 0, 0, 1, 1, 1, 1},
@@ -32,9 +32,10 @@ static const uint8_t corner[8][8] = {
   {0, 1, 3, 4, 7, 8, 10, 11}
 };
 
-// Returns x * x / 2^19 of a 17-bit x, as a squarer without the columns below
-// 2^18 computes it. With x = 512 h + l, h * h is exact and l * l vanishes. The
-// columns of h * l from 2^9 up remain: one 4-bit product and two corners.
+// Returns x * x / 2^19 of a 17-bit x, as a squarer that omits all bit products
+// below 2^18 computes it. With x = 512 h + l, h * h is exact and l * l
+// vanishes. Of h * l, bit products from 2^9 up remain: a 4-bit product and two
+// entries of `corner`.
 static uint32_t square(uint32_t x) {
   uint32_t h = x >> 9, a = x >> 10, b = x >> 2 & 127;
   return h * h / 2 + (a >> 3) * (b >> 3) + corner[a >> 4][b & 7] +
@@ -50,7 +51,8 @@ static int exponent(uint32_t x) { return (int)(x >> 23 & 255); }
 static bool is_nan(uint32_t x) { return (x & ~SIGN_BIT) > INF_BITS; }
 static bool is_tiny(uint32_t x) { return (x & ~SIGN_BIT) < ONE_BITS; }
 
-// Returns u / 2^point as the bits of an f32, truncated to 24 bits.
+// Returns the f32 bits of u / 2^point, whose significand is truncated to 24
+// bits.
 static uint32_t cut(uint32_t sign, uint64_t u, int point) {
   if (u == 0) return sign;
   int top = 63 - __builtin_clzll(u);
@@ -61,14 +63,14 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
 
 // ---- the functions of the unit itself: subnormals count as zeros ----
 
-// Returns the reciprocal of 1 + f / 2^23, as a number from 2^23 to 2^24.
+// Returns the reciprocal of 1 + f / 2^23, scaled by 2^24.
 static uint32_t rcp_of(uint32_t f) {
   int64_t r = quadratic(&approx_rcp_rows[f >> 16], (f & 0xffff) << 1, 14, 1);
   return (uint32_t)((r + 0x8fce) >> 16);
 }
 
-// Returns the reciprocal square root of 1 + f / 2^23, minus 2^23. If bit 23 of
-// f is set, the argument is doubled.
+// Returns the fraction bits of the f32 1 / sqrt(a), where a = 1 + f / 2^23 for
+// f below 2^23, and a = 2 * (f / 2^23) from there on.
 static uint32_t rsqrt_of(uint32_t f) {
   int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
   return (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;
@@ -111,8 +113,9 @@ static uint32_t unit_sqrt(uint32_t a) {
   return ((uint32_t)e << 23) + (uint32_t)(r >> 16) - ONE_BITS;
 }
 
-// Reduces the argument to 23 fractional bits, truncated toward zero. A negative
-// argument uses the complement of its fraction.
+// Computes ex2 of f32 bits. The argument becomes a fixed-point number with 23
+// fractional bits, truncated toward zero. A negative argument uses the
+// complement of its fraction.
 static uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;
@@ -145,8 +148,8 @@ static uint32_t unit_lg2(uint32_t a) {
   return r < 0 ? cut(SIGN_BIT, (uint64_t)~r, 36) : cut(0, (uint64_t)r, 36);
 }
 
-// Takes the bits of an angle in turns, and computes with 23 fractional bits of
-// a quarter turn.
+// Returns the sine or cosine of an angle given as the f32 bits of a number of
+// turns. Computes with 23 fractional bits of a quarter turn.
 static uint32_t unit_sin(uint32_t turns, bool cosine) {
   int e = exponent(turns), shift = e - BIAS + 2;
   if (e == 255) return NAN_BITS;
@@ -160,8 +163,8 @@ static uint32_t unit_sin(uint32_t turns, bool cosine) {
   return cut(sign, (uint64_t)r, 37);
 }
 
-// First row for each exponent from -8 to 2, and the number of fraction bits
-// that choose a row there. The bits below x are ignored.
+// The pieces of tanh for each exponent from -8 to 2: the first row, and the
+// number of leading fraction bits that choose a row from there on.
 static const struct { uint8_t start, bits; } tanh_pieces[] = {
   {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3},
   {27, 4}, {43, 3}
@@ -216,7 +219,8 @@ uint32_t approx_rsqrt(uint32_t x, bool ftz) {
   return times(unit_rsqrt(times(x, 0x1p24f)), 0x1p12f);
 }
 
-// Returns an angle in turns: its product with 1 / 2 pi, truncated.
+// Converts an angle from radians to turns: multiplies it by 1 / (2 pi),
+// truncating.
 static uint32_t turns(uint32_t x) {
   double p = (double)bits_float(x) * (double)0x1.45f306p-3f;  // exact
   float t = (float)p;
@@ -305,7 +309,7 @@ uint64_t approx_rsqrt_f64(uint64_t x, bool ftz) {
     a *= 0x1p54;
     scale = 0x1p27;
   }
-  // start from the unit's root; one step makes it exact to 53 bits
+  // one Newton step on the unit's 1 / sqrt(a) makes it exact to 53 bits
   uint32_t high = high_rsqrt((uint32_t)(double_bits(a) >> 32));
   double y = bits_double((uint64_t)high << 32), square = y * y;
   double rest = fma(a, -square, 1);

@@ -15,18 +15,21 @@ uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);
 uint32_t approx_sqrt(uint32_t x, bool ftz);
 uint32_t approx_rsqrt(uint32_t x, bool ftz);
-uint32_t approx_sin(uint32_t x);  // .ftz makes no difference here
+// Sin and cos have no `ftz`, since .ftz does not change their results.
+uint32_t approx_sin(uint32_t x);
 uint32_t approx_cos(uint32_t x);
 uint32_t approx_tanh(uint32_t x);
 
 // div.full.f32
 uint32_t approx_div(uint32_t x, uint32_t y);
 
-// rcp.approx.ftz.f64, rsqrt.approx.f64 and rsqrt.approx.ftz.f64.
+// The PTX instructions rcp.approx.ftz.f64, rsqrt.approx.f64 and
+// rsqrt.approx.ftz.f64, on the bits of an f64.
 uint64_t approx_rcp_f64(uint64_t x);
 uint64_t approx_rsqrt_f64(uint64_t x, bool ftz);
 
-// ex2.approx.f16, ex2.approx.ftz.bf16, tanh.approx.f16 and .bf16 on 16 bits.
+// The PTX instructions ex2.approx.f16, ex2.approx.ftz.bf16, tanh.approx.f16 and
+// tanh.approx.bf16, on 16 bits.
 uint32_t approx_ex2_f16(uint32_t x);
 uint32_t approx_ex2_bf16(uint32_t x);
 uint32_t approx_tanh_f16(uint32_t x);

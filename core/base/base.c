@@ -50,8 +50,8 @@ bool why(Why *w, ErrKind kind, const char *fmt, ...) {
 // ---- heap ----
 
 #ifdef CUTE_MEMERR
-// Fails the Nth allocation (N from CUTELUA_MEMERR) and every one after it
-// until the next reset; N = 0 never fails.
+// Returns 0 if this allocation must fail: the Nth one and all later ones, where
+// N is CUTELUA_MEMERR. Without N, or with N = 0, none fails.
 static long memerr_left(void) {
   static long left = -2;
   if (left == -2) {

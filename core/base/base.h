@@ -24,13 +24,13 @@ typedef enum ErrKind {
   ERR_COUNT
 } ErrKind;
 
-// Name of a kind ("bad-argument") and its one-line summary.
+// Return a kind's name ("bad-argument") and its one-line summary.
 const char *err_name(ErrKind kind);
 const char *err_summary(ErrKind kind);
 
-// An error of the environment (no driver, NVRTC rejected the source, ...). A
-// function that takes a Why returns false (or NULL) and fills it in; its Lua
-// binding returns nil, "msg [kind]".
+// An error of the environment, such as a missing driver or source that NVRTC
+// rejects. A function with a Why parameter fills it in and returns false or
+// NULL. Its Lua binding then returns nil, "message [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -54,9 +54,10 @@ typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;       // owner's data: a lua_State in the Lua bindings
-  Arena scratch;  // results of one outermost call; reset when it starts
-  struct Work *work;  // current trace, for the higher folders (ir/ir.h), or
-                      // NULL
+  // Memory for the results of one call from outside; reset when the next such
+  // call starts.
+  Arena scratch;
+  struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };
 
 // Raises an error of `kind` with a printf-style message. The message has no
@@ -72,14 +73,16 @@ void *base_realloc(void *p, size_t n);  // NULL when out of memory
 // Grows the array *p of *max elements of `size` bytes to hold n elements.
 // Returns false, with nothing changed, when memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
-void *base_zeros(size_t n);  // zeroed; untouched pages cost no memory
+// Memory of zeros; pages that nobody touches cost nothing.
+void *base_zeros(size_t n);
 void base_free(void *p);
-// Returns the bytes of n elements of `size` each, or a size that no allocation
-// can satisfy if the product overflows.
+// Returns n * size. If the product overflows, returns a size that no allocation
+// can satisfy.
 static inline size_t base_bytes(uint64_t n, size_t size) {
   return n > (SIZE_MAX >> 1) / size ? SIZE_MAX >> 1 : (size_t)n * size;
 }
-void *ctx_realloc(Ctx *cx, void *p, size_t n);  // fails with ERR_MEMORY
+// Fails with ERR_MEMORY instead of returning NULL.
+void *ctx_realloc(Ctx *cx, void *p, size_t n);
 
 // Returns n bytes aligned to 16: uninitialised (alloc) or zeroed (zero).
 void *arena_alloc(Ctx *cx, Arena *a, size_t n);
@@ -91,7 +94,8 @@ void arena_free(Arena *a);
 #define NEW(cx, T, n) \
   ((T *)arena_alloc((cx), &(cx)->scratch, base_bytes((n), sizeof(T))))
 
-// Growing array of T: VEC(T) v = {0}; vec_push(cx, v, x); v.p[i]; v.n.
+// Declares a growing array of T. Example: VEC(int) v = {0}; vec_push(cx, v, 7)
+// makes v.n 1 and v.p[0] 7.
 #define VEC(T) struct { T *p; size_t n, cap; }
 void *vec_grow(Ctx *cx, void *p, size_t *cap, size_t need, size_t size);
 #define vec_reserve(cx, v, need) \
@@ -100,7 +104,7 @@ void *vec_grow(Ctx *cx, void *p, size_t *cap, size_t need, size_t size);
   (vec_reserve((cx), (v), (v).n + 1), (void)((v).p[(v).n++] = (x)))
 #define vec_free(v) (base_free((v).p), (v).p = NULL, (v).n = (v).cap = 0)
 
-// Growing text. `p` is NUL-terminated once anything was added.
+// Growing text. `p` is NUL-terminated after the first addition.
 typedef struct Buf {
   char *p;
   size_t n, cap;
@@ -113,12 +117,12 @@ void buf_free(Buf *b);
 // Reports whether `what` is one of the comma-separated words of CUTELUA_DEBUG.
 bool base_debug(const char *what);
 
-// Returns the non-negative greatest common divisor, or 1 if it does not fit in
-// an int64_t.
+// Returns the greatest common divisor, which is not negative; 1 if the divisor
+// does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 
-// Division and remainder that round down, like Lua's // and %. b is not 0; the
-// quotient wraps.
+// Divide, rounding down, like Lua's // and %. b is not 0. The quotient
+// INT64_MIN / -1 wraps.
 static inline int64_t base_floor_div(int64_t a, int64_t b) {
   if (b == -1) return (int64_t)(0 - (uint64_t)a);
   int64_t q = a / b;
@@ -134,11 +138,11 @@ static inline int64_t base_floor_mod(int64_t a, int64_t b) {
 #define HASH_INIT 14695981039346656037ull
 uint64_t base_hash(uint64_t h, const void *p, size_t n);
 
-// Returns the next number of a splitmix64 generator; every seed is equally
-// good, 0 included.
+// Returns the next number of a splitmix64 generator. Any seed will do, 0
+// included.
 uint64_t base_random(uint64_t *state);
 
-// Monotonic clock, nanoseconds.
+// Returns the time of a monotonic clock in nanoseconds.
 uint64_t base_nanotime(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/platform.h"
 // ---- loads and stores of runs ----
 
-#define RUN 256  // elements that a local buffer holds at a time
+#define RUN 256  // elements that are converted at a time in a local buffer
 
 // Reports whether all values of type t are exact in f32.
 static bool fits_f32(DType t) {
@@ -33,7 +33,7 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
   }
 }
 
-// Rounds f32 to nearest even. dtype_from_float converts NaNs.
+// Rounds to nearest even. x is not a NaN: dtype_from_float converts NaNs.
 static uint16_t bf16_bits(float x) {
   uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
@@ -152,9 +152,9 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits) {
   }
 }
 
-// Ziggurat of the normal density: 256 layers of equal area v. Layer i is x[i]
-// wide (layer 0 includes the tail beyond r), and the fraction ratio[i] of it is
-// entirely under the curve.
+// Ziggurat of the normal density: 256 layers of equal area zig_v. Layer i is
+// x[i] wide; layer 0 includes the tail beyond zig_r. The leading fraction
+// ratio[i] of the width of layer i is entirely under the curve.
 #define LAYERS 256
 typedef struct Zig {
   double x[LAYERS + 1], ratio[LAYERS];
@@ -253,8 +253,7 @@ static uint64_t of_int(DType t, int64_t x) {
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi) {
   uint64_t first = (uint64_t)lo, table[1024];
-  uint64_t span = (uint64_t)hi - first + 1;  // 0: the range has all 2^64
-                                             // integers
+  uint64_t span = (uint64_t)hi - first + 1;  // 0 stands for all 2^64 integers
   bool small = span - 1 < 1024, few = span - 1 < (uint64_t)1 << 53;
   for (uint64_t i = 0; small && i < span; i++)
     table[i] = of_int(t, (int64_t)(first + i));
@@ -313,7 +312,8 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   size_t bits = (size_t)dtype_bits(t), i = 0;
   const unsigned char *x = a, *y = b;
-  size_t bytes = n * bits / 8;  // whole bytes come first, then single bits
+  // Compare whole bytes first, then single elements of fewer bits.
+  size_t bytes = n * bits / 8;
   if (memcmp(x, y, bytes) == 0) {
     i = bytes * 8 / bits;
   } else {
@@ -356,7 +356,7 @@ typedef double V4 __attribute__((vector_size(32)));
 typedef struct GemmJob {
   const BulkMat *a, *b, *d;
   size_t m, n, k;
-  atomic_size_t next;  // next block of COLS columns
+  atomic_size_t next;  // index of the next COLS columns to compute
   atomic_bool failed;
 } GemmJob;
 
@@ -368,7 +368,8 @@ void bulk_row(const BulkMat *x, size_t i, size_t from, size_t n,
     for (size_t q = 0; q < n; q++) out[q] = value(x->t, x->p, at + q * s);
 }
 
-// Loads row i of a matrix, k elements, as doubles `step` apart.
+// Loads the k elements of row i of a matrix as doubles to out[0], out[step],
+// out[2 * step] ...
 static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
                      size_t step) {
   double run[RUN];
@@ -379,8 +380,8 @@ static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
   }
 }
 
-// Computes sum[r] (4 columns) = row r of a (r = 0..3, k elements) times panel b
-// (k,4).
+// Multiplies 4 rows of a, each k doubles, by a panel of b: sum[r][c] is the sum
+// over i of a[r * k + i] * b[4 * i + c].
 static void kernel_4x4(const double *a, const double *b, size_t k,
                        V4 sum[4]) {
   V4 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
@@ -395,13 +396,14 @@ static void kernel_4x4(const double *a, const double *b, size_t k,
   sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
 }
 
-// Computes columns [n0, n0 + cols) of d. Scratch: 4*k doubles in rows, COLS*k
-// in panels.
+// Computes columns [n0, n0 + cols) of d. `rows` and `panels` are scratch memory
+// for 4 * k and COLS * k doubles.
 static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
                        double *panels) {
   const BulkMat *d = g->d;
   memset(panels, 0, COLS * g->k * sizeof *panels);
-  for (size_t j = 0; j < cols; j++)  // panel j/4, column j%4: (k,4)
+  // Panel j / 4 holds 4 rows of b, element by element.
+  for (size_t j = 0; j < cols; j++)
     load_row(g->b, n0 + j, g->k, panels + j / 4 * 4 * g->k + j % 4, 4);
   for (size_t i = 0; i < g->m; i += 4) {
     size_t r = g->m - i < 4 ? g->m - i : 4;

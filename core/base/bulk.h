@@ -15,11 +15,14 @@ struct HostBuf {
   void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL when closed
   void *raw;     // allocation returned by base_realloc
   bool closed;
-  bool defined;  // the whole buffer was written at least once (fills, copies,
-                 // strings); the simulator marks other buffers as undefined
+  // True if the whole buffer was written at least once (filled, copied to or
+  // set from a string). The simulator reports reads of undefined elements in
+  // other buffers.
+  bool defined;
   void (*unpin)(HostBuf *b);  // unpins pinned memory before it is freed
-  struct Gpu *gpu;            // GPU that the memory is pinned for, and the
-                              // `epoch` of its context
+  // The GPU for which the memory is pinned, and the `epoch` of its context
+  // then.
+  struct Gpu *gpu;
   unsigned epoch;
 };
 
@@ -37,21 +40,21 @@ void bulk_transpose(DType t, void *dst, const void *src, size_t rows,
                     size_t cols);
 void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits);
 
-// Fills p with samples of N(mean, sd). One seed yields the same samples in
-// every type: exact in f64, rounded to f32 and then to t in the others.
+// Fills p with samples of a normal distribution. Every type gets the samples of
+// the same f64 sequence, rounded to f32 and then to t if t is narrower.
 void bulk_normal(DType t, void *p, size_t n, uint64_t seed, double mean,
                  double sd);
 
-// Fills p with uniform numbers in [0, 1): the same in every float type,
-// truncated to its precision.
+// Fills p with uniform numbers in [0, 1). Every float type gets the numbers of
+// one sequence, truncated to its precision.
 void bulk_uniform(DType t, void *p, size_t n, uint64_t seed);
 
 // Fills p with uniform integers in lo .. hi.
 void bulk_ints(DType t, void *p, size_t n, uint64_t seed, int64_t lo,
                int64_t hi);
 
-// Clears the lowest bits of n words. Tensor cores read an f32 as a tf32 in this
-// way (13 bits).
+// Clears the `bits` lowest bits of n 32-bit words. With 13 bits, an f32 becomes
+// the tf32 that a tensor core reads.
 void bulk_cut(void *p, size_t n, int bits);
 
 // The elementwise difference of a and b. A NaN on either side makes every
@@ -61,14 +64,15 @@ typedef struct BulkDiff {
   double max_rel;    // max |a - b| / |b|
   double max_scaled; // max |a - b| / max |b|, over all elements
   double frobenius;  // |a - b| / |b| in the Frobenius norm
-  size_t worst;      // index of max_abs, or of the first NaN
+  size_t worst;      // index of the difference max_abs, or of the first NaN
   size_t nans;
   size_t count;      // elements compared
-  double sum_d, sum_b, max_b;  // running sums of squares, max |b|
+  double sum_d, sum_b, max_b;  // sums of squares of a - b and of b; largest |b|
 } BulkDiff;
 BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b, size_t n);
 
-// Returns the first index whose bits differ, or n.
+// Returns the first index at which the bits of a and b differ, or n if none
+// does.
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n);
 
 // A strided matrix: element (i, j) is p[i * stride[0] + j * stride[1]].

@@ -31,7 +31,7 @@ const char *dtype_cuda(DType t) { return facts[t].cuda; }
 int dtype_bits(DType t) { return facts[t].bits; }
 char dtype_class(DType t) { return facts[t].cls; }
 
-// Type names of the Python DSL, CUTLASS C++, C and NumPy.
+// Other names of types, from the Python DSL, CUTLASS C++, C and NumPy.
 static const struct { const char *name; DType t; } aliases[] = {
   {"Boolean", DT_BOOL}, {"bool", DT_BOOL}, {"pred", DT_BOOL},
   {"Int8", DT_I8}, {"int8", DT_I8}, {"int8_t", DT_I8}, {"s8", DT_I8},
@@ -91,14 +91,15 @@ DType dtype_find(const char *name) {
 
 // ---- small floats ----
 
-// A small float format. `top` is the largest finite code without sign. A code
-// above it is an infinity or NaN (ieee), NaN (e4m3) or nonexistent.
+// A small float format. `top` is the code of the largest finite number, without
+// the sign. Codes above top are infinities and NaNs (ieee), NaNs (e4m3), or do
+// not exist.
 typedef struct Format {
   int mbits, bias;
   uint32_t sign, top;
-  bool ieee;       // codes above top are infinity, then NaNs
+  bool ieee;       // the code above top is infinity, later ones are NaNs
   bool saturate;   // conversions saturate at top
-  uint32_t nan;    // cvt's result for NaN
+  uint32_t nan;    // code that the PTX instruction cvt returns for a NaN
 } Format;
 
 static const Format f16 = {10, 15, 0x8000, 0x7bff, true, false, 0x7fff};
@@ -131,7 +132,8 @@ static uint32_t encode(const Format *f, double x) {
   uint32_t sign = u >> 63 ? f->sign : 0;
   uint32_t past = sign | (f->saturate ? f->top : f->top + 1);
   if (e == 0x7ff) return past;
-  if (e == 0) return sign;  // below half of every format's smallest number
+  // An f64 subnormal rounds to zero in every format.
+  if (e == 0) return sign;
   int emin = 1 - f->bias;
   e -= 1023;
   int base = e > emin ? e : emin;
@@ -157,13 +159,14 @@ static const Format *format(DType t) {
   }
 }
 
-// Converts to a power of two. The sign is dropped; zero and smaller values
-// become 2^-127. A tie between two powers (1.5 * 2^e) rounds to the even code.
+// Converts x to ue8m0, the exponent of a power of two. Drops the sign; zero and
+// values below 2^-127 become 2^-127. A tie between two powers (1.5 * 2^e)
+// rounds to the even code.
 static uint64_t to_ue8m0(double x) {
   if (isnan(x)) return 0xff;
   if (isinf(x)) return 0xfe;
   int e;
-  double f = frexp(fabs(x), &e);  // f in [0.5, 1)
+  double f = frexp(fabs(x), &e);  // |x| = f * 2^e with f in [0.5, 1)
   if (f == 0) return 0;
   int code = e - 1 + 127;
   if (f > 0.75 || (f == 0.75 && (code & 1))) code++;
@@ -175,7 +178,7 @@ static uint64_t to_ue8m0(double x) {
 static inline float f16_float(uint32_t u) {
   uint32_t sign = (u & 0x8000) << 16, code = u & 0x7fff;
   if (code >= 0x7c00) return bits_float(sign | 0x7f800000 | code << 13);
-  // The code read as an f32 exponent and fraction is 2^-112 of the value.
+  // The bits of the code, read as an f32, are the value times 2^-112.
   float x = bits_float(code << 13) * 0x1p112f;
   return bits_float(sign | float_bits(x));
 }
@@ -184,7 +187,7 @@ static inline uint32_t float_f16(float x) {
   uint32_t u = float_bits(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
   if (a > 0x7f800000) return 0x7fff;
   if (a >= 0x47800000) return sign | 0x7c00;  // 65536 and above
-  if (a < 0x38800000)  // subnormal: let an addition round to 2^-24
+  if (a < 0x38800000)  // subnormal: adding 0.5 rounds to a multiple of 2^-24
     return sign | (float_bits(bits_float(a) + 0.5f) - 0x3f000000);
   return sign | ((a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13);
 }
@@ -207,7 +210,8 @@ static uint64_t low_bits(uint64_t u, int bits) {
   return bits >= 64 ? u : u & ((1ull << bits) - 1);
 }
 
-// Returns the bits of an integer or boolean type narrower than 64 bits, else 0.
+// Returns the number of bits of a boolean or an integer type narrower than 64
+// bits; 0 for other types.
 static int short_bits(DType t) {
   if (t == DT_BOOL) return 1;
   return dtype_is_int(t) && dtype_bits(t) < 64 ? dtype_bits(t) : 0;
@@ -245,9 +249,9 @@ static uint64_t to_integer(DType t, double x) {
   return low_bits((uint64_t)(int64_t)x, bits);
 }
 
-// Returns the integer for NaN. cvt from f64, or to 64 bits, sets only the top
-// bit; other conversions yield 0. Unsigned types below 32 bits get i32's
-// result, clamped.
+// Returns the integer that the PTX instruction cvt makes of a NaN. From f64, or
+// to 64 bits, only the top bit is set; other conversions yield 0. Unsigned
+// types below 32 bits get i32's result, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   if (bits < 32 && dtype_class(t) != 'I') return 0;
@@ -304,10 +308,10 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F32: return bits_float((uint32_t)u);
     case DT_BF16: return bits_float((uint32_t)u << 16);
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
-    case DT_TF32:  // rounded as the tensor core reads it
+    case DT_TF32:  // truncated, as a tensor core reads an f32
       return bits_float((uint32_t)u & 0xffffe000);
-    case DT_I64: return (float)(int64_t)u;  // of these cases, only the integers
-                                            // round
+    // From here on, the conversions round.
+    case DT_I64: return (float)(int64_t)u;
     case DT_U64: case DT_U128: return (float)u;
     default: return (float)dtype_to_double(t, u);
   }
@@ -335,8 +339,8 @@ uint64_t dtype_load(DType t, const void *p, size_t i) {
     case 16: { uint16_t v; memcpy(&v, b + 2 * i, 2); return v; }
     case 32: { uint32_t v; memcpy(&v, b + 4 * i, 4); return v; }
     case 64: memcpy(&u, b + 8 * i, 8); return u;
-    case 128: memcpy(&u, b + 16 * i, 8); return u;  // a complex number's low
-                                                    // half is its real part
+    // The real part, if the type is complex.
+    case 128: memcpy(&u, b + 16 * i, 8); return u;
     default: break;
   }
   size_t at = i * (size_t)bits;
@@ -353,7 +357,8 @@ void dtype_store(DType t, void *p, size_t i, uint64_t bits) {
     case 16: { uint16_t v = (uint16_t)bits; memcpy(b + 2 * i, &v, 2); return; }
     case 32: { uint32_t v = (uint32_t)bits; memcpy(b + 4 * i, &v, 4); return; }
     case 64: memcpy(b + 8 * i, &bits, 8); return;
-    case 128:  // the upper half becomes zero
+    // The upper half (a complex number's imaginary part) becomes zero.
+    case 128:
       memcpy(b + 16 * i, &bits, 8);
       memset(b + 16 * i + 8, 0, 8);
       return;

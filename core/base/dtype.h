@@ -13,7 +13,8 @@ static inline uint32_t float_bits(float x) {
   return u;
 }
 
-// Returns the bits of an f32 arithmetic result: NaNs lose sign and payload.
+// Returns the bits of an f32 that arithmetic computed. All NaNs become one, as
+// on the GPU: without sign and payload.
 static inline uint32_t float_result(float x) {
   return x == x ? float_bits(x) : 0x7fffffff;
 }
@@ -77,9 +78,10 @@ typedef enum DType {
 const char *dtype_name(DType t);  // "bf16"
 const char *dtype_cuda(DType t);  // "unsigned short"
 int dtype_bits(DType t);
-char dtype_class(DType t);        // 'P' 'I' 'U' 'F'
-DType dtype_find(const char *name);  // DT_NONE when unknown; knows aliases
-                                     // (bfloat16, Float32, int32, float ...)
+char dtype_class(DType t);        // class of the type: 'P' 'I' 'U' or 'F'
+// DT_NONE for an unknown name; knows aliases (bfloat16, Float32, int32, float
+// ...).
+DType dtype_find(const char *name);
 static inline bool dtype_is_float(DType t) { return dtype_class(t) == 'F'; }
 static inline bool dtype_is_float8(DType t) {
   return dtype_class(t) == 'F' && dtype_bits(t) == 8;
@@ -100,9 +102,9 @@ int64_t dtype_int(DType t, uint64_t u);
 // integer, any type over a boolean or DT_NONE; f16 with bf16 yields f32.
 DType dtype_common(DType a, DType b);
 
-// Returns the value of one element's raw bits (low bits of u) as a double,
-// exactly, including NaN and infinities. 64-bit integers lose low bits, as in
-// C.
+// Returns the value of an element's raw bits (the low bits of u) as a double.
+// The value is exact, including NaNs and infinities, except that large 64-bit
+// integers are rounded.
 double dtype_to_double(DType t, uint64_t u);
 
 // Returns the raw bits of x in type t. Floats round to nearest even; e4m3, e5m2
@@ -111,8 +113,8 @@ double dtype_to_double(DType t, uint64_t u);
 // toward zero and saturate, as cvt.rzi does.
 uint64_t dtype_from_double(DType t, double x);
 
-// Convert raw bits to f32 and back, for bulk paths (with one rounding from
-// float to t).
+// Convert raw bits to f32 and back. The conversion from f32 rounds once. Both
+// are faster than the functions for doubles.
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 

@@ -6,13 +6,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PIECE 256  // elements of a row in a local buffer
+#define PIECE 256  // elements of a row that a local buffer holds
 #define ROWS 16    // rows that a thread checks at a time
 
 // ---- types ----
 
 typedef struct Format {
-  double unit, least, most;  // half an ulp of 1, least and largest number
+  // Half an ulp of 1, least and largest positive number.
+  double unit, least, most;
 } Format;
 
 static Format format_of(DType t) {
@@ -33,7 +34,7 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  double gamma, floor;  // gamma: gamma_n; floor: sum of n smallest subnormals
+  double gamma, floor;  // gamma_n; n times the smallest subnormal number
   Format out, sum;
 } Rules;
 
@@ -45,8 +46,8 @@ static Rules rules_of(const GemmCheck *g) {
   return r;
 }
 
-// Returns an element's error divided by its bound: at most 1 if the element is
-// correct.
+// Returns the error of an element of D divided by its bound (gemmcheck.h),
+// which is stored in *bound. A correct element has at most 1.
 static double measure(const Rules *r, double got, double want, double norms,
                       double c0, double *bound) {
   double size = fabs(r->g->alpha) * norms + fabs(r->g->beta * c0);
@@ -55,7 +56,7 @@ static double measure(const Rules *r, double got, double want, double norms,
   if (isnan(want)) return isnan(got) ? 0 : INFINITY;
   if (isinf(want)) return got == want ? 0 : INFINITY;
   if (isnan(got) || isinf(got)) {
-    if (size + e > r->sum.most) return 0;  // a partial sum may overflow too
+    if (size + e > r->sum.most) return 0;  // a partial sum may have overflowed
     bool over = fabs(want) + *bound > r->out.most;
     return over && isinf(got) && (got > 0) == (want > 0) ? 0 : INFINITY;
   }
@@ -90,7 +91,8 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   p->v.got = got, p->v.want = want, p->v.bound = bound;
 }
 
-// Merges a part into the total. Parts must come in the order of their elements.
+// Adds the result for a part of D to the total. Parts must come in the order of
+// their rows.
 static void join(Part *all, const Part *p) {
   GemmVerdict keep = all->v;
   if (!keep.count || p->worst > all->worst) {
@@ -139,8 +141,8 @@ static void run_samples(const GemmCheck *g, Part *p) {
 
 typedef struct Job {
   const GemmCheck *g;
-  double *row, *col;  // norms of A's and B's rows
-  Part *part;         // one for each ROWS rows of D
+  double *row, *col;  // norms of the rows of A and of B
+  Part *part;  // part[i] is the result of rows [i * ROWS, (i + 1) * ROWS) of D
   atomic_size_t next, next_a, next_b;
 } Job;
 
@@ -152,7 +154,7 @@ static void norms_of(const BulkMat *x, size_t rows, size_t k, double *out,
       for (size_t i = at; i < at + n; i++) out[i] = sqrt(dot(x, i, x, i, k));
       continue;
     }
-    BulkMat t = *x;  // one column at a time, in memory order
+    BulkMat t = *x;  // x is column-major: read its transpose
     t.stride[0] = x->stride[1], t.stride[1] = x->stride[0];
     double sum[PIECE] = {0}, v[PIECE];
     for (size_t c = 0; c < k; c++) {

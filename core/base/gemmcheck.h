@@ -11,34 +11,38 @@
 //   bound = e + u_D (|d| + e) + least_D / 2
 // `least` is the smallest positive number of a type.
 //
-// A NaN in A, B or C0 must appear in D, and an infinity must be the same
-// infinity. D may contain no others, except where a partial sum (|a_i| |b_j|
-// exceeds its type) or the result may overflow.
+// A NaN in A, B or C0 must appear in D, and so must an infinity with its sign.
+// D may contain no other NaN or infinity, except where the result or a partial
+// sum may overflow. A partial sum may if |a_i| |b_j| exceeds its type.
 #ifndef CUTE_GEMMCHECK_H
 #define CUTE_GEMMCHECK_H
 
 #include "base/bulk.h"
 
 typedef struct GemmCheck {
-  const BulkMat *a, *b, *d;  // (M,K) (N,K) (M,N); d: f16 bf16 f32 f64, integer
-  const BulkMat *ref;   // (M,N) A B^T summed in f64, or NULL
-  size_t samples;       // without ref: random elements to check
+  // (M,K), (N,K), (M,N); D is f16, bf16, f32, f64 or an integer.
+  const BulkMat *a, *b, *d;
+  // A B^T of (M,N), summed in f64; NULL: compute samples of it.
+  const BulkMat *ref;
+  size_t samples;       // without ref: number of random elements to check
   uint64_t seed;
-  const BulkMat *c0;    // (M,N), or NULL: 0
+  const BulkMat *c0;    // (M,N); NULL stands for zeros
   size_t m, n, k;
   double alpha, beta;
-  DType sums;           // accumulator type: f32, f64, or an integer (no
-                        // rounding)
-  double unit;          // unit roundoff u of acc
+  // Type of the accumulators: f32, f64, or an integer (no rounding).
+  DType sums;
+  double unit;          // unit roundoff u of the accumulators
 } GemmCheck;
 
 typedef struct GemmVerdict {
-  size_t count, wrong;  // elements checked, elements beyond their bound
+  // Numbers of checked elements, and of those beyond their bound.
+  size_t count, wrong;
   size_t nans;          // unexpected NaNs
   size_t row, col;      // position of the largest error relative to its bound
   double got, want, bound;
-  double frobenius;     // |D - sum| / |sum| over all finite elements; infinite
-                        // if a NaN or infinity is wrong
+  // |D - X| / |X| in the Frobenius norm, X being the expected result; finite
+  // elements only. Infinite if a NaN or infinity is wrong.
+  double frobenius;
 } GemmVerdict;
 
 // Returns false when memory is exhausted. D's type must be one that

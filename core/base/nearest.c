@@ -38,7 +38,8 @@ Nearest nearest_of(const char *name) {
   return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
 }
 
-// Reports whether the candidate precedes the best name in alphabetical order.
+// Reports whether the candidate s precedes the best name so far in alphabetical
+// order.
 static bool before(const char *s, size_t n, const Nearest *to) {
   size_t both = n < to->best_len ? n : to->best_len;
   int order = memcmp(s, to->best, both);

@@ -30,8 +30,8 @@ const char *platform_no_libraries(void) {
 
 int platform_glob_folders(void) { return 0; }
 
-// The page that starts a threaded program states the number of threads and
-// creates them beforehand.
+// Returns the number of threads that the web page created for the program and
+// stored in Module.threads, or 1.
 EM_JS(int, module_threads, (void), { return Module.threads || 1; });
 
 int platform_cores(void) { return module_threads(); }

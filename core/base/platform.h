@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-// Opens a shared library with local symbols, or returns NULL if it is not
-// found.
+// Opens a shared library without making its symbols visible to other libraries.
+// Returns NULL if it is not found.
 void *platform_open(const char *file);
 // Returns a symbol of an open library, or NULL.
 void *platform_symbol(void *lib, const char *name);

@@ -3,14 +3,15 @@
 // or start threads that would receive a signal. During such calls both signals
 // stay pending; they are handled afterwards.
 //
-// Files that include this define _POSIX_C_SOURCE.
+// Files that include this header define _POSIX_C_SOURCE.
 #ifndef CUTE_SIGNALS_H
 #define CUTE_SIGNALS_H
 
 #include <signal.h>
 
 // Number of Ctrl-C presses not handled yet (bind/interrupt.h). Long
-// computations poll it and give up. Always 0 outside of the program.
+// computations poll it and stop early. Always 0 where the library runs outside
+// of the cutelua program.
 extern volatile sig_atomic_t signals_asked;
 
 typedef struct SigHold {

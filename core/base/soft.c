@@ -1,5 +1,5 @@
-// soft.c: chooses the file that computes a descriptor, and splits registers
-// into halves.
+// Evaluates scalar instructions of PTX: calls the floating-point or the integer
+// function, for each 16-bit half of a packed operand.
 #include "base/soft.h"
 
 static const char *const names[SOFT_COUNT] = {
@@ -28,9 +28,9 @@ static uint64_t one(Soft s, const uint64_t x[3]) {
   return soft_integer(s, x);
 }
 
-// Converts two values. A 32-bit source has them in two registers, the first
-// being the high half of the result. A narrower source has them in the halves
-// of one register.
+// Converts two values to a packed pair. A 32-bit source has them in two
+// registers, of which the first becomes the high half of the result. A narrower
+// source has both values in one register.
 static uint64_t convert_pair(Soft s, const uint64_t x[3]) {
   int n = dtype_bits((DType)s.type), m = dtype_bits((DType)s.from);
   uint64_t hi = m == 32 ? x[0] : x[0] >> m;

@@ -1,14 +1,15 @@
-// Scalar instructions of PTX that the IR has no operation for, on raw bits:
-// floats with every rounding mode and modifier, and integers.
+// Evaluates scalar instructions of PTX for which the IR has no operation, on
+// raw bits: floats with every rounding mode and modifier, and integers.
 //
-// A descriptor (Soft) says which instruction it is. The rules that the PTX ISA
-// leaves open (NaNs, subnormals before rounding) are those of an H100.
+// A descriptor (Soft) names an instruction and its modifiers. Where the PTX ISA
+// leaves a result open (NaNs, subnormals before rounding), it is an H100's.
 #ifndef CUTE_SOFT_H
 #define CUTE_SOFT_H
 
 #include "base/dtype.h"
 
-// SO(ID, "name in PTX"). Operands are a, b, c; results have Soft.type.
+// SO(ID, "name in PTX"). The operands are a, b, c; Soft.type is the type of the
+// result.
 #define SOFT_OPS(SO) \
   SO(ADD, "add") SO(SUB, "sub") SO(MUL, "mul") SO(FMA, "fma") \
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
@@ -17,8 +18,8 @@
   SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
   SO(APPROX, "approx")    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* packs a, b, c from the top bits on */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* type of b: Soft.from; mode: .hi */ \
+  SO(PACK, "cvt.pack")    /* puts a above b above c */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* Soft.from: b; mode: .hi */ \
   SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
   SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")
@@ -44,7 +45,8 @@ typedef enum SoftPermute {
   SOFT_F4E, SOFT_B4E, SOFT_RC8, SOFT_ECL, SOFT_ECR, SOFT_RC16
 } SoftPermute;
 
-// Bits of Soft.flags. PAIR: operands and results are the two halves of 32 bits.
+// Bits of Soft.flags, named like modifiers. SOFT_PAIR: each 32-bit operand and
+// result is a pair of 16-bit values.
 enum {
   SOFT_FTZ = 1, SOFT_SAT = 2, SOFT_RELU = 4, SOFT_FINITE = 8, SOFT_OOB = 16,
   SOFT_NAN = 32, SOFT_XORSIGN = 64, SOFT_PAIR = 128
@@ -52,8 +54,8 @@ enum {
 
 typedef struct Soft {
   uint8_t op;          // SoftOp
-  uint8_t type, from;  // type: of the result; from: of the operands, if
-                       // different
+  // Types of the result, and of the operands if they differ.
+  uint8_t type, from;
   uint8_t mode;
   uint8_t flags;
 } Soft;
@@ -72,7 +74,8 @@ const char *soft_name(SoftOp op);
 // Computes one lane's result from zero-extended operands.
 uint64_t soft_eval(Soft s, const uint64_t x[3]);
 
-// Computes one element for soft_eval: floats, conversions, integers.
+// Compute one unpacked result for soft_eval: of floats, of a conversion, of
+// integers.
 uint64_t soft_float(Soft s, const uint64_t x[3]);
 uint64_t soft_convert(Soft s, uint64_t a);
 uint64_t soft_integer(Soft s, const uint64_t x[3]);

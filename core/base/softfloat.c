@@ -1,5 +1,5 @@
-// softfloat.c: floats with every rounding mode and modifier of PTX, exact up
-// to one rounding.
+// Evaluates floating-point instructions of PTX with every rounding mode and
+// modifier: computes the exact result and rounds it once.
 #include "base/soft.h"
 
 #include <math.h>
@@ -18,7 +18,9 @@ typedef struct Format {
   int p;         // bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
   int low;       // number of unused low bits (tf32)
-  uint64_t top;  // bits of infinity above `low`; for e4m3 the code after 448
+  // Bits of infinity, without the `low` unused bits. e4m3 has no infinity: the
+  // code after that of 448.
+  uint64_t top;
   uint64_t nan;  // the canonical NaN
 } Format;
 
@@ -36,7 +38,8 @@ static Format format_of(DType t) {
   }
 }
 
-// A number sign, significand * 2^exp. inf and nan mark infinities and NaNs.
+// A number: sig * 2^exp, negated if `sign`. inf and nan mark infinities and
+// NaNs.
 typedef struct Num {
   bool sign, inf, nan;
   int exp;
@@ -70,7 +73,8 @@ static bool is_small(DType t, const Num *x) {
   return x->sig && x->exp + top_bit(x->sig) < format_of(t).least;
 }
 
-// Returns v / 2^n. The last bit is set if bits were lost.
+// Returns v / 2^n, truncated. Sets the result's lowest bit if nonzero bits were
+// shifted out (a sticky bit for a later rounding).
 static Wide jam(Wide v, int n) {
   if (n <= 0) return v;
   if (n > 127) return v != 0;
@@ -90,7 +94,7 @@ static bool rounds_up(int mode, bool sign, Wide kept, Wide rest, Wide half) {
   return false;
 }
 
-// Returns the largest finite number, without the `low` unused bits.
+// Returns the bits of the largest finite number, without the `low` unused bits.
 static uint64_t largest(Format f) { return f.top - 1; }
 
 // Rounds x, which is not NaN, to type t. `.ftz` flushes numbers that are
@@ -126,7 +130,7 @@ static uint64_t pack(DType t, int mode, int flags, const Num *x) {
   return sign | u << f.low;
 }
 
-// Applies `.sat` and `.relu` to a result.
+// Applies the modifiers `.sat` and `.relu` in flags to a result u.
 static uint64_t clamp(DType t, int flags, uint64_t u) {
   if (!(flags & (SOFT_SAT | SOFT_RELU))) return u;
   Num x = unpack(t, u);
@@ -210,7 +214,8 @@ static uint64_t add(Soft s, uint64_t u, uint64_t v, bool minus) {
   return finish(s, &r);
 }
 
-// Reports whether an operand's raw bits are the code for "out of bounds".
+// Reports whether raw bits are the f16 or bf16 NaN that `.oob` instructions
+// read as "out of bounds".
 static bool is_outside(uint64_t u) { return (u & 0x7fff) == 0x7ff7; }
 
 static uint64_t fused(Soft s, const uint64_t x[3], bool adds) {
@@ -290,8 +295,8 @@ static uint64_t least(Soft s, uint64_t u, uint64_t v, bool max) {
   return ((ordered(t, u) < ordered(t, v)) == max ? v : u) | sign;
 }
 
-// Negates or clears the sign. The hardware does this by an addition: NaNs
-// become canonical, except that an f64 NaN keeps its sign.
+// Computes neg or abs. The hardware computes both by an addition: NaNs become
+// canonical, except that an f64 NaN keeps its sign.
 static uint64_t signed_op(Soft s, uint64_t u) {
   DType t = (DType)s.type;
   uint64_t bit = sign_bit(t);
@@ -302,7 +307,7 @@ static uint64_t signed_op(Soft s, uint64_t u) {
 
 // ---- conversions ----
 
-// Rounds x to an integer, which has an exp of 0 or more.
+// Rounds x to an integer. The result's exp is at least 0.
 static Num integral(Num x, int mode) {
   if (x.exp >= 0 || !x.sig || x.inf) return x;
   int n = -x.exp;
@@ -322,7 +327,8 @@ static uint64_t rint_of(Soft s, uint64_t u) {
   return finish(s, &a);
 }
 
-// Converts the NaN u to one of type t with the same sign and payload.
+// Converts a NaN u of type `from` to a NaN of type t with the same sign and
+// leading payload bits.
 static uint64_t carried(DType t, DType from, uint64_t u) {
   int p = format_of(t).p, q = format_of(from).p;
   uint64_t payload = u & (((uint64_t)1 << (q - 1)) - 1);
@@ -340,8 +346,8 @@ static uint64_t convert_nan(Soft s, uint64_t u) {
   return clamp(t, s.flags, r);
 }
 
-// Converts as cvt.rna.tf32, which rounds the bits: infinities and NaNs lose
-// their low bits.
+// Converts f32 to tf32 as cvt.rna.tf32 does, by rounding the bits. Infinities
+// and NaNs lose their low bits.
 static uint64_t tf32_away(Soft s, uint64_t u) {
   bool special = (u & 0x7f800000u) == 0x7f800000u;
   uint64_t r = (special ? u : u + 0x1000) & 0xffffe000u;
@@ -363,7 +369,8 @@ static uint64_t to_float(Soft s, uint64_t u) {
   if (s.flags & SOFT_FTZ && !late && is_small(from, &x)) x.sig = 0;
   int flags = late ? s.flags & ~SOFT_FTZ : s.flags;
   uint64_t r = pack(t, s.mode, flags, &x);
-  if (late) {  // flushes after the rounding
+  // From f64, .ftz flushes results that are subnormal after rounding.
+  if (late) {
     Num y = unpack(t, r);
     if (is_small(t, &y)) r &= sign_bit(t);
   }
@@ -380,7 +387,8 @@ static Num whole(DType t, uint64_t u) {
   return (Num){.sign = sign, .sig = v};
 }
 
-// Returns the integer of type t nearest to x, which is an integer of any size.
+// Returns x, an integer of any size, as an integer of type t; out-of-range
+// values become the nearest limit of t.
 static uint64_t saturated(DType t, const Num *x) {
   int n = dtype_bits(t);
   bool is_signed = dtype_class(t) == 'I';
@@ -451,7 +459,8 @@ static uint64_t times(uint64_t a, uint64_t b, int flags) {
   return fused(s, x, false);
 }
 
-// Multiplies by the unit's reciprocal, which is 0 beyond 2^126.
+// Computes div.approx: multiplies a by the special function unit's reciprocal
+// of b, which is 0 for |b| above 2^126.
 static uint64_t divide_approx(Soft s, uint64_t a, uint64_t b) {
   bool ftz = s.flags & SOFT_FTZ, tiny = is_tiny(b) && !ftz;
   if (tiny) {
@@ -476,8 +485,9 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s with the host's f32 if the result is the same. This holds for
-// rounding to nearest and results far from the subnormals that .ftz flushes.
+// Computes s by the host's f32 arithmetic and returns true if the result is
+// PTX's. This holds for rounding to nearest, and with .ftz only for results
+// above the subnormal numbers.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
   if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {
@@ -516,7 +526,7 @@ uint64_t soft_float(Soft s, const uint64_t x[3]) {
   case SOFT_CVT: case SOFT_PACK: case SOFT_DP4A: case SOFT_DP2A:
   case SOFT_BMSK: case SOFT_SZEXT: case SOFT_FNS: case SOFT_PRMT:
   case SOFT_MADHI_SAT: case SOFT_MAD24HI_SAT: case SOFT_COUNT:
-    break;  // these ops are for integers and conversions
+    break;  // computed by soft_convert and soft_integer
   }
   return 0;
 }

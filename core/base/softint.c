@@ -1,4 +1,4 @@
-// softint.c: integer instructions: saturation, packing, dot products, bit
+// Evaluates integer instructions of PTX: saturation, packing, dot products, bit
 // fields.
 #include "base/soft.h"
 
@@ -6,7 +6,7 @@ static uint64_t mask_of(int bits) {
   return bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX;
 }
 
-// Returns the low bits of u as a signed or unsigned number.
+// Returns the low `bits` bits of u as a number, signed if `sign`.
 static int64_t number(uint64_t u, int bits, bool sign) {
   u &= mask_of(bits);
   if (sign && bits < 64 && u >> (bits - 1)) u |= ~mask_of(bits);
@@ -19,7 +19,8 @@ static int64_t within(int64_t v, int bits, bool sign) {
   return v < least ? least : v > most ? most : v;
 }
 
-// Computes cvt.pack, which packs a above b, and both above the low bits of c.
+// Computes cvt.pack: saturates a and b to n bits and puts a above b. If room is
+// left in the 32 bits, c's low bits come above a.
 static uint64_t packed(Soft s, const uint64_t x[3]) {
   DType t = (DType)s.type;
   int n = s.mode;
@@ -33,7 +34,7 @@ static uint64_t packed(Soft s, const uint64_t x[3]) {
 static uint64_t dot(Soft s, const uint64_t x[3], int parts) {
   bool sa = dtype_class((DType)s.type) == 'I';
   bool sb = dtype_class((DType)s.from) == 'I';
-  int wide = 32 / parts;  // width of a part of a; parts of b have 8 bits
+  int wide = 32 / parts;  // bits of each part of a; each part of b has 8 bits
   uint64_t sum = x[2];
   for (int k = 0; k < parts; k++) {
     int at = parts == 2 ? k + 2 * s.mode : k;
@@ -43,7 +44,7 @@ static uint64_t dot(Soft s, const uint64_t x[3], int parts) {
   return sum & UINT32_MAX;
 }
 
-// Returns a mask of n bits from bit p on.
+// Returns a mask of n bits, the lowest at position p: PTX's bmsk.
 static uint64_t bit_mask(uint64_t p, uint64_t n, bool clamps) {
   if (!clamps) {
     p &= 31;
@@ -54,15 +55,16 @@ static uint64_t bit_mask(uint64_t p, uint64_t n, bool clamps) {
   return all << p & UINT32_MAX;
 }
 
-// Returns the low n bits of a, extended by their sign or by zeros.
+// Returns the low n bits of a, extended to 32 bits by their sign or by zeros:
+// PTX's szext.
 static uint64_t extended(uint64_t a, uint64_t n, bool sign, bool clamps) {
   if (!clamps) n &= 31;
   if (n >= 32) return a;
   return n ? (uint64_t)number(a, (int)n, sign) & UINT32_MAX : 0;
 }
 
-// Returns the position of the n-th set bit from `base` on: upward, or downward
-// if n is negative.
+// Returns the position of the n-th set bit of m from bit `base` on, upward, or
+// downward if n is negative: PTX's fns.
 static uint64_t nth_set(uint64_t m, uint64_t base, int32_t n) {
   int step = n < 0 ? -1 : 1;
   int64_t left = n < 0 ? -(int64_t)n : n;
@@ -74,7 +76,8 @@ static uint64_t nth_set(uint64_t m, uint64_t base, int32_t n) {
   return UINT32_MAX;
 }
 
-// Returns which byte of {b, a} becomes byte k of the result.
+// Returns the index (0 to 7) of the byte of {b, a} that prmt copies to byte k
+// of its result.
 static unsigned chosen(int mode, unsigned sel, unsigned k) {
   switch ((SoftPermute)mode) {
   case SOFT_F4E: return (sel + k) & 7;

@@ -43,15 +43,16 @@ static int64_t row_bytes(const TensorMap *m) {
   return (m->im2col ? m->channels : m->box[0]) * element_bytes(m);
 }
 
-// Return the number of spatial modes, and the bits of each corner coordinate.
+// Return the number of spatial modes of an im2col map, and the bits that encode
+// each coordinate of a corner.
 static int corners(const TensorMap *m) { return (int)m->rank - 2; }
 static int corner_bits(const TensorMap *m) {
   static const int bits[] = {16, 8, 5};
   return bits[corners(m) - 1];
 }
 
-// Returns the bytes of a copy as the driver computes them: a traversal stride
-// that does not divide the box rounds down.
+// Returns the bytes of a copy as the driver computes them: it rounds box /
+// element stride down in each mode.
 static int64_t encoded_bytes(const TensorMap *m) {
   if (m->im2col) return row_bytes(m) * m->pixels;
   int64_t n = element_bytes(m);
@@ -95,7 +96,7 @@ static bool check_rank(const TensorMap *m, Why *w) {
              m->rank);
 }
 
-// Returns the alignment of addresses and strides in bytes.
+// Returns the required alignment, in bytes, of the address and the strides.
 static int64_t grain(const TensorMap *m) {
   return m->interleave == TENSORMAP_32B ? 32 : 16;
 }
@@ -149,8 +150,9 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
              which, i, v, corners(m), half, half - 1);
 }
 
-// With an interleave, the driver counts spatial modes from mode 0, and computes
-// the remaining extent between the corners in 32 bits.
+// Checks the corners of an im2col map by the driver's rules. With an
+// interleave, the driver takes mode 0 as the first spatial mode. It computes
+// the extent between the corners in 32 bits.
 static bool check_im2col(const TensorMap *m, Why *w) {
   if (m->channels < 1 || m->channels > 256)
     return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "
@@ -197,14 +199,15 @@ bool tensormap_check(const TensorMap *m, Why *w) {
 
 // ---- the encoding ----
 
-// Sets the field at bits [at, at + bits), which must be 0 before. No field
-// crosses a word.
+// Stores v in the field of bits [at, at + bits), which must be 0 before. No
+// field crosses a 64-bit word.
 static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
   uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
   words[at / 64] |= ((uint64_t)v & mask) << at % 64;
 }
 
-// Encodes bits 64 to 82: the kind of map.
+// Encodes bits 64 to 82: im2col, rank, element type, interleave, swizzle, fill
+// and L2 promotion.
 static void encode_kind(const TensorMap *m, uint64_t *words) {
   set(words, 64, 1, m->im2col);
   set(words, 68, 3, m->rank - 1);
@@ -229,8 +232,8 @@ static void encode_tensor(const TensorMap *m, uint64_t *words) {
   }
 }
 
-// Encodes the box from bit 440, one byte a mode. An im2col map has the channels
-// there, the corners after them and the pixels at bit 480.
+// Encodes the box from bit 440 on, one byte a mode. An im2col map has its
+// channels at bit 440, the corners from bit 448 on, and its pixels at bit 480.
 static void encode_box(const TensorMap *m, uint64_t *words) {
   if (!m->im2col) {
     for (int i = 0; i < m->rank; i++)
@@ -281,7 +284,8 @@ static int64_t get_signed(const uint64_t *words, int at, int bits) {
   return (get(words, at, bits) ^ half) - half;
 }
 
-// Decodes what encode_box wrote.
+// Decodes the box of a tiled map, or an im2col map's channels, corners and
+// pixels.
 static void decode_box(const uint64_t *words, TensorMap *m) {
   if (!m->im2col) {
     for (int i = 0; i < m->rank; i++)
@@ -320,7 +324,8 @@ bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
   for (int i = 0; i < TENSORMAP_WORDS; i++) {
     if (again[i] == words[i]) continue;
     return why(w, ERR_ARG, "tensor map: word %d of the 16 is 0x%" PRIx64
-               ", where its parameters give 0x%" PRIx64, i, words[i], again[i]);
+               ", but the parameters decoded from the map encode 0x%" PRIx64,
+               i, words[i], again[i]);
   }
   return true;
 }

@@ -1,6 +1,6 @@
-// Tensor maps: the 128 bytes that describe a tensor in global memory, and the
-// boxes to copy, to Hopper's copy engine (TMA). They are checked by the
-// driver's rules and encoded as the driver does, on any machine.
+// Tensor maps: 128 bytes that tell Hopper's copy engine (TMA) which tensor in
+// global memory to copy, and in boxes of which size. This file checks them by
+// the driver's rules and encodes them as the driver does, without a GPU.
 #ifndef CUTE_TENSORMAP_H
 #define CUTE_TENSORMAP_H
 
@@ -36,9 +36,10 @@ DType tensormap_dtype(TensorMapType t);
 const char *tensormap_reductions(TensorMapType t);
 
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
-// Channels interleaved in groups of 16 or 32 bytes (NC/8HWC8, NC/16HWC16).
+// How the channels of an image tensor are interleaved: not at all, or in groups
+// of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
 enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
-enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // fill for elements out of bounds
+enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 
 // The parameters of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, in
 // their order; enumerations have the driver's values. Mode 0 is the contiguous
@@ -48,17 +49,16 @@ typedef struct TensorMap {
   int64_t type, rank;       // TensorMapType
   uint64_t address;
   int64_t extent[TENSORMAP_RANK];      // elements
-  int64_t stride[TENSORMAP_RANK - 1];  // bytes, from mode 1 on
-  int64_t box[TENSORMAP_RANK];         // elements; tiled maps only
+  int64_t stride[TENSORMAP_RANK - 1];  // in bytes; stride[i] is mode i + 1's
+  int64_t box[TENSORMAP_RANK];         // in elements; im2col maps have none
   // im2col: the corners of the pixel box, and the channels and pixels of one
   // copy
   int64_t lower[TENSORMAP_RANK - 2], upper[TENSORMAP_RANK - 2];
   int64_t channels, pixels;
   int64_t step[TENSORMAP_RANK];  // element stride of each mode
   int64_t interleave;            // TENSORMAP_PLAIN ..
-  int64_t swizzle;               // 0: no swizzle; otherwise rows of 16 <<
-                                 // swizzle bytes
-  int64_t l2;                    // promotion to 0, 64, 128, 256 bytes
+  int64_t swizzle;               // 0: none; 1, 2, 3: swizzles 32, 64, 128 bytes
+  int64_t l2;  // L2 promotion: 0 none; 1, 2, 3: to 64, 128, 256 bytes
   int64_t fill;                  // TENSORMAP_ZEROS ..
 } TensorMap;
 
@@ -67,12 +67,12 @@ typedef struct TensorMap {
 bool tensormap_check(const TensorMap *m, Why *w);
 // Encodes a map that passed tensormap_check, as words in memory order.
 void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
-// Decodes all parameters of an encoded map, so that encoding them gives the
-// same words. Otherwise returns false; w says why these words are no map.
+// Decodes an encoded map if it is valid: encoding the result gives the same
+// words. Otherwise returns false, and w says why.
 bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
                       Why *w);
-// Read the address, extents and strides of all TENSORMAP_RANK modes from an
-// encoded map, and replace them in one.
+// Read the address, the extents and the strides of an encoded map, and replace
+// them in an encoded map. Both handle all TENSORMAP_RANK modes.
 void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 // Returns the bytes of shared memory that one copy fills or reads.

@@ -1,5 +1,5 @@
-// Lua bindings of the layout algebra: functions on layouts. They accept
-// tensors, too, if the operation only changes the layout of a tensor.
+// Lua bindings of the layout algebra. An operation that changes only the layout
+// of a tensor also accepts tensors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ static Layout from_shape(Ctx *cx, lua_State *L, Tup shape) {
   return layout_make(cx, shape, face_check_tup(cx, L, 2));
 }
 
-// make_layout(shape[, stride]), or (layout, layout, ..)
+// make_layout(shape[, stride]) -> a layout; make_layout(layout, ...) -> the
+// layout with these layouts as modes
 static int l_make_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   Swizzle sw;
@@ -33,13 +34,14 @@ static int l_make_layout(lua_State *L) {
   } else {
     Tup shape = face_check_tup(cx, L, 1);
     if (!lua_isnoneornil(L, 3))
-      face_argerror(L, 3, "nothing beside a shape and its stride");
+      face_argerror(L, 3, "no argument after shape and stride");
     face_push_layout(L, from_shape(cx, L, shape));
   }
   return 1;
 }
 
-// Returns the offset argument at idx, which is an integer or coordinates.
+// Returns the argument at idx as an offset: an integer, or a tuple of
+// coordinates.
 static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   Dim d;
   if (!lua_istable(L, idx) && !face_test_dim(cx, L, idx, &d))
@@ -52,8 +54,9 @@ static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   return o;
 }
 
-// composed(f, offset, layout or tensor [, options]) is f o offset o layout. f
-// is a swizzle, layout or function, and options are those of a function.
+// composed(f, offset, layout or tensor [, options]) -> f o offset o layout. f
+// is a swizzle, a layout or a Lua function; the options describe a Lua
+// function.
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
   Outer f = {.kind = OUTER_LAYOUT};
@@ -81,8 +84,8 @@ static int l_layout_tv(lua_State *L) {
   return 2;
 }
 
-// make_layout_image_mask(l, coord, mode): a mask with a bit for every offset
-// that l reaches from coord along that mode (multicast masks).
+// make_layout_image_mask(l, coord, mode) -> a mask for a multicast. Bit k is
+// set if l reaches offset k from coord along that mode.
 static int l_image_mask(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);
@@ -115,8 +118,8 @@ static int64_t swizzle_alignment(Ctx *cx, Swizzle sw) {
   return (int64_t)1 << sw.m;
 }
 
-// If the last layout that values pass through is a swizzle, returns it and sets
-// *rest to the layout without it. Otherwise returns NULL.
+// Returns the swizzle that l applies last, and sets *rest to l without this
+// swizzle. Returns NULL if l does not end with a swizzle.
 static const Swizzle *last_swizzle(Ctx *cx, Layout l, Layout *rest) {
   const Outer *f = layout_last(cx, l, rest);
   return f && f->kind == OUTER_SWIZZLE ? &f->sw : NULL;
@@ -166,8 +169,8 @@ static bool is_source(lua_State *L, int idx) {
   return laylib_test_operand(L, idx, &o);
 }
 
-// Finds the coordinate and the source of a slice, which may come in either
-// order. The source is the layout or tensor. If both are tuples, the coordinate
+// Finds the two arguments of a slice, a coordinate and the layout or tensor to
+// slice (stack index *src), in either order. If both are tuples, the coordinate
 // is the one that contains `_`.
 static void slice_args(Ctx *cx, lua_State *L, int *src, Tup *coord) {
   *src = 1;
@@ -207,7 +210,8 @@ static int l_dice(lua_State *L) {
   return 1;
 }
 
-// slice_and_offset(coord, layout): the slice and its offset
+// slice_and_offset(coord, layout) -> slice of the layout, offset of its first
+// element
 static int l_slice_and_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   int src;
@@ -223,7 +227,7 @@ static Tensor offset_tensor(Ctx *cx, Tup coord, Tensor t) {
   return tensor_domain_offset(cx, t, coord);
 }
 
-// domain_offset(coord, layout): the layout and its offset
+// domain_offset(coord, layout) -> layout, offset of coord
 static int l_domain_offset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup off, c = face_check_tup(cx, L, 1);
@@ -233,7 +237,7 @@ static int l_domain_offset(lua_State *L) {
   return 2;
 }
 
-// Returns the inverse of a swizzle, which is the swizzle itself.
+// Returns a swizzle's inverse: the swizzle itself.
 static int l_first(lua_State *L) {
   lua_settop(L, 1);
   return 1;
@@ -241,7 +245,8 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// Tests first for two layouts, the most frequent arguments.
+// Composes the arguments by type. Two layouts are the most frequent ones, so
+// they are tested first.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -265,8 +270,8 @@ static int l_composition(lua_State *L) {
   return laylib_push_operand(L, &o, b);
 }
 
-// Pushes a layout whose modes `order` arranges. Warns once per line if modes of
-// equal order overlap, as they do in CuTe.
+// Pushes `made`, the layout of a shape whose modes are ordered by `order`. As
+// in CuTe, modes of equal order may overlap; then warns, once per source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {
   bool ties = order && tup_order_ties(cx, shape, order);
@@ -321,7 +326,7 @@ static bool has_layout(lua_State *L, int idx) {
   return has;
 }
 
-// ceil_div(shape or integer, tiler)
+// ceil_div(shape or integer, tiler) -> number of tiles in each mode, rounded up
 static int l_ceil_div(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup s = laylib_shape(cx, L, 1);
@@ -339,8 +344,8 @@ static int64_t bits_arg(lua_State *L, int idx) {
   return t == DT_NONE ? face_checkint(L, idx) : dtype_bits(t);
 }
 
-// recast_layout(new, old, layout), or (layout, old, new) as in C++; widths are
-// bits or element types
+// recast_layout(new, old, layout), or (layout, old, new) as in C++. `new` and
+// `old` are bits of an element, or element types.
 static int l_recast_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   int at = laylib_box(L, 1) ? 1 : 3;
@@ -370,7 +375,8 @@ static void push_tiler(lua_State *L, Tiler t) {
   }
 }
 
-// layout "(8,8):(8,1)": parses notation; returns a layout unchanged.
+// layout "(8,8):(8,1)" -> the layout of this notation. A layout is returned
+// unchanged.
 static int l_layout(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -384,7 +390,7 @@ static int l_layout(lua_State *L) {
   return 1;
 }
 
-// parse(s): parses an integer, tuple, layout, tiler or swizzle.
+// parse(s) -> the integer, tuple, layout, tiler or swizzle in CuTe's notation
 static int l_parse(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -402,7 +408,8 @@ static int l_parse(lua_State *L) {
 
 // ---- explain ----
 
-// explain_begin() -> token; explain_end(token) -> text of the steps since.
+// explain_begin() -> token; explain_end(token) -> text that explains the steps
+// of all operations in between.
 static int l_explain_begin(lua_State *L) {
   Ctx *cx = face_enter(L);
   Buf *b = lua_newuserdatauv(L, sizeof *b, 0);

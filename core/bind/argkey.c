@@ -1,7 +1,7 @@
-// Walks over the arguments of a launch, which may be nested tables. Properties
-// that are part of a program become words; values that a launch passes become
-// leaves. While a kernel is traced, the walk replaces arguments by what the
-// kernel sees.
+// Walks over the arguments of a launch, which may be nested tables, to build
+// the argument key. Properties that a program is compiled for become words of
+// the key; values that each launch passes become leaves. During a trace, the
+// walk replaces each argument by a traced value for the kernel.
 #include "bind/trace.h"
 #include "bind/argkey.h"
 
@@ -57,7 +57,8 @@ static Leaf *add_leaf(Walk *w, DType type) {
   return l;
 }
 
-// Pops an object that words identify by its address, and keeps it alive.
+// Pops an object, which the words identify by its address, and keeps the object
+// alive.
 static void hold(Walk *w) {
   if (!w->hold) lua_pop(w->L, 1);
   else
@@ -107,9 +108,9 @@ static void walk_symbol(Walk *w, int idx) {
 
 // ---- layouts and tensors ----
 
-// Appends a composed layout as its text and, after a 0, the functions that it
-// passes through. The object at idx keeps these functions in its uservalues
-// from `first` on.
+// Appends a composed layout: its text, a 0 byte, and an id for each Lua
+// function in it. Keeps these functions alive; the object at idx has them in
+// its uservalues from `first` on.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
   layout_print(w->cx, l, &b);
@@ -148,7 +149,7 @@ static Leaf *add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
   return leaf;
 }
 
-// Adds leaves for the dynamic extents, then for the strides.
+// Adds leaves for the dynamic extents of l, then for its dynamic strides.
 static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
   if (!m) return;
   Dim leaf[TENSOR_MAX_MARKS];
@@ -161,8 +162,8 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Returns the marks of the object at idx. Returns NULL for a cached call
-// (plan_cache.c), whose words include all extents.
+// Returns the dynamic marks of the object at idx. Returns NULL for a cached
+// call (plan_cache.c), whose words include the values of all extents.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -181,7 +182,8 @@ static void walk_layout(Walk *w, int idx) {
   lua_replace(w->L, idx);
 }
 
-// Returns the tensor as it is on the host, even while a kernel is traced.
+// Returns the tensor of a box, which must be a host tensor, with the alignment
+// of its marks.
 static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   Tensor t = b->t;
   if (b->serial) tensorlib_outside(w->L);
@@ -189,16 +191,17 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   return t;
 }
 
-// Returns the number of elements in memory from t's first one on, for layouts
-// with a function, whose range is unknown.
+// Returns the number of elements from t's first one to the end of its memory.
+// This bounds layouts with a Lua function, whose range is unknown.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
          - dim_value(t->off);
 }
 
-// Computes the elements that a plain static layout reaches. Returns false if
-// this quick method does not apply.
+// Sets `before` and `after` of a leaf: how far a static layout reaches from its
+// first element. Returns false if the layout is not static or the numbers are
+// large.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -243,8 +246,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// Appends the device of the memory, for cached calls only: a launch has one
-// device anyway.
+// Appends the device of the memory in a cached call. A launch needs no such
+// word, since all its memory is on one device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -277,10 +280,10 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
   lua_replace(w->L, idx);
 }
 
-// Appends a TMA atom, which is part of the program. The address, extents and
-// strides of its tensor are passed at the launch.
+// Appends a TMA atom. The atom is part of the program, but each launch passes
+// the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // identified by its address
+  if (b->a.runs) {  // a bulk copy: its address is the key
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;
@@ -305,7 +308,8 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 
 // ---- tables ----
 
-// Reports whether a table must not be copied, because it is a constant.
+// Reports whether the table at idx has a metatable with __closed: a constant
+// object, which is not copied for the kernel.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -334,10 +338,9 @@ static void put_metatable(Walk *w, int idx) {
   lua_pop(L, 1);
 }
 
-// A key, and its stack index.
+// A key of a table. `at` is its stack index.
 typedef struct Key {
-  const char *s;  // text of the key; NULL: an integer, or a boolean as an
-                  // integer
+  const char *s;  // text of a string key; NULL: the key is i
   size_t n;
   lua_Integer i;
   int at;
@@ -370,8 +373,8 @@ static Key key_at(Walk *w, int at) {
   return k;
 }
 
-// Pushes the keys of the table at idx; returns them in an order that is the
-// same in every process.
+// Pushes all keys of the table at idx. Returns them sorted, so that their order
+// is the same in every process.
 static Key *push_keys(Walk *w, int idx, size_t *n) {
   lua_State *L = w->L;
   Key *keys = NULL;
@@ -382,7 +385,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // makes room on the stack for the message
+      lua_settop(L, top);  // the error message needs room on the stack
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);
@@ -398,8 +401,8 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
 
 static void walk(Walk *w, int idx);
 
-// Reports whether the metatable of the table at idx declares the field as a
-// constant of the program, in `__constants`.
+// Reports whether the field k of the table at idx is a constant of the program:
+// its metatable lists the field in `__constants`.
 static bool is_constant(Walk *w, int idx, const Key *k) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -442,8 +445,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk met this table before. If so, its earlier copy is
-// used again.
+// Reports whether the walk met the table p, at idx, before. During a trace,
+// then replaces the table by the copy that was made for the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -457,8 +460,8 @@ static bool met(Walk *w, int idx, const void *p) {
   return true;
 }
 
-// Rejects objects of lua/cute that belong to the host. Inside a table they are
-// ignored.
+// Rejects an argument that is an object of lua/cute for the host only. Accepts
+// such an object inside a table, where a kernel may ignore it.
 static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
@@ -487,8 +490,8 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    lua_createtable(L, (int)lua_rawlen(L, idx), 0);  // a copy of the same
-                                                     // length
+    // The copy has room for a list of the same length.
+    lua_createtable(L, (int)lua_rawlen(L, idx), 0);
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
     lua_rawseti(L, w->copies, (lua_Integer)w->ntable);
@@ -506,8 +509,8 @@ static void walk_table(Walk *w, int idx) {
 
 // ---- other values ----
 
-// Rejects values that cannot be arguments of a kernel. In a cached call they
-// count as objects, and the operation checks them.
+// Rejects a value that cannot be an argument of a kernel. In a cached call
+// (plan_cache.c), appends its address instead; the operation called checks it.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
@@ -524,7 +527,7 @@ static void refuse(Walk *w, int idx) {
              argkey_path(w), type, more);
 }
 
-// Appends the value of cute._, a basis or a swizzle.
+// Appends a constant of the layout algebra: cute._, a basis, a swizzle ...
 static void put_const(Walk *w, const ConstBox *c) {
   uint64_t sw = 0;
   memcpy(&sw, &c->sw, sizeof c->sw);
@@ -555,7 +558,7 @@ static void walk_userdata(Walk *w, int idx) {
   }
 }
 
-// Appends a number that is a constant of the program.
+// Appends the value of a number that the program is compiled for.
 static void put_number(Walk *w, int at) {
   lua_State *L = w->L;
   uint64_t bits;
@@ -567,7 +570,8 @@ static void put_number(Walk *w, int at) {
   put(w, bits);
 }
 
-// Appends the content of a cute.constexpr: a number, or a table by its address.
+// Appends the content of a cute.constexpr: the value of a number, or the
+// address of a table or tensor.
 static void walk_constant(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_getiuservalue(L, idx, 1);
@@ -589,7 +593,7 @@ static void walk_stream(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_STREAM, 0));
 }
 
-// Walks over the value at idx, an argument or a part of one.
+// Walks over the value at idx: an argument, or a value in a table.
 static void walk(Walk *w, int idx) {
   lua_State *L = w->L;
   size_t n;
@@ -648,7 +652,7 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// Appends the distances of the leaves of a group from its first leaf. Two calls
+// Appends the distance of each leaf from the first leaf of its group. Calls
 // with equal words then share memory in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
@@ -689,7 +693,7 @@ const char *argkey_name(lua_State *L, int call) {
     lua_remove(L, -2);
   }
   if (lua_type(L, -1) == LUA_TSTRING)
-    name = lua_tostring(L, -1);  // the kernel keeps the string alive
+    name = lua_tostring(L, -1);  // the kernel's table keeps the string alive
   lua_pop(L, 1);
   return name;
 }
@@ -724,18 +728,18 @@ const char *argkey_path(const Walk *w) {
 
 // ---- memory ----
 
-// Bits [from, to) of host or GPU memory that a leaf spans.
+// The bits [from, to) of host or GPU memory that a leaf may access.
 typedef struct Span {
   uint64_t from, to;
   size_t leaf;
 } Span;
 
-// Computes the span of a leaf. Returns false if it is no tensor with elements
-// in open memory.
+// Computes the span of a leaf. Returns false for a number, an empty tensor, or
+// memory that was closed.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  if (!l->host && !l->dev) {  // leaves of one symbolic tensor share memory with
-                              // each other
+  // The leaves of one symbolic tensor share memory, so they get the same span.
+  if (!l->host && !l->dev) {
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};
     return true;
@@ -748,8 +752,8 @@ static bool span_of(const Leaf *l, Span *s) {
   return true;
 }
 
-// Assigns numbers to overlapping spans, one for each connected group; returns
-// the number of groups.
+// Sets group[] of the leaves of spans. Leaves that overlap, also through other
+// leaves, get the same number, from 1 on. Returns the largest number.
 static int group_spans(const Span *s, size_t n, int *group) {
   int groups = 0;
   for (size_t i = 0; i < n; i++)

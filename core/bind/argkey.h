@@ -1,6 +1,7 @@
-// The kind of a launch's arguments: words for what is part of a program, and
-// leaves for what each launch passes. argkey.c walks over arguments, argmatch.c
-// compares them; kernlib.c and launchlib.c use both.
+// The argument key of a launch. Its words are the properties of the arguments
+// that a program is compiled for; its leaves are the values that each launch
+// passes. argkey.c walks over arguments, argmatch.c compares them with a key;
+// kernlib.c and launchlib.c use both.
 #ifndef CUTE_ARGKEY_H
 #define CUTE_ARGKEY_H
 
@@ -11,25 +12,29 @@
 #define MT_CONSTEXPR "cute.constexpr"
 #define MT_SYMBOL "cute.symbol"
 
-// The words are a list of values in preorder. Each starts with a head: a tag,
-// and in the bits above it a field that depends on the tag (more). Addresses in
-// words are those of objects that a kept kind keeps alive.
+// The words describe values in preorder. The first word of a value, its head,
+// has a tag and, in the bits above, a number that depends on the tag ("more"
+// below). Other words may follow the head ("then"). Addresses in words are
+// those of objects that a kept ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
-  ARG_NUMBER,   // more: DType; a leaf
-  ARG_INT, ARG_FLOAT,  // constants; then the number
-  ARG_STRING,   // more: number of bytes; then the bytes, padded
+  ARG_NUMBER,   // more: DType; the value is a leaf
+  ARG_INT, ARG_FLOAT,  // constants of the program; then the value
+  ARG_STRING,   // more: number of bytes; then the bytes, padded to words
   ARG_DTYPE,    // more: DType
-  ARG_CONST,    // more: ConstKind; then Dim, swizzle
-  ARG_OBJECT, ARG_STREAM,  // then the object's address; in calls any stream has
-                           // this word
-  ARG_TABLE,    // more: number of fields; then metatable, keys and values
-  ARG_SAME,     // more: index of an earlier table
-  ARG_LAYOUT,   // more: ArgFlags; then the layout
-  ARG_TENSOR,   // more: DType, ArgFlags; then align, layout; leaves
-  ARG_TMA,      // more: bytes; then a TMA atom, padded; a leaf
-  ARG_CODE,     // more: number of the function's code; then its captures
-  ARG_OVERLAP   // at the end of the words: group of each leaf
+  ARG_CONST,    // more: ConstKind; then its Dim and swizzle
+  // Then the object's address. ARG_STREAM has none: any stream of a cached call
+  // is equal.
+  ARG_OBJECT, ARG_STREAM,
+  ARG_TABLE,    // more: number of fields; then the metatable, keys and values
+  ARG_SAME,     // a table met before; more: its index among the tables
+  // more: ArgFlags; then the layout, whose dynamic extents are leaves.
+  ARG_LAYOUT,
+  ARG_TENSOR,   // more: DType, ArgFlags; then alignment and layout; leaves
+  ARG_TMA,  // more: bytes of a TMA atom; then the atom; its tensor is a leaf
+  ARG_CODE,     // more: number of a function's code; then its upvalues
+  // After the last argument: the group of each leaf (argkey_overlaps).
+  ARG_OVERLAP
 } ArgTag;
 enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
                 ARG_DYNAMIC = 1 << 10, ARG_COMPOSED = 1 << 11 };
@@ -39,40 +44,43 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 #define ARG_DEPTH 32         // maximum nesting of tables
 #define ARG_LEAVES 1024      // maximum number of leaves
 
-// A layout is the number of words of its shape, these words, and one stride per
-// leaf. A dynamic layout is followed by the divisibility of each extent and
-// stride, 0 if static. A composed layout is its text, as a string. The base of
-// a coordinate tensor is also a string, in front of its layout.
+// The words of a plain layout are the number of words of its shape, these
+// words, and a stride for each mode. In a dynamic layout, the divisibility of
+// each extent and stride follows (0: static). A composed layout is a string,
+// its text. A coordinate tensor has its base, also a string, before its layout.
 
 // A value that a launch passes: memory, or a number.
 typedef struct Leaf {
   DType type;
   bool pointer;
-  bool free;               // stride of a mode with one element, for which any
-                           // value will do
-  int argument;            // number of the argument that contains it
+  // True for the stride of a mode with one element: any value of it will do.
+  bool free;
+  int argument;            // number of the argument that contains the value
   size_t place;            // number of the leaf, from 1 on
-  uint32_t symbol;         // for a number: its cute.sym_int; 0: none
-  int64_t number;          // value if it is an integer
-  double real;             // value if it is a float
+  uint32_t symbol;         // number of its cute.sym_int; 0: it has none
+  int64_t number;          // the value, if it is an integer
+  double real;             // the value, if it is a float
   uint64_t bits;
-  const Tensor *t;         // for a pointer: the tensor in its userdata
-  const struct TmaBox *tma;  // set if a tensor map describes the pointer
-  const HostBuf *host;     // host or device buffer; both NULL if symbolic
+  const Tensor *t;         // the tensor in its userdata, for a pointer
+  const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
+  // Host or device buffer of the memory; both are NULL for a symbolic tensor.
+  const HostBuf *host;
   DevBuf *dev;
-  int64_t before, after;   // elements before and after the first one that its
-                           // layout reaches
+  // The layout reaches the elements [-before, after), counted from the first
+  // one.
+  int64_t before, after;
 } Leaf;
 
-// cute.sym_int: an integer that is known at the launch.
+// cute.sym_int: a placeholder for an integer that the launch passes.
 typedef struct Symbol {
-  uint32_t id;             // number, from 1 on
+  uint32_t id;             // number of the symbol, from 1 on
   DType type;              // DT_I32, DT_I64
   int64_t divides;
 } Symbol;
 
-// Callbacks that push what the traced kernel sees for an argument (kernlib.c).
-// count is the number of elements of a tensor's memory.
+// Callbacks of a walk during a trace (kernlib.c). Each pushes what the kernel
+// sees instead of an argument. `count` is the number of elements of a tensor's
+// memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -83,65 +91,71 @@ typedef struct Seen {
   void (*tma)(const struct Walk *w, const struct TmaBox *b);
 } Seen;
 
-// State of a walk over arguments; in scratch.
+// State of a walk over arguments. Its arrays are in cx->scratch.
 typedef struct Walk {
   Ctx *cx;
   lua_State *L;
-  uint64_t *w;             // words written so far
+  uint64_t *w;             // words of the argument key written so far
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
-  const void **table;      // tables met so far
+  const void **table;      // addresses of the tables met so far
   size_t ntable, tablecap;
-  int call;                // stack index of {arguments, kernel =}, or 0
-  int argument;            // number of the current argument
-  int depth;               // number of open tables
+  int call;  // stack index of the table {arguments, kernel =} of the call, or 0
+  int argument;            // number of the argument being walked over
+  int depth;               // number of nested tables being walked over
   struct { const void *table; int key; } open[ARG_DEPTH];
-  int hold;                // stack index of a list that keeps objects alive
-                           // which words identify by address, or 0
-  int buffers;             // stack index of a list of buffers, or 0; key of a
-                           // pointer's buffer: number of its leaf, from 1 on;
-                           // key of a TMA atom's buffer: that number negated
-  const Seen *see;         // replaces arguments while a kernel is traced;
-                           // otherwise NULL
-  int func, copies;        // while a kernel is traced: stack indices of its
-                           // function, and of a list of copied tables
-  int calls;               // stack index of the cache of calls (plan_cache.c),
-                           // or 0
-  void (*function)(struct Walk *w, int idx);  // callback of the cache that
-                                              // walks over a function
-  const struct GpuStream *stream;  // stream that the call's arguments contain,
-                                   // or NULL
-  bool constant, symbolic; // constant: whether numbers are constants; symbolic:
-                           // whether a leaf is symbolic
-  bool numbers, in_table;  // numbers: whether some argument is or contains a
-                           // number; in_table: whether a table contains one
+  // Stack index of a list that keeps objects alive whose addresses are in
+  // words, or 0.
+  int hold;
+  // Stack index of a table of buffers, or 0. Its key for the memory of a
+  // pointer is the number of the leaf, from 1 on. For a TMA atom, the key is
+  // that number negated.
+  int buffers;
+  // Callbacks that replace arguments during a trace; otherwise NULL.
+  const Seen *see;
+  // During a trace: stack indices of the kernel's function, and of the list of
+  // tables copied for the kernel.
+  int func, copies;
+  // Stack index of the cache of calls (plan_cache.c), or 0 for a launch.
+  int calls;
+  // Walks over a function in a cached call (plan_cache.c); NULL for a launch.
+  void (*function)(struct Walk *w, int idx);
+  // Stream among the arguments of a cached call, or NULL.
+  const struct GpuStream *stream;
+  // constant: numbers become constants of the program. symbolic: some leaf is
+  // symbolic.
+  bool constant, symbolic;
+  // numbers: some argument is or contains a number. in_table: a table contains
+  // one.
+  bool numbers, in_table;
 } Walk;
 
-// argkey.c
-// Begins a walk; `launch` stands for other properties of the program.
+// argkey.c: begins a walk. `launch` is the first word: an integer that encodes
+// the other properties that the program is compiled for.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
-void argkey_add(Walk *w, int idx);  // next argument, at a stack index
+void argkey_add(Walk *w, int idx);  // walks over the next argument
 void argkey_put(Walk *w, uint64_t word);
-void argkey_value(Walk *w, int idx);   // a value in an argument
-void argkey_object(Walk *w, int idx);  // appends a value identified by its
-                                       // address
-bool argkey_met(Walk *w, const void *p);  // if the walk met table p before,
-                                          // appends its words and returns true
-void argkey_end(Walk *w);           // after the last argument
+void argkey_value(Walk *w, int idx);   // walks over a value in an argument
+// Appends the address of the object at idx.
+void argkey_object(Walk *w, int idx);
+// Reports whether the walk met table p before. If so, appends ARG_SAME.
+bool argkey_met(Walk *w, const void *p);
+void argkey_end(Walk *w);           // call it after the last argument
 uint64_t argkey_hash(const Walk *w);
-// Returns the name of the called kernel if the call is at a stack index,
-// otherwise NULL.
+// Returns the name of the kernel that the call, a table at a stack index,
+// launches; NULL: it has no name.
 const char *argkey_name(lua_State *L, int call);
-// Returns byte offset and bytes of a leaf's memory; fails if a kernel cannot
-// use it. (The caller checks that the buffer is open.)
+// Returns the part of its buffer that a leaf accesses: byte offset and number
+// of bytes. Raises an error if a kernel cannot use this memory. The caller has
+// checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
-// Finds leaves with overlapping memory and sets group[]: 0 for a leaf alone,
-// otherwise an equal number for all connected leaves. Returns false if none
-// overlap.
+// Finds leaves with overlapping memory. Sets group[i] to 0 if leaf i overlaps
+// no other, else to a number that all leaves connected by overlaps share.
+// Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
-// A kind that is kept for later launches.
+// An argument key that is kept with its program, for later launches.
 typedef struct ArgKey {
   const char *name;        // name of the kernel, or NULL
   int arguments;
@@ -149,22 +163,24 @@ typedef struct ArgKey {
   size_t n, nleaf;
   uint64_t *w;
   uint32_t *symbol;        // per leaf
-  int *group;              // group of each leaf, see argkey_overlaps
+  int *group;              // group of each leaf (argkey_overlaps)
 } ArgKey;
 static inline ArgKey *argkey_box(lua_State *L, int idx) {
   return face_check(L, idx, MT_KIND, "kind");
 }
 
-// kernlib.c: reports whether all values that the trace read, in the table at
-// idx, are unchanged.
+// kernlib.c: reports whether the values that a trace read, listed in the table
+// at idx, are unchanged.
 bool kernlib_unchanged(lua_State *L, int idx);
 
-// argmatch.c
-// Returns the leaves that a program of this kind gets for these arguments, or
-// raises an error that names an argument that does not fit.
+// argmatch.c: returns the leaves to pass to a program with key k for the
+// arguments of a walk. Raises an error that names an argument that does not fit
+// the key.
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
-bool argkey_is_name(const char *s, size_t n);  // a valid field name: t.name
-const char *argkey_path(const Walk *w);  // "kernel k: argument 2.scale[3]"
+// Reports whether s can follow a dot in Lua, as in t.name.
+bool argkey_is_name(const char *s, size_t n);
+// Returns where the walk is: "kernel k: argument 2.scale[3]".
+const char *argkey_path(const Walk *w);
 
 #endif
 // SPDX-License-Identifier: MIT

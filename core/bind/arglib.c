@@ -1,5 +1,5 @@
-// Checks the arguments of public functions: their number and types. public.c
-// parses signatures.
+// Checks the number and types of the arguments of public functions, by their
+// signatures (public.c).
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 
 // ---- messages ----
 
-// Raises the error for argument `arg`, counted from the receiver of a method
-// on; 0 or negative (fields of options): unknown.
+// Raises the error that an argument of p is not a `want`. `arg` counts the
+// receiver of a method; 0 or less: an unknown argument, such as a field of
+// options.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -23,8 +24,8 @@ static _Noreturn void complain(lua_State *L, const Public *p, int arg,
              "  use %s", at, p->name, want, got, use);
 }
 
-// Raises the error of an operator, which has a name of its own: t[c] = x is
-// 'newindex'.
+// Raises the error for operand `arg` of the metamethod `name`: "newindex" is
+// t[c] = x.
 static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
                                     const char *want) {
   bool set = strcmp(name, "newindex") == 0;
@@ -38,8 +39,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
              name, want, got);
 }
 
-// Raises the error for an argument of the function at `level`, as an argument
-// of the public function that called it.
+// Raises the error for argument `arg` of the C function at stack level `level`.
+// The message is about the argument of the public function that passed it on.
 static _Noreturn void bad_argument(lua_State *L, int level, int arg,
                                    const char *want) {
   Public p;
@@ -61,7 +62,8 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   bad_argument(L, 0, arg, want);
 }
 
-// Raises an error for more than `most` arguments, except nil.
+// Raises an error if the function at a stack level was given more than `most`
+// arguments. Trailing nils do not count.
 static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
   int n = lua_gettop(L);
@@ -114,22 +116,22 @@ void face_check_options(lua_State *L, int idx, const char *names) {
   }
 }
 
-// check_options(table, names): for tables whose type is not in the signature
+// check_options(table, names): checks that the table has no keys beyond names,
+// for tables that the signature does not describe
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
 }
 
-// nearest(name, list) -> the most similar name of the list; nil: none is
-// similar
+// nearest(name, list) -> the name in the list that is most similar; nil if none
+// is similar
 static int l_nearest(lua_State *L) {
   Nearest n = nearest_of(face_checkstr(L, 1));
   face_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
     size_t len;
-    const char *s = lua_tolstring(L, -1, &len);  // the list keeps the string
-                                                 // alive
+    const char *s = lua_tolstring(L, -1, &len);  // the list keeps s alive
     nearest_offer(&n, s, len);
     lua_pop(L, 1);
   }
@@ -140,7 +142,8 @@ static int l_nearest(lua_State *L) {
 
 // ---- C functions ----
 
-// Pushes "cute." or "tensor:", the prefix for functions of the table on top.
+// Pushes the prefix for the names of functions in the table on top: "cute.", or
+// "tensor:" for the metatable of tensors.
 static const char *push_prefix(lua_State *L) {
   lua_pushliteral(L, "__name");
   if (lua_rawget(L, -2) != LUA_TSTRING) {
@@ -198,11 +201,11 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
 
 // ---- types of Lua functions ----
 
-// Reports whether the value at idx has the type that a word names.
+// Reports whether the value at idx has the type named by a word of a signature.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
-  if (lua_type(L, idx) == LUA_TTABLE) {  // a table of lua/cute counts as an
-                                         // object
+  // A table with a __name in its metatable is an object of lua/cute.
+  if (lua_type(L, idx) == LUA_TTABLE) {
     int what = luaL_getmetafield(L, idx, "__name");
     if (what == LUA_TSTRING && !strstr(lua_tostring(L, -1), "cute."))
       t = lua_tostring(L, -1);  // the metatable keeps the string alive
@@ -213,7 +216,8 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// Returns the next word of "integer|value". Returns false if there is none.
+// Finds the next word of a type such as "integer|value" and moves *at past it.
+// Returns false after the last one.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -224,7 +228,8 @@ static bool next_word(const char **at, const char *end, const char **word,
   return true;
 }
 
-// Reports whether a parameter accepts an element type or its name.
+// Reports whether a parameter accepts an element type or its name,
+// "dtype|string".
 static bool names_dtype(const Param *p) {
   static const char both[] = "dtype|string";
   return p->type_len >= sizeof both - 1 &&
@@ -250,7 +255,8 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   return false;
 }
 
-// Writes what a parameter accepts: "integer or traced value", or its name.
+// Writes what a parameter accepts, for a message: its type, "integer or traced
+// value", or else its name.
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},
@@ -278,9 +284,10 @@ static void wanted(const Param *p, char *out, size_t size) {
 
 // Data of a check: the parameters of a signature, without the receiver.
 typedef struct Checks {
-  int most, method;  // maximum number of arguments; method: has a receiver
+  // Maximum number of arguments, and 1 if the function is a method.
+  int most, method;
   int n;
-  Param param[];     // whether the last one is variadic
+  Param param[];     // a variadic one comes last
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {
@@ -290,9 +297,10 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
   bad_argument(L, 1, arg, want);
 }
 
-// check(...), created by checker(signature [, class]): raises an error unless
-// the arguments match the signature. The receiver of a method has metatable
-// `class`. The public function calls it. Upvalues: signature, Checks, class.
+// check(...), the function that checker(signature [, class]) returns. A public
+// Lua function calls it with its arguments. Raises an error if they do not
+// match the signature, or a method's receiver does not have metatable `class`.
+// Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
   int n = lua_gettop(L), arg = 1;
@@ -333,8 +341,9 @@ static int l_checker(lua_State *L) {
   return 1;
 }
 
-// bad_argument(n, want, value): raises an error about argument n of the active
-// public function (without the receiver), for checks beyond types.
+// bad_argument(n, want, value): raises the error that argument n (not counting
+// the receiver) of the public function being called is not a `want`. Lua code
+// uses it for checks beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);
@@ -344,10 +353,10 @@ static int l_bad_argument(lua_State *L) {
   complain(L, &p, n + p.method, want, face_show(L, 3));
 }
 
-enum { GIVEN = 6 };  // arguments that messages quote
+enum { GIVEN = 6 };  // maximum number of arguments that a message quotes
 
-// usage() -> name of the active public function, its arguments, and its usage:
-// "given (1, \"x\")", "use cute.size(x, modes...)"; nil: none is active.
+// usage() -> three texts about the public function being called: name, "given
+// (1, \"x\")", "use cute.size(x, modes...)"; nothing if there is none.
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];
@@ -375,7 +384,8 @@ static int l_usage(lua_State *L) {
   return 3;
 }
 
-// name(function, signature): registers a public name; returns the function.
+// name(function, signature) -> function: registers the signature of a public
+// function.
 static int l_name(lua_State *L) {
   const char *sig = luaL_checkstring(L, 2);
   lua_settop(L, 2);
@@ -427,7 +437,7 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// Reports the type by the metatable's name, without "cute.".
+// Raises an error that names the type as its metatable does, without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);
@@ -496,7 +506,7 @@ DType face_check_dtype(lua_State *L, int idx) {
 
 // ---- missing operators and fields ----
 
-// Metamethods and their operators.
+// Metamethods and the signs of their operators.
 static const char *const signs[][2] = {
   {"__add", "+"}, {"__sub", "-"}, {"__mul", "*"}, {"__div", "/"},
   {"__idiv", "//"}, {"__mod", "%"}, {"__pow", "^"}, {"__band", "&"},
@@ -505,8 +515,8 @@ static const char *const signs[][2] = {
   {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
 enum { BINARY = 15 };  // binary operators
 
-// Upvalue 1: index of the operator. Calls the other operand's metamethod if
-// any.
+// Handles an operator that the first operand's type lacks: calls the second
+// operand's metamethod, or raises an error. Upvalue 1: index in signs.
 static int no_operator(lua_State *L) {
   int k = (int)lua_tointeger(L, lua_upvalueindex(1));
   luaL_checkstack(L, 8, "operands");
@@ -520,16 +530,19 @@ static int no_operator(lua_State *L) {
     lua_pop(L, 1);
   }
   if (!signs[k][1])
-    face_error(L, ERR_ARG, "%s was called like a function", face_show(L, 1));
+    face_error(L, ERR_ARG, "%s cannot be called: it is not a function",
+               face_show(L, 1));
   if (k >= BINARY)
-    face_error(L, ERR_ARG, "'%s' of %s has no meaning%s", signs[k][1],
+    face_error(L, ERR_ARG, "operator '%s' does not apply to %s%s", signs[k][1],
                face_show(L, 1), *signs[k][1] != '#' ? ""
                : "\n  write cute.size(x) for its elements");
   const char *a = face_show(L, 1), *b = face_show(L, 2);
-  face_error(L, ERR_ARG, "%s %s %s has no meaning", a, signs[k][1], b);
+  face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s",
+             signs[k][1], a, b);
 }
 
-// Offers the methods of the table at idx: functions without a leading "__".
+// Offers the names of methods in the table at idx as corrections of a misspelt
+// one. Methods are functions without a leading "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;
@@ -538,7 +551,8 @@ static void offer_methods(lua_State *L, int idx, Nearest *to) {
   }
 }
 
-// Raises the error that `what` has no field k (at 2).
+// Raises the error that `what` has no field k, which is at index 2. Suggests a
+// similar name among the methods and `fields`.
 static _Noreturn void no_field(lua_State *L, const char *what, int methods,
                                const char *fields) {
   luaL_checkstack(L, 8, "error message");
@@ -559,7 +573,8 @@ void face_nofield(lua_State *L, int methods, const char *fields) {
   no_field(L, what, methods, fields);
 }
 
-// Implements __index of a metatable that is also the table of its methods.
+// Implements __index of a metatable's own metatable: raises an error for a
+// method that the type lacks.
 static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);
@@ -574,8 +589,8 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  const char *name = lua_tostring(L, -1);  // Lua computes the length of a tuple
-                                           // without __len
+  // Tuples and traced values keep Lua's own length operator.
+  const char *name = lua_tostring(L, -1);
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);
   for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {

@@ -1,6 +1,7 @@
-// Checks whether a launch with other arguments matches a program. Numbers and
-// memory addresses may differ. Dynamic extents and strides may be anything they
-// are declared to allow. Otherwise the message names the argument that differs.
+// Checks whether the arguments of a launch fit the argument key of a compiled
+// program. Numbers and addresses may differ, and dynamic extents and strides
+// within their declared limits. If something else differs, the message names
+// the argument.
 #include "bind/argkey.h"
 
 #include <stdio.h>
@@ -9,12 +10,12 @@
 
 #include "bind/laylib.h"
 
-// A comparison of two lists of words, side by side.
+// A comparison of the words of given arguments with those of a key.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;
   const uint64_t *given, *want;  // next words
-  const Leaf *leaf;              // leaves of the given arguments
+  const Leaf *leaf;              // next leaf of the given arguments
   Leaf *out;
   size_t n;
   int argument, depth;
@@ -23,15 +24,12 @@ typedef struct Fit {
 
 // ---- words ----
 
-// A plain layout in words; `wide` strides are 64-bit in the kernel.
+// A plain layout in words. It has n words of a shape and `leaves` strides.
+// shape_div and stride_div are the divisibility of each extent and stride; NULL
+// in a static layout.
 typedef struct View {
   size_t n, leaves;
-  const uint64_t *shape, *stride, *shape_div, *stride_div;  // shape_div,
-                                                            // stride_div:
-                                                            // divisibility of
-                                                            // each extent and
-                                                            // stride; NULL if
-                                                            // static
+  const uint64_t *shape, *stride, *shape_div, *stride_div;
 } View;
 
 static Dim dim_of(uint64_t word) {
@@ -40,7 +38,7 @@ static Dim dim_of(uint64_t word) {
   return d;
 }
 
-// Reads the layout at *at, and advances *at past it.
+// Reads a layout from the words at *at, and advances *at past it.
 static View view(const uint64_t **at, bool dynamic) {
   View v = {.n = (size_t)**at, .shape = *at + 1};
   for (size_t i = 0; i < v.n; i++)
@@ -56,8 +54,8 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
-// Prints the text of a string up to its first 0. Data without a name may
-// follow.
+// Prints a string up to its first 0 byte. Ids of functions may follow there,
+// which are not for users.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -70,7 +68,8 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
   else buf_puts(f->cx, b, tup_text(f->cx, &d));
 }
 
-// Prints a tuple with the profile of v's shape; *at counts words, *leaf leaves.
+// Prints the words, or the extents of v's shape if words is NULL, as a tuple
+// nested like that shape. *at and *leaf are the next word and the next extent.
 static void print_tuple(Fit *f, const View *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
@@ -227,8 +226,8 @@ static void fit_number(Fit *f) {
 
 // ---- layouts ----
 
-// Computes the extents and strides of the given layout v. Dynamic ones come
-// from its leaves.
+// Computes the extents and strides of the given layout v. Takes dynamic ones
+// from the leaves of the arguments.
 static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   for (size_t i = 0, leaf = 0; i < v->n; i++) {
     Dim d = dim_of(v->shape[i]);
@@ -242,8 +241,8 @@ static void given_numbers(Fit *f, const View *v, Dim *shape, Dim *stride) {
   }
 }
 
-// Adds a leaf for the dynamic extent or stride d. Returns false if its value is
-// not allowed.
+// Adds a leaf with the value d of a dynamic extent or stride. Returns false if
+// the value is not allowed.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
   if (!dim_static(d) || v % div || v < least ||
@@ -254,8 +253,8 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares the layouts that follow the heads `given` and `want`. Returns false
-// if they differ.
+// Compares two layouts, whose heads were `given` and `want`. Adds leaves for
+// dynamic extents and strides. Returns false if the layouts do not fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -357,8 +356,8 @@ static void fit_table(Fit *f) {
         memcmp(f->given, f->want, k * sizeof *f->want) != 0) {
       const char *is = path_of(f);
       f->key[f->depth - 1] = f->want;
-      ctx_fail(f->cx, ERR_LAUNCH, "%s is present; this launch takes %s", is,
-               path_of(f));
+      ctx_fail(f->cx, ERR_LAUNCH, "%s was given; this launch was compiled "
+               "for %s in its place", is, path_of(f));
     }
     f->given += k, f->want += k;
     fit_value(f);
@@ -368,7 +367,7 @@ static void fit_table(Fit *f) {
 
 // ---- values ----
 
-// Returns "kernel k: ", in scratch.
+// Returns "kernel k: ", or "" if the kernel has no name.
 static const char *of_kernel(Ctx *cx, const ArgKey *k) {
   return k->name ? arena_printf(cx, &cx->scratch, "kernel %s: ", k->name) : "";
 }
@@ -404,8 +403,9 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// Rejects arguments that share memory unless those of the compilation did: the
-// program may keep values that it read across a store to unrelated memory.
+// Rejects arguments that share memory if those at compilation did not. The
+// program may use a value that it loaded before a store through another
+// argument.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;
@@ -413,8 +413,8 @@ static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
     for (size_t j = 0; j < i; j++)
       if (group[i] && group[i] == group[j] &&
           (!k->group[i] || k->group[i] != k->group[j]))
-        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, which "
-                 "the arguments at compilation did not",
+        ctx_fail(cx, ERR_LAUNCH, "%sarguments %d and %d share memory, but "
+                 "this launch was compiled for arguments that do not",
                  of_kernel(cx, k), l[j].argument, l[i].argument);
 }
 

@@ -53,8 +53,8 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// Returns the tiled operation of this kind at idx. *thr becomes the thread of a
-// slice, or 0.
+// Returns the tiled operation of this kind at idx. For a slice, sets *thr to
+// the slice's thread; else to 0.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
@@ -66,8 +66,8 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// Returns the atom, tiled operation or slice of this kind that copy and gemm
-// accept, or NULL.
+// Returns the box at idx if it is an atom, tiled operation or slice of this
+// kind, else NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
@@ -92,8 +92,8 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// An argument that is a tensor, or a layout in its place (then results are
-// layouts).
+// The argument to partition: a tensor, or a layout. If it is a layout, the
+// results are layouts, too.
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -110,7 +110,8 @@ static Subject check_subject(Ctx *cx, lua_State *L, int idx) {
   return s;
 }
 
-// Pushes the view of a subject: a tensor, or a layout and its offset.
+// Pushes a partition t of the subject at src: a tensor, or for a layout its
+// layout and offset.
 static int push_view(lua_State *L, const Subject *s, const Tensor *t, int src) {
   if (s->layout) {
     face_push_layout(L, t->l);
@@ -153,11 +154,13 @@ static int l_make_mma_atom(lua_State *L) {
   return 1;
 }
 
-// make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}])
+// make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}]) -> a copy
+// atom for elements of this type
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  if (lua_istable(L, 1)) {  // the operation has the name of its atom, or is a
-                            // bulk copy without a name
+  // An operation (a table) has the name of its atom, or is a bulk copy without
+  // a name.
+  if (lua_istable(L, 1)) {
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
       return tmalib_bulk_atom(L);
@@ -183,7 +186,7 @@ static int l_make_copy_atom(lua_State *L) {
   return 1;
 }
 
-// make_tiled_mma(atom [, atom_layout [, permutation]])
+// make_tiled_mma(atom [, atom_layout [, permutation]]) -> a tiled MMA
 static int l_make_tiled_mma(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 3);
@@ -214,7 +217,7 @@ static int l_make_tiled_mma(lua_State *L) {
   return 1;
 }
 
-// make_tiled_copy_tv(atom, thr_layout, val_layout)
+// make_tiled_copy_tv(atom, thr_layout, val_layout) -> a tiled copy
 static int l_make_tiled_copy_tv(lua_State *L) {
   Ctx *cx = face_enter(L);
   CopyAtom a = check_copy_atom(cx, L, 1);
@@ -223,8 +226,8 @@ static int l_make_tiled_copy_tv(lua_State *L) {
   return 1;
 }
 
-// make_tiled_copy(atom, thr_layout, val_layout), or, if the third argument is a
-// tiler (a table): (atom, layout_tv, tiler)
+// make_tiled_copy(atom, thr_layout, val_layout), or (atom, layout_tv, tiler) if
+// the third argument is a tiler (a table)
 static int l_make_tiled_copy(lua_State *L) {
   if (!lua_istable(L, 3)) return l_make_tiled_copy_tv(L);
   Ctx *cx = face_enter(L);
@@ -242,8 +245,8 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0:
-// for C, in the order of its atoms.
+// Makes a tiled copy for operand `which` of a tiled MMA: 'A', 'B' or 'C'; 0
+// means C with the value order of single atoms.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -270,8 +273,8 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is the index of the executing thread, and all threads of
-// the block execute this line.
+// Reports whether thr is threadIdx.x and no branch surrounds this line, so that
+// all threads of a one-dimensional block execute it.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -280,8 +283,9 @@ static bool whole_block(const Fn *fn, Dim thr) {
          fn->block[1] == 1 && fn->block[2] == 1;
 }
 
-// Checks the block size: a smaller block would leave a part of every tile
-// undone, and a larger one would go past its end.
+// Raises an error if the block has fewer threads than the tiled operation,
+// which would leave part of each tile undone. Also rejects more threads, which
+// would access elements beyond the tile, unless only some of them slice it.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -329,8 +333,9 @@ static int tiled_get_slice(lua_State *L) {
   return 1;
 }
 
-// Returns the kind of operation for `which`: 'A', 'B', 'C' or 'E' (metadata of
-// a sparse A) of an MMA, 'S' or 'D' of a copy. The same letters are used below.
+// Returns the kind of operation that has operand `which`: 'A', 'B', 'C' or 'E'
+// (metadata of a sparse A) of an MMA; 'S' or 'D' (source, destination) of a
+// copy.
 static BoxKind kind_of(int which) {
   return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
 }
@@ -341,8 +346,8 @@ static void check_metadata(lua_State *L, const AtomMma *row, int which) {
                row->name);
 }
 
-// Returns the slice (or tiled operation) at 1, and the subject to partition at
-// 2.
+// Returns the slice or tiled operation at 1, and in *s the tensor or layout at
+// 2 to partition.
 static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
@@ -372,7 +377,8 @@ static int slice_retile(lua_State *L) {
   return push_view(L, &s, &t, 2);
 }
 
-// Pushes a register fragment of layout l; for a layout, l itself.
+// Pushes a register fragment of layout l. If the subject is a layout, pushes l
+// itself.
 static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
                          Layout l) {
   if (s->layout && !ir_fn(cx)) {
@@ -394,9 +400,9 @@ static int partition_fragment(lua_State *L, int which) {
                        tiled_mma_fragment(cx, &b->mma, (char)which, s.t.l));
 }
 
-// Pushes the tensor of descriptors for a partition in shared memory. For a
-// layout, pushes the layout of the descriptors and their bits beyond the
-// address.
+// Pushes a tensor of the descriptors by which a warpgroup MMA reads a partition
+// in shared memory. If the subject is a layout, pushes the layout of the
+// descriptors, and their bits except those of the address.
 static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                             const Subject *s) {
   uint64_t bits = 0;
@@ -448,13 +454,14 @@ static int thrfrg(lua_State *L, int which) {
 
 // ---- fields of a warpgroup MMA ----
 
-// ACCUMULATE (add to the existing accumulators) is kept for the trace, in
-// TRACE_STATE.accumulate[number][number], with numbers from
-// TRACE_STATE.tiled[tiled MMA]. So loops and branches detect that it changes,
-// and can restore its former value, even if it is first used inside.
+// A tiled MMA's field ACCUMULATE tells whether it adds to its accumulators.
+// During a trace, TRACE_STATE.tiled[tiled MMA] is a number n, and
+// TRACE_STATE.accumulate[n][n] the field's value. Loops and branches watch
+// these tables: they detect a change of the field, and can restore its former
+// value.
 
-// Pushes the table of the tiled MMA (or slice) at idx, and returns its number,
-// which is assigned on first use.
+// Pushes the table with the field of the tiled MMA (or slice) at idx, and
+// returns its number n. Assigns the number on first use.
 static lua_Integer push_accumulate(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -513,7 +520,7 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the ACCUMULATE value of the tiled MMA at idx; 0: it accumulates.
+// Returns the value of ACCUMULATE of the tiled MMA at idx; 0 stands for true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -546,8 +553,8 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// Returns the predicate, a tensor or NULL. It is argument idx, or the field
-// pred of that argument.
+// Returns the predicate tensor that argument idx is or has in its field pred;
+// NULL: none is given.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -560,7 +567,8 @@ static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   return p;
 }
 
-// copy(atom, src, dst [, pred])
+// copy(atom, src, dst [, pred]): copies a tensor. With a tensor of predicates,
+// copies only the elements whose predicate is true.
 static int l_copy(lua_State *L) {
   if (tmalib_box(L, 1)) return tmalib_copy(L);
   Ctx *cx = face_enter(L);
@@ -576,11 +584,11 @@ static int l_copy(lua_State *L) {
   return 0;
 }
 
-// Flags of plain copies. PRED: a predicate comes first. WIDE: the widest moves
-// are used.
+// Flags of plain copies. PRED: the first argument is a predicate. WIDE: moves
+// are as wide as possible, not one element.
 enum { PRED = 1, WIDE = 2 };
 
-// arguments [pred,] src, dst
+// Copies by loads and stores. Arguments: [pred,] src, dst.
 static int plain_copy(lua_State *L, int how) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "copy");
@@ -594,7 +602,8 @@ static int plain_copy(lua_State *L, int how) {
   return 0;
 }
 
-// copy_if([atom,] pred, src, dst)
+// copy_if([atom,] pred, src, dst): copies the elements of a tensor whose
+// predicate is true.
 static int l_copy_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!test_any(cx, L, 1, BOX_COPY)) return plain_copy(L, PRED | WIDE);
@@ -604,8 +613,9 @@ static int l_copy_if(lua_State *L) {
   return l_copy(L);
 }
 
-// Returns operand idx: a tensor, or a table {tensor, more...} whose other
-// tensors are added to `more`.
+// Returns operand idx of an MMA: a tensor, or the first of a table {tensor,
+// more...}. Appends at most `most` others to `more`, and adds their number to
+// *n.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
   if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
@@ -618,8 +628,8 @@ static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
   return t;
 }
 
-// gemm(mma, d, a, b, c). Block-scaled: a = {A, scales}, b = {B, scales}.
-// Sparse: a = {A, metadata} or {A, scales, metadata}.
+// gemm(mma, d, a, b, c). For a block-scaled MMA, a is {A, scales} and b is {B,
+// scales}. For a sparse MMA, a is {A, metadata} or {A, scales, metadata}.
 static int l_gemm(lua_State *L) {
   Ctx *cx = face_enter(L);
   MmaAtom a = check_mma_atom(cx, L, 1);
@@ -640,7 +650,8 @@ static int l_gemm(lua_State *L) {
 
 // ---- tables ----
 
-// atom_name("mma" | "copy", i): the name of atom i; nil after the last one.
+// atom_name("mma" | "copy", i) -> the name of atom i, from 0 on; nil after the
+// last one.
 static int l_atom_name(lua_State *L) {
   bool mma = strcmp(face_checkstr(L, 1), "mma") == 0;
   lua_Integer i = face_checkint(L, 2);
@@ -651,8 +662,8 @@ static int l_atom_name(lua_State *L) {
   return 1;
 }
 
-// fn:check_arch(sm [, "sm_90a"]): raises if fn uses a feature that sm lacks, or
-// is PTX for another target.
+// fn:check_arch(sm [, "sm_90a"]): raises an error if the traced function uses a
+// feature that architecture sm lacks, or is PTX for another target.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -667,7 +678,8 @@ static int fn_check_arch(lua_State *L) {
   return 0;
 }
 
-// fn:warnings(): a list of sentences about likely mistakes.
+// fn:warnings() -> a list of sentences about likely mistakes in a traced
+// function.
 static int fn_warnings(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -726,7 +738,8 @@ static const FnRow atom_rows[] = {
   {"make_fragment_E(part)", "", NUMBERED(make_fragment, 'E')},
   LAST_ROW};
 
-// Methods of tiled operations and their slices; each checks the kind.
+// Methods that tiled operations and their slices share. Each method checks
+// whether its object is an MMA or a copy.
 static const FnRow tiled_rows[] = {
   {"size()", "", FN(atomlib_size)},
   {"get_slice(thread, yz...)", "", FN(tiled_get_slice)},
@@ -767,10 +780,11 @@ void atomlib_open(lua_State *L) {
                                      {NULL, NULL}};
   static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
   face_setrows(L, rows);
-  luaL_newmetatable(L, MT_FN);  // created by tracelib.c
+  luaL_newmetatable(L, MT_FN);  // tracelib.c created it
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
-  // Each type includes the methods of those before it.
+  // A tiled operation has the methods of an atom, a slice also those of a tiled
+  // operation.
   for (int i = 0; i < 3; i++) {
     face_newtype(L, types[i], box_meta);
     face_setrows(L, atom_rows);

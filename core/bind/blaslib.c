@@ -4,8 +4,8 @@
 #include "bind/gpulib.h"
 #include "gpu/cublas.h"
 
-// Returns the device buffer in field `name` of table 2; it has at least rows *
-// cols elements.
+// Returns the device buffer in field `name` of the table at 2. Checks that it
+// has at least rows * cols elements.
 static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
                                   size_t cols) {
   lua_getfield(L, 2, name);
@@ -20,8 +20,8 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer in field `name`: one f32 that scales an 8-bit float
-// operand. Returns NULL if there is none.
+// Returns the buffer in field `name`, or NULL: one f32 by which an operand of
+// type t, an 8-bit float, is scaled.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
@@ -44,9 +44,9 @@ static int field_extent(lua_State *L, const char *name) {
   return (int)v;
 }
 
-// Returns the distance between matrices of `name` in elements: field step_NAME,
-// by default that of contiguous matrices. Checks that b, if any, has room for
-// all.
+// Returns how many elements apart the matrices `name` of a batch are: field
+// step_NAME, by default the size of a matrix. Checks that buffer b, unless
+// NULL, has room for all matrices.
 static int64_t field_step(lua_State *L, const char *name, int batches,
                           size_t elements, const DevBuf *b) {
   char step[] = {'s', 't', 'e', 'p', '_', *name, 0};
@@ -63,7 +63,8 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
   return v;
 }
 
-// Reads the epilogue of cublasLt: fields bias, of D's type, and epilogue.
+// Reads the fields for cublasLt's epilogue: bias, a buffer of D's type, and
+// epilogue.
 static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
@@ -80,8 +81,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-// Returns the type of operand `name`, and its buffer in *b. If b is NULL, the
-// field must be a type.
+// Returns the element type of operand `name`, and stores its buffer in *b. If b
+// is NULL, the field must be a type.
 static DType field_operand(lua_State *L, const char *name, size_t rows,
                            size_t cols, DevBuf **b) {
   if (b) return (*b = field_buffer(L, name, rows, cols))->t;
@@ -91,8 +92,8 @@ static DType field_operand(lua_State *L, const char *name, size_t rows,
   return t;
 }
 
-// Reads the description of a product. Its operands are buffers or, for queries
-// (asked), types.
+// Reads the description of a product from the table at 2. If `asked`, the
+// product is only queried: its operands are types instead of buffers.
 static BlasSpec check_spec(lua_State *L, bool asked) {
   BlasSpec s;
   face_checktype(L, 2, LUA_TTABLE);
@@ -124,7 +125,7 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   s.beta = face_optnum(L, -1, 0);
   lua_pop(L, 2);
   if ((s.alpha != 1 || s.beta != 0) && !dtype_is_float(s.td))
-    face_error(L, ERR_TYPE, "%s holds floats, D holds %s",
+    face_error(L, ERR_TYPE, "%s needs a D of floats, not of %s",
                s.beta != 0 ? "beta" : "alpha", dtype_name(s.td));
   check_epilogue(L, &s);
   if (s.batches > 1 && (s.bias || s.scale_a || s.scale_b))
@@ -139,8 +140,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
   return s;
 }
 
-// Creates a closed product that keeps its gpu, workspace and buffers alive
-// (copied from table 2, which the user may change).
+// Creates a closed product. It keeps the GPU, the workspace and the buffers
+// alive, in a copy of the table at 2, which the user may change.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",
@@ -160,7 +161,7 @@ static BlasGemm *new_blas(lua_State *L, int workspace) {
 }
 
 // gpu:cublas{m=, n=, k=, A=, B=, D=, layout=, m_major=, tf32=, alpha=, beta=,
-// batches=, step_A=, step_B=, step_D=}
+// batches=, step_A=, step_B=, step_D=} -> a prepared product
 int blaslib_cublas(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);
@@ -172,8 +173,9 @@ int blaslib_cublas(lua_State *L) {
 #define MAX_ALGOS 64
 
 // gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, bias=,
-// epilogue = "relu" or "gelu", algos = 32, workspace = bytes}: a list of
-// products, one for each algorithm that the heuristics propose.
+// epilogue = "relu" or "gelu", algos = 32, workspace = bytes} -> a list of
+// products, one for each algorithm that cublasLt's heuristic proposes, at most
+// `algos`.
 int blaslib_cublaslt(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);
@@ -184,12 +186,12 @@ int blaslib_cublaslt(lua_State *L) {
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
     face_error(L, ERR_ARG, "algos must be 1 to %d, and workspace 0 or more "
                "bytes", MAX_ALGOS);
-  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // stack index 3
+  DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // at stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];
   int n = blas_lt_algos(gpu, &s, ws->bytes, algos, (int)max, &w);
   if (n < 0) return gpulib_failed(L, &w);
-  lua_createtable(L, n, 0);  // stack index 4
+  lua_createtable(L, n, 0);  // list of products, at stack index 4
   int kept = 0;
   for (int i = 0; i < n; i++) {
     if (algos[i].state != CUBLAS_STATUS_SUCCESS) continue;
@@ -201,8 +203,9 @@ int blaslib_cublaslt(lua_State *L) {
   return 1;
 }
 
-// gpu:cublaslt_first{... like cublaslt; A, B, D are types}: the first proposal
-// of its heuristics, {algorithm =, tile =, split =, reduction =, workspace =}.
+// gpu:cublaslt_first{... like cublaslt, but A, B, D are types} -> {algorithm =,
+// tile =, split =, reduction =, workspace =}: the first algorithm that the
+// heuristic proposes.
 int blaslib_first(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, true);

@@ -1,24 +1,25 @@
-// Atoms and tiled operations as userdata.
+// The userdata of atoms and tiled operations.
 #ifndef CUTE_BOX_H
 #define CUTE_BOX_H
 
 #include "bind/face.h"
 #include "tensor/tiled.h"
 
-// An atom or a tiled operation; the words of its layouts follow.
+// An atom or a tiled operation. The words of its layouts follow the struct in
+// its userdata.
 typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
   bool tiled;
-  TiledMma mma;    // without `tiled`, only .atom is set
+  TiledMma mma;    // if not `tiled`, only its field atom is set
   TiledCopy copy;
 } AtomBox;
 
-// Returns the tiled operation and the thread of a slice (uservalues 1 and 2);
-// NULL: not a slice.
+// Returns the tiled operation of the slice at idx (its uservalue 1), and stores
+// the slice's thread (uservalue 2) in *thr. NULL: no slice.
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
 
-// __index and __tostring of atoms, tiled operations and slices.
+// Implement __index and __tostring of atoms, tiled operations and slices.
 int fields_index(lua_State *L);
 int fields_tostring(lua_State *L);
 

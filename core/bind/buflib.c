@@ -17,7 +17,8 @@ static void buffer_free(HostBuf *b) {
   b->closed = true;
 }
 
-// Allocates zeros, in whole units of `align` bytes.
+// Allocates zeroed memory at a multiple of `align` bytes; its size is rounded
+// up to one, too.
 static void *aligned(HostBuf *b, size_t bytes, size_t align) {
   b->raw = base_zeros(bytes + 2 * align);
   if (!b->raw) return NULL;
@@ -34,9 +35,10 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
                            size_t align) {
   size_t bits = (size_t)dtype_bits(t);
   if (bits > 64)
-    face_error(L, ERR_TYPE, "buffers do not hold %s", dtype_name(t));
-  if (count > (SIZE_MAX >> 1) / bits)  // half, so that int64_t can hold
-                                       // differences of bit positions
+    face_error(L, ERR_TYPE, "a buffer cannot have elements of %s",
+               dtype_name(t));
+  // Half of SIZE_MAX, so that differences of bit positions fit in int64_t.
+  if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
@@ -92,7 +94,8 @@ static size_t opt_count(lua_State *L, int idx, size_t def) {
   return lua_isnoneornil(L, idx) ? def : buflib_count(L, idx);
 }
 
-// Raises an error unless [at, at + n) is in 0 .. count.
+// Raises an error unless elements [at, at + n) are in a buffer of count
+// elements.
 static void check_range(lua_State *L, size_t at, size_t n, size_t count) {
   if (at > count || n > count - at)
     face_error(L, ERR_ARG, "elements %zu to %zu are outside of the buffer of "
@@ -105,12 +108,13 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// Keeps the buffer open if a recorded graph may need it.
+// b:close(). If a graph of the simulator is being recorded, the buffer stays
+// open, since the graph may need it.
 static int buffer_close(lua_State *L) {
   return recordlib_recording(L) ? 0 : buffer_gc(L);
 }
 
-// buffer(dtype, count): a buffer of zeros that is not yet `defined`.
+// buffer(dtype, count) -> a buffer of zeros whose elements count as undefined.
 static int l_buffer(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -180,7 +184,7 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// b[i] is an element; b.dtype etc. are fields; other keys are methods.
+// b[i] is an element; b.dtype, b.count ... are fields; other keys name methods.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
@@ -203,7 +207,8 @@ static int buffer_tostring(lua_State *L) {
 
 // ---- addresses ----
 
-static const char ADDRESSED = 0;  // registry: a weak set of buffers
+// Key in the registry of a weak list of buffers, sorted by address.
+static const char ADDRESSED = 0;
 
 lua_Integer buflib_address(lua_State *L, int idx) {
   const HostBuf *b = buflib_check(L, idx);
@@ -233,7 +238,7 @@ size_t buflib_addressed(lua_State *L) {
       const HostBuf *b = luaL_testudata(L, -2, MT_BUFFER);
       if (!b || !hostbuf_open(b)) continue;
       lua_Integer at = (lua_Integer)++n;
-      for (; at > 1; at--) {  // insert it in the order of addresses
+      for (; at > 1; at--) {  // insert the buffer in the order of addresses
         lua_rawgeti(L, -4, at - 1);
         const HostBuf *other = lua_touserdata(L, -1);
         if ((uintptr_t)other->p < (uintptr_t)b->p) break;
@@ -247,7 +252,7 @@ size_t buflib_addressed(lua_State *L) {
   return n;
 }
 
-// addressed_buffers() -> buffers whose address was requested
+// addressed_buffers() -> buffers whose address a script asked for
 static int l_addressed(lua_State *L) {
   buflib_addressed(L);
   return 1;
@@ -255,7 +260,8 @@ static int l_addressed(lua_State *L) {
 
 // ---- reads while a kernel is traced ----
 
-// Appends {buffer, type, index, bits, ...} to the list in the trace's state.
+// Appends buffer, type, index and bits of an element that the trace reads as a
+// constant to the list TRACE_STATE.elements. Pops the buffer on top.
 void buflib_note(lua_State *L, DType t, size_t i) {
   const HostBuf *b = lua_touserdata(L, -1);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -291,7 +297,8 @@ static int buffer_fill(lua_State *L) {
   return self(L);
 }
 
-// b:fill_normal(seed [, mean [, deviation]])
+// b:fill_normal(seed [, mean [, deviation]]): fills b with normally distributed
+// numbers.
 static int buffer_fill_normal(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -302,7 +309,7 @@ static int buffer_fill_normal(lua_State *L) {
   return self(L);
 }
 
-// b:fill_int(seed, lo, hi)
+// b:fill_int(seed, lo, hi): fills b with random integers from lo to hi.
 static int buffer_fill_int(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -319,14 +326,15 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
-// Records a write of elements [at, at + n). A partly written buffer counts as
-// defined, as it does after a kernel wrote part of it.
+// Records a write of elements [at, at + n). The write defines the buffer if it
+// covers all elements, or if its source is `defined`. As after a kernel,
+// writing a part of a buffer defines all of it.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
 
-// b:copy(src [, at [, from [, n]]]): copies n elements of src from `from` on to
-// b from `at` on, with conversion.
+// b:copy(src [, at [, from [, n]]]): converts n elements of src from `from` on,
+// and stores them in b from `at` on.
 static int buffer_copy(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1), *s = buflib_check(L, 2);
@@ -340,7 +348,7 @@ static int buffer_copy(lua_State *L) {
   return self(L);
 }
 
-// b:to(dtype): a converted copy.
+// b:to(dtype) -> a copy of b with its elements converted.
 static int buffer_to(lua_State *L) {
   face_outside(L);
   HostBuf *s = buflib_check(L, 1);
@@ -356,20 +364,22 @@ static int buffer_cut(lua_State *L) {
   HostBuf *b = buflib_check(L, 1);
   lua_Integer bits = face_checkint(L, 2);
   if (b->t != DT_F32 || bits < 0 || bits > 23)
-    face_error(L, ERR_TYPE, "0 to 23 bits of f32 can be cut, not %lld of %s",
-               (long long)bits, dtype_name(b->t));
+    face_error(L, ERR_TYPE, "cut: 0 to 23 bits of f32 elements can be "
+               "cleared, not %lld bits of %s", (long long)bits,
+               dtype_name(b->t));
   bulk_cut(b->p, b->count, (int)bits);
   return self(L);
 }
 
-// b:transpose(rows, cols): a copy of row-major data with contiguous columns.
+// b:transpose(rows, cols) -> a transposed copy of b, a row-major matrix.
 static int buffer_transpose(lua_State *L) {
   face_outside(L);
   HostBuf *s = buflib_check(L, 1);
   lua_Integer rows = face_checkint(L, 2), cols = face_checkint(L, 3);
   if (rows < 0 || cols < 0 || (cols && rows > (lua_Integer)s->count / cols) ||
       (size_t)(rows * cols) != s->count)
-    face_error(L, ERR_SHAPE, "%lld x %lld elements: the buffer has %zu",
+    face_error(L, ERR_SHAPE, "a matrix of %lld x %lld elements does not "
+               "match the buffer's %zu elements",
                (long long)rows, (long long)cols, s->count);
   HostBuf *b = buflib_new(L, s->t, s->count);
   bulk_transpose(s->t, b->p, s->p, (size_t)rows, (size_t)cols);
@@ -377,20 +387,21 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Returns the byte range of elements [at, at + n); whole buffers only for types
-// narrower than a byte.
+// Returns the byte offset of element `at`, and the bytes of n elements.
+// Elements narrower than a byte are accepted only as a whole buffer.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);
   check_range(L, at, n, b->count);
   if (bits % 8 != 0 && (at != 0 || n != b->count))
-    face_error(L, ERR_TYPE, "%s elements share bytes: take the whole buffer",
+    face_error(L, ERR_TYPE, "elements of %s share bytes, so a range of them "
+               "has no bytes of its own: pass no range, for the whole buffer",
                dtype_name(b->t));
   *bytes = (n * bits + 7) / 8;
   return at * bits / 8;
 }
 
-// b:bytes([at [, n]]): the raw bytes as a string.
+// b:bytes([at [, n]]) -> the raw bytes of elements as a string.
 static int buffer_bytes(lua_State *L) {
   HostBuf *b = buflib_check(L, 1);
   size_t at = opt_count(L, 2, 0), bytes;
@@ -401,7 +412,7 @@ static int buffer_bytes(lua_State *L) {
   return 1;
 }
 
-// b:set_bytes(string [, at]): sets whole elements from raw bytes.
+// b:set_bytes(string [, at]): sets elements from `at` on to raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
   HostBuf *b = buflib_check(L, 1);
@@ -419,7 +430,8 @@ static int buffer_set_bytes(lua_State *L) {
   return self(L);
 }
 
-// buffer_from(dtype, string of raw bytes | list of numbers)
+// buffer_from(dtype, string of raw bytes | list of numbers) -> a new buffer
+// with these elements
 static int l_buffer_from(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -473,14 +485,16 @@ static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
   return b;
 }
 
-// b:diff(reference): differences, between any two types.
+// b:diff(reference) -> a table of error measures between the elements of two
+// buffers of any types.
 static int buffer_diff(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
   return push_diff(L, &d);
 }
 
-// b:equal(other): true, or false and the first index whose bits differ.
+// b:equal(other) -> true, or false and the index of the first element whose
+// bits differ.
 static int buffer_equal(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   if (a->t != b->t)
@@ -495,7 +509,8 @@ static int buffer_equal(lua_State *L) {
 
 // ---- the CPU's matrix product ----
 
-// Reads field `name` of the table at `idx`: {row stride, column stride}.
+// Reads the strides of a matrix from field `name` of the table at opts, {row
+// stride, column stride}. The matrix is in the buffer at arg.
 static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
                          size_t rows, size_t cols) {
   HostBuf *b = buflib_check(L, arg);
@@ -519,7 +534,8 @@ static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
   return m;
 }
 
-// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): overwrites D.
+// gemm_reference(A, B, D, m, n, k [, {a=, b=, d= strides}]): computes D = A B^T
+// on the host.
 static int l_gemm_reference(lua_State *L) {
   face_outside(L);
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -528,7 +544,7 @@ static int l_gemm_reference(lua_State *L) {
   BulkMat d = check_mat(L, 3, 7, "d", m, n);
   HostBuf *out = buflib_check(L, 3);
   if (dtype_bits(d.t) < 8)
-    face_error(L, ERR_TYPE, "the product is not stored as %s",
+    face_error(L, ERR_TYPE, "gemm_reference: D cannot have elements of %s",
                dtype_name(d.t));
   if (!bulk_gemm(&a, &b, &d, m, n, k))
     face_error(L, ERR_MEMORY, "out of memory in gemm_reference");
@@ -537,8 +553,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major (m, n) buffer from field `name` of the options. Returns
-// false if there is none.
+// Reads a row-major matrix of m rows and n columns: the buffer in field `name`
+// of the options. Returns false if there is none.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {
@@ -550,7 +566,7 @@ static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
     face_error(L, ERR_SHAPE, "%s has %zu elements, %zu by %zu needed", name,
                b->count, m, n);
   *out = (BulkMat){b->t, b->p, {n, 1}};
-  lua_pop(L, 1);  // the table keeps it alive
+  lua_pop(L, 1);  // the table keeps the buffer alive
   return true;
 }
 
@@ -570,8 +586,8 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 }
 
 // gemm_check(A, B, D, m, n, k, {ref = A B^T in f64 | samples =, seed =, unit =,
-// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}): whether every
-// element of D is alpha A B^T + beta c0 up to rounding; the worst element
+// sums = dtype, alpha =, beta =, c0 =, a=, b=, d= strides}) -> a table: whether
+// D is alpha A B^T + beta c0 up to rounding, and the worst element
 // (base/gemmcheck.h).
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
@@ -582,7 +598,8 @@ static int l_gemm_check(lua_State *L) {
   lua_getfield(L, 7, "sums");
   DType sums = lua_isnil(L, -1) ? DT_F32 : face_check_dtype(L, -1);
   if (!gemmcheck_type(d.t))
-    face_error(L, ERR_TYPE, "no bound is known for sums rounded to %s",
+    face_error(L, ERR_TYPE, "gemm_check: no bound of rounding is known for a "
+               "D of %s: use f16, bf16, f32, f64 or an integer type",
                dtype_name(d.t));
   GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
                  .sums = sums, .alpha = face_get_num(L, 7, "alpha", 1),
@@ -592,7 +609,9 @@ static int l_gemm_check(lua_State *L) {
                  .seed = (uint64_t)face_get_num(L, 7, "seed", 0)};
   if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
   if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
-  if (m == 0 || n == 0) face_error(L, ERR_ARG, "there is nothing to check");
+  if (m == 0 || n == 0)
+    face_error(L, ERR_ARG, "gemm_check: D of %zu by %zu elements has none to "
+               "check", m, n);
   GemmVerdict v;
   if (!gemmcheck_run(&g, &v))
     face_error(L, ERR_MEMORY, "out of memory in gemm_check");

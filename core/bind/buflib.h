@@ -1,37 +1,39 @@
-// Host buffers (MT_BUFFER) for other bindings.
+// Host buffers (MT_BUFFER), for the other bindings.
 #ifndef CUTE_BUFLIB_H
 #define CUTE_BUFLIB_H
 
 #include "bind/face.h"
 
-// buflib_new pushes a new host buffer. buflib_check returns an open one from an
-// argument, buflib_count a count >= 0.
+// buflib_new pushes a new host buffer. buflib_check returns the open buffer at
+// idx. buflib_count returns the argument at idx as a count of elements, 0 or
+// more.
 HostBuf *buflib_new(lua_State *L, DType t, size_t count);
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count);
 HostBuf *buflib_check(lua_State *L, int idx);
 size_t buflib_count(lua_State *L, int idx);
-// Returns n as a number of elements; raises an error if no memory could hold as
+// Returns n as a count of elements. Raises an error if no memory can hold that
 // many.
 size_t buflib_size(lua_State *L, int64_t n);
 
-// Implement access to field 2 of the host or GPU buffer at 1 (a common field or
-// method, or an error), and the buffer's text.
+// buflib_field implements b[k] for a host or GPU buffer at 1 and a key at 2:
+// pushes the field or method that both kinds of buffers have, or raises an
+// error. buflib_text pushes the text of a buffer.
 int buflib_field(lua_State *L, DType t, size_t count, size_t bytes,
                  bool closed);
 int buflib_text(lua_State *L, DType t, size_t count, bool closed);
 
-// Returns the address of an open buffer at idx, which kernels may use from now
-// on.
+// Returns the address of the open buffer at idx, and records that kernels may
+// access the buffer by it from now on.
 lua_Integer buflib_address(lua_State *L, int idx);
-// Pushes a list of the open buffers whose address was requested; returns its
+// Pushes a list of the open buffers whose addresses were requested; returns its
 // length.
 size_t buflib_addressed(lua_State *L);
 
-// Records that the traced function uses element i of the host buffer on top as
-// a constant of type t. Pops the buffer.
+// Records that the trace has read element i of the host buffer on top as a
+// constant of type t. Pops the buffer.
 void buflib_note(lua_State *L, DType t, size_t i);
 
-// Reports memory to the garbage collector that it cannot see.
+// Tells the garbage collector about memory that it does not manage.
 void buflib_grew(lua_State *L, size_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
-// Finds the instruction at which a count hook runs. Lua's debug library does
-// not return it, and it is the only information about an operation without
-// metamethods (`==` of a traced value and a number).
+// Finds the bytecode instruction at which a count hook runs. Lua's debug
+// library does not return it. An operation that calls no metamethod, such as
+// `==` of a traced value and a number, is visible only in the bytecode.
 //
-// The instruction is read from a structure internal to Lua, which has the same
-// layout in all of Lua 5.4, and only after the trial of bytecodelib.c has
-// confirmed this.
+// The program counter is read from a structure that is internal to Lua, with
+// the same layout in all of Lua 5.4. This is done only after the trial of
+// bytecodelib.c has confirmed the layout.
 #include "bind/trace.h"
 
 #include <string.h>

@@ -1,22 +1,23 @@
-// Bytecode of Lua functions for lua/cute: the current instruction, the
-// instruction that created a value, and a trial that shows whether bytecode.c
-// reads this Lua correctly.
+// Bytecode of Lua functions, for lua/cute: finds the current instruction and
+// the instruction that created a value. A trial tests whether bytecode.c reads
+// this version of Lua correctly.
 //
-// The trial runs a function with known code under a hook. Nothing is read
-// through the structures found there unless the hook steps through that code as
-// expected.
+// The trial runs a function of known code under a hook. It reads Lua's internal
+// structures only if the hook then meets the instructions of that code in
+// order.
 #include "bind/trace.h"
 
 #include <string.h>
 
 // ---- functions ----
 
-// Lua's internal headers of a Lua closure, and of the prototype that all
-// closures of its text share, up to the last field that is needed.
+// Lua's internal structures (LClosure, Proto), up to the last field that is
+// needed here. A closure refers to the prototype that all closures of the same
+// source text share.
 typedef struct Shared {
   void *next;
   uint8_t tt, marked, parameters, vararg, registers;
-  int counts[9];  // upvalues, constants, instructions ...
+  int counts[9];  // numbers of upvalues, constants, instructions ...
   void *constants;
   const uint32_t *code;
 } Shared;
@@ -32,8 +33,8 @@ static const Shared *shared_of(lua_State *L, int idx) {
   return ((const Closure *)lua_topointer(L, idx))->shared;
 }
 
-// Returns the index of the instruction before `place` in the function at idx,
-// from 0 on; -1: it belongs to another function.
+// Returns the index (from 0) of the instruction before the address `place` in
+// the function at idx, or -1 if `place` is in another function.
 static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   const Shared *s = shared_of(L, idx);
   uintptr_t first = (uintptr_t)s->code;
@@ -54,8 +55,8 @@ static int l_vm_at(lua_State *L) {
   return 1;
 }
 
-// vm_made(value, f) -> index of f's instruction that created a traced value;
-// nil: it was another function
+// vm_made(value, f) -> index of the instruction of f that created a traced
+// value; nil if another function created it
 static int l_vm_made(lua_State *L) {
   const Value *v = trace_value(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -71,11 +72,12 @@ static int l_vm_made(lua_State *L) {
 #define TRIAL_MAX 64
 
 typedef struct Trial {
-  uintptr_t at[TRIAL_MAX];  // apparent address of each instruction
+  uintptr_t at[TRIAL_MAX];  // address that the hook saw at each instruction
   int n;
 } Trial;
 
-static const char trial_key = 0;  // its address is the key in the registry
+// Key of the Trial in the registry, by its address.
+static const char trial_key = 0;
 
 static void trial_hook(lua_State *L, lua_Debug *ar) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &trial_key);
@@ -85,7 +87,7 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Reports whether the hook saw each of these n instructions, in order.
+// Reports whether the hook saw each of the n instructions of `code`, in order.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)
@@ -128,8 +130,8 @@ static int count_dumped(lua_State *L, const void *p, size_t n, void *left) {
   return 0;
 }
 
-// dumps_more(f, most) -> bool: whether string.dump(f, true) has more than
-// `most` bytes
+// dumps_more(f, most) -> whether string.dump(f, true) has more than `most`
+// bytes
 static int l_dumps_more(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
   size_t left = (size_t)face_checkint(L, 2);

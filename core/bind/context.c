@@ -1,14 +1,14 @@
-// The context of a Lua state: start of calls from Lua, and checks of what is
-// allowed while a kernel is traced.
+// The context of a Lua state: the start of each call from Lua, and checks of
+// which functions may be called during a trace.
 #include "bind/trace.h"
 
 #include <string.h>
 
-// Maximum operations of a source line in a trace: far above any unrolled loop
-// that compiles, so a line that exceeds it is an endless `while`.
+// Maximum number of operations that a source line may trace. Unrolled loops
+// that compile have far fewer, so a line with more is an endless `while`.
 #define LINE_BUDGET 131072
 
-// Stores the current line of the script in the traced function.
+// Stores the current line of the user's script in the function being traced.
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;

@@ -1,5 +1,5 @@
-// Element types as Lua values, and primitives for lua/cute: errors, chunks,
-// times.
+// Element types as Lua values, and basic functions for lua/cute: errors, source
+// lines, times.
 #include "bind/trace.h"
 
 #include <math.h>
@@ -38,7 +38,8 @@ static int dtype_index(lua_State *L) {
   return 1;
 }
 
-// to_bits(dtype, number) -> raw bits of the number rounded to the type
+// to_bits(dtype, number) -> raw bits (an integer) of the number rounded to the
+// type
 static int l_to_bits(lua_State *L) {
   DType t = face_check_dtype(L, 1);
   bool whole = lua_isinteger(L, 2) && dtype_is_int(t) && dtype_bits(t) == 64;
@@ -47,7 +48,7 @@ static int l_to_bits(lua_State *L) {
   return 1;
 }
 
-// from_bits(dtype, integer) -> the value of raw bits
+// from_bits(dtype, integer) -> the number that these raw bits encode
 static int l_from_bits(lua_State *L) {
   DType t = face_check_dtype(L, 1);
   int64_t u = face_checkint(L, 2);
@@ -84,7 +85,8 @@ static void dtypes_open(lua_State *L) {
 
 // ---- functions for lua/cute ----
 
-// error_kinds: {name = summary}, against which docs/errors.md is checked.
+// Sets field error_kinds: {name = summary}. A check compares docs/errors.md
+// with it.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, ERR_COUNT);
   for (int k = 0; k < ERR_COUNT; k++)
@@ -92,8 +94,8 @@ static void kinds_open(lua_State *L) {
   lua_setfield(L, -2, "error_kinds");
 }
 
-// fail(kind, message): raises an error as the C bindings do. The caller is a
-// library: the error is reported at the line that called into its folder.
+// fail(kind, message): raises an error as the C bindings do. If a library calls
+// it, the error's position is the line that called into the library's folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);
@@ -105,7 +107,7 @@ static int l_fail(lua_State *L) {
   return luaL_error(L, "no error kind '%s'", kind);
 }
 
-// outside(): raises an error while a kernel is traced.
+// outside(): raises an error if a kernel is being traced.
 static int l_outside(lua_State *L) {
   face_outside(L);
   return 0;
@@ -117,20 +119,20 @@ static int l_typename(lua_State *L) {
   return 1;
 }
 
-// debugs(word): whether CUTELUA_DEBUG contains the word
+// debugs(word) -> whether CUTELUA_DEBUG contains the word
 static int l_debugs(lua_State *L) {
   lua_pushboolean(L, base_debug(face_checkstr(L, 1)));
   return 1;
 }
 
-// own_source(source of a chunk): whether it belongs to lua/cute
+// own_source(source of a chunk) -> whether the chunk belongs to lua/cute
 static int l_own_source(lua_State *L) {
   lua_pushboolean(L, face_own_source(face_checkstr(L, 1)));
   return 1;
 }
 
-// script_line() -> source of the chunk, line: of the innermost user function;
-// nothing if there is none.
+// script_line() -> source and line of the innermost user function that is
+// running; nothing if there is none.
 static int l_script_line(lua_State *L) {
   lua_Debug ar;
   if (!face_user(L, &ar)) return 0;
@@ -139,8 +141,8 @@ static int l_script_line(lua_State *L) {
   return 2;
 }
 
-// own_chunk(f) -> source of a function of lua/cute; nil: another Lua function;
-// false: a C function.
+// own_chunk(f) -> the source of f if it is a function of lua/cute; nil for
+// another Lua function; false for a C function.
 static int l_own_chunk(lua_State *L) {
   lua_Debug ar;
   face_checktype(L, 1, LUA_TFUNCTION);

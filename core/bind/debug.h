@@ -6,15 +6,16 @@
 #include "bind/face.h"
 #include "sim/debug.h"
 
-// Reads the options at t. The function `debug` is called at every stop, and
-// returns the next goal. `goal` is the first goal. Pushes the owner of the
-// debugger's state. Without such an option, returns NULL and pushes nil.
+// Reads the options in the table at t. `debug` is a function that every stop of
+// the run calls, and that returns the goal of the next stop; `goal` is the
+// first goal. Pushes the userdata that owns the debugger's state. Without
+// `debug`, pushes nil and returns NULL.
 SimDebug *debuglib_start(lua_State *L, int t, const Fn *fn);
-// Called after the run. If the option's function raised an error, raises it
-// again.
+// Ends the debugger after the run. If the function `debug` raised an error,
+// raises it again.
 void debuglib_end(lua_State *L, SimDebug *d);
-// Adds to the report on top: the number of steps, and (recall) the last
-// condition met, as in stop:where().
+// Adds fields to the report on top: the number of steps and, if the goal has
+// `recall`, the last point or change met, as in stop:where().
 void debuglib_told(lua_State *L, const SimDebug *d);
 
 #endif

@@ -1,9 +1,10 @@
-// Lua bindings of the debugger: sim_run's option `debug`, and the methods of a
-// stop.
+// Lua bindings of the debugger: the option `debug` of sim_run, and the methods
+// of a stop of the run.
 //
-// A goal is {until = step, recall =, faults =, points = {{cta =, warp =, file
-// =, line =, every =}...}, changes = {{mem =, element =, cta =, warp =, lane
-// =}...}}, see sim/debug.h. Absent fields match anything, or request nothing.
+// A goal says where the run stops next: {until = step, recall =, faults =,
+// points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
+// element =, cta =, warp =, lane =}...}} (sim/debug.h). An absent field of a
+// point matches anything; an absent field of the goal stops nowhere.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -15,8 +16,8 @@
 
 enum { MAX_GOALS = 64 };
 
-// Uservalue 1 is the function. Uservalue 2 is the goal, whose strings `point`
-// refers to.
+// The debugger's state; scripts see it as a stop. Uservalue 1 is the function
+// `debug`. Uservalue 2 is the goal, which keeps the strings of `point` alive.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
@@ -24,8 +25,9 @@ typedef struct DebugBox {
   lua_State *L;
   const Fn *fn;
   int at;                  // stack index of this userdata
-  bool failed, looking;    // failed: the function raised an error; looking: a
-                           // stop is active
+  // failed: the function `debug` raised an error. looking: the function is
+  // running, and may examine the stop.
+  bool failed, looking;
 } DebugBox;
 
 static DebugBox *check_box(lua_State *L) {
@@ -43,7 +45,7 @@ static SimPoint point_at(lua_State *L, int t) {
                 .line = (uint32_t)face_get_int(L, t, "line", 0),
                 .every = face_get_bool(L, t, "every")};
   lua_getfield(L, t, "file");
-  p.file = luaL_optstring(L, -1, "");  // kept alive by the goal
+  p.file = luaL_optstring(L, -1, "");  // the goal keeps the string alive
   lua_pop(L, 1);
   return p;
 }
@@ -56,7 +58,7 @@ static SimElement element_at(lua_State *L, int t) {
                       .lane = (int)face_get_int(L, t, "lane", 0)};
 }
 
-// Pushes list k of the goal at t; returns its length.
+// Pushes the list in field k of the goal at t; returns its length.
 static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
@@ -89,14 +91,14 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  simdebug_free(d);        // frees the old ones, because new elements are
-                           // watched
+  // Free the values of elements that the former goal watched.
+  simdebug_free(d);
   lua_settop(L, t);
   lua_setiuservalue(L, b->at, 2);
 }
 
-// Calls the function, in protected mode, with the box, and reads the goal that
-// it returns. Returns false if the run ends.
+// Calls the function `debug` with the stop at 1, and reads the goal that it
+// returns. Returns whether the run goes on. Runs in protected mode.
 static int call_stop(lua_State *L) {
   DebugBox *b = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -120,7 +122,8 @@ static bool stop(SimDebug *d) {
   lua_pushvalue(L, b->at);
   b->failed = lua_pcall(L, 1, 1, 0) != LUA_OK;
   b->looking = false;
-  if (b->failed) return false;  // the error stays on the stack
+  // debuglib_end raises the error, which stays on the stack.
+  if (b->failed) return false;
   bool go = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return go;
@@ -188,8 +191,9 @@ void debuglib_told(lua_State *L, const SimDebug *d) {
   lua_setfield(L, -2, "met");
 }
 
-// stop:where() -> {step=, why=, which=, cta=, block=, warp=, lanes=, ref=,
-// op=, file=, line=, fault=, met=}
+// stop:where() -> {step=, why=, which=, cta=, block=, warp=, lanes=, ref=, op=,
+// file=, line=, fault=, met=}: the warp and instruction at which the run
+// stopped, and why
 static int l_where(lua_State *L) {
   static const char *const why[] = {
     [WHY_STEP] = "step", [WHY_POINT] = "point", [WHY_CHANGE] = "change",
@@ -211,7 +215,7 @@ static int l_where(lua_State *L) {
 }
 
 // stop:warps() -> {{cta=, warp=, state=, file=, line=, active=, bar=, mbar=,
-// count=, copies=, agents=}...} of the cluster
+// count=, copies=, agents=}...}: all warps of the cluster
 static int l_warps(lua_State *L) {
   const DebugBox *b = check_box(L);
   int n = simdebug_warps(&b->d);
@@ -236,7 +240,8 @@ static int l_warps(lua_State *L) {
 }
 
 // stop:bars() -> {{cta=, name=, element=, phase=, arrived=, expected=,
-// bytes=}...}; entries without a name are barriers of the blocks
+// bytes=}...}: all mbarriers, and the barriers of the blocks, which have no
+// name
 static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);
@@ -261,7 +266,8 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// A viewpoint. The arguments from idx on are a CTA, its warp, and a lane.
+// The lane whose values are asked for. The arguments from idx on name its CTA,
+// its warp and itself.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {
@@ -288,8 +294,8 @@ static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   return dtype_int(t, u);
 }
 
-// stop:value(value, cta, warp, lane) -> number or boolean; nil: it is not
-// computed
+// stop:value(value, cta, warp, lane) -> number or boolean; nil if the lane has
+// not computed the traced value
 static int l_value(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Value *v = trace_value(L, 2);
@@ -301,8 +307,8 @@ static int l_value(lua_State *L) {
   return 1;
 }
 
-// stop:vector(vector, cta, warp, lane) -> {numbers}; false: an element that is
-// not computed
+// stop:vector(vector, cta, warp, lane) -> list of numbers or booleans; false
+// for each element that the lane has not computed
 static int l_vector(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Vector *v = veclib_check(L, 2);
@@ -318,7 +324,8 @@ static int l_vector(lua_State *L) {
   return 1;
 }
 
-// Returns the tensor at 2, with its traced numbers as that lane sees them.
+// Returns the tensor at 2, with the lane's values in place of the traced
+// numbers of its layout and offset.
 static Tensor seen(lua_State *L, Ctx *cx, const Eye *e) {
   const Tensor *p = face_peek_tensor(L, 2);
   if (!p || !p->mem) face_argerror(L, 2, "tensor of a kernel");
@@ -333,7 +340,8 @@ static Tensor seen(lua_State *L, Ctx *cx, const Eye *e) {
   return t;
 }
 
-// stop:element(tensor, coordinate, cta, warp, lane) -> memory object, element
+// stop:element(tensor, coordinate, cta, warp, lane) -> memory object, index of
+// the element in the object
 static int l_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Eye e = check_eye(L, 4);
@@ -346,8 +354,8 @@ static int l_element(lua_State *L) {
   return 2;
 }
 
-// stop:read(mem, element, cta, warp, lane) -> number or nil, "defined"
-// "undefined" "flying" "outside"
+// stop:read(mem, element, cta, warp, lane) -> number or nil, state: "defined",
+// "undefined", "flying" (an asynchronous write is pending) or "outside"
 static int l_read(lua_State *L) {
   static const char *const words[] = {
     [THERE] = "defined", [THERE_UNDEFINED] = "undefined",
@@ -363,7 +371,7 @@ static int l_read(lua_State *L) {
   return 2;
 }
 
-// stop:view(tensor, cta, warp, lane) -> shape, dtype, layout as text
+// stop:view(tensor, cta, warp, lane) -> shape, element type, text of the layout
 static int l_view(lua_State *L) {
   Ctx *cx = face_enter(L);
   Eye e = check_eye(L, 3);
@@ -376,8 +384,9 @@ static int l_view(lua_State *L) {
   return 3;
 }
 
-// stop:writer(mem, element, cta, warp, lane) -> the last writer in this
-// cluster, in the form of where() (warp -1: an asynchronous unit); nil: unknown
+// stop:writer(mem, element, cta, warp, lane) -> the instruction of this cluster
+// that last wrote the element, described as by where(); warp is -1 for an
+// asynchronous unit. nil: unknown
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
   SimAt a = simdebug_writer(&e.b->d, (Ref)face_checkint(L, 2),

@@ -1,5 +1,5 @@
-// Device buffers; the device of a tensor's data, on the host or on a GPU;
-// copies between devices.
+// Lua bindings of device buffers, of the device (host or GPU) of a tensor's
+// data, and of copies between devices.
 #include "bind/gpulib.h"
 
 #include <limits.h>
@@ -21,9 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. The garbage collector runs first if the pool has no
-// block that fits and a certain part of the GPU's memory was requested since
-// its last run.
+// Creates a device buffer. If the pool has no block that fits, and 1/64 of the
+// GPU's memory was requested since the last time, first makes the garbage
+// collector work.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -40,8 +40,8 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   return devbuf_alloc(b, g, t, count, w) ? b : NULL;
 }
 
-// gpu:buffer(dtype, count): undefined contents; gpu:buffer(host buffer): its
-// copy.
+// gpu:buffer(dtype, count) -> a buffer with undefined elements; gpu:buffer(host
+// buffer) -> a copy of the host buffer.
 int devlib_buffer(lua_State *L) {
   gpulib_check(L, 1);
   Why w;
@@ -63,12 +63,13 @@ static int devbuf_l_close(lua_State *L) {
 static HostBuf *check_twin(lua_State *L, const DevBuf *b, int idx) {
   HostBuf *h = buflib_check(L, idx);
   if (h->t != b->t || h->count != b->count)
-    face_error(L, ERR_SHAPE, "%zu %s on the GPU, %zu %s on the host", b->count,
-               dtype_name(b->t), h->count, dtype_name(h->t));
+    face_error(L, ERR_SHAPE, "the buffers differ: %zu elements of %s on "
+               "the GPU, %zu of %s on the host", b->count, dtype_name(b->t),
+               h->count, dtype_name(h->t));
   return h;
 }
 
-// d:upload(host buffer) of the same type and count.
+// d:upload(host buffer): copies a host buffer of the same type and count to d.
 static int devbuf_l_upload(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -77,7 +78,8 @@ static int devbuf_l_upload(lua_State *L) {
   return gpulib_done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
-// d:download([host buffer]): copies into it, or into a new one; returns it.
+// d:download([host buffer]) -> a copy of d: the given host buffer, or a new
+// one.
 static int devbuf_l_download(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -105,14 +107,14 @@ static int devbuf_l_memset(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// d:copy(device buffer [, stream]): copies a buffer of the same size by the
-// driver.
+// d:copy(device buffer [, stream]): lets the driver copy a buffer of the same
+// size and GPU to d.
 static int devbuf_l_copy(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
   if (src->bytes != b->bytes || src->own.gpu != b->own.gpu)
-    face_error(L, ERR_SHAPE, "%zu bytes of %s cannot be copied from %zu bytes "
-               "of %s",
+    face_error(L, ERR_SHAPE, "a buffer of %zu bytes on %s cannot be "
+               "copied from one of %zu bytes on %s",
                b->bytes, b->own.gpu->name, src->bytes, src->own.gpu->name);
   Why w;
   bool ok = devbuf_copy(b, 0, src, 0, b->bytes, gpulib_stream(L, 3), &w);
@@ -139,8 +141,8 @@ static int devbuf_tostring(lua_State *L) {
 
 // ---- devices ----
 
-// Returns the number of the GPU that a text names, -1 for the host, or -2 for
-// any other text.
+// Returns the number of the GPU that a text such as "gpu:1" names, -1 for the
+// host, or -2 if the text names no device.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)
@@ -154,7 +156,8 @@ static lua_Integer ordinal_of(const char *s) {
 Gpu *devlib_place(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   Why w;
-  if (lua_istable(L, idx)) {  // a device: the simulator or a GPU
+  // A table stands for a device: the simulator or a GPU.
+  if (lua_istable(L, idx)) {
     lua_pushliteral(L, "kind");
     if (lua_rawget(L, idx) == LUA_TSTRING) {
       bool sim = strcmp(lua_tostring(L, -1), "sim") == 0;
@@ -181,12 +184,13 @@ Gpu *devlib_place(lua_State *L, int idx) {
 
 // ---- memory of tensors ----
 
-// The part of its buffer that the tensor at an index spans: bytes [at, at +
-// bytes). A copy of it has the same alignment.
+// The bytes [at, at + bytes) of a buffer that contain a tensor. `at` is a
+// multiple of HOSTBUF_ALIGN, so that a copy of these bytes has the same
+// alignment.
 typedef struct Span {
   int64_t at, bytes;
-  Tensor t;       // the tensor, with offsets that count from `at`
-  HostBuf *host;  // buffer on the host or on the device
+  Tensor t;       // the tensor, with an offset that counts from `at`
+  HostBuf *host;  // the buffer, on the host or on a GPU; the other is NULL
   DevBuf *dev;
 } Span;
 
@@ -199,7 +203,7 @@ static Span span_of(Ctx *cx, lua_State *L, int idx) {
   if (!l || !l->pointer || (!l->host && !l->dev))
     face_error(L, ERR_ARG, "the tensor has neither host nor GPU memory");
   Span s = {.t = box->t};
-  lua_getiuservalue(L, idx, 1);  // the tensor keeps it alive
+  lua_getiuservalue(L, idx, 1);  // the tensor keeps the buffer alive
   if (l->dev) s.dev = devlib_check(L, -1);
   else s.host = buflib_check(L, -1);
   lua_pop(L, 1);
@@ -225,8 +229,8 @@ void devlib_push_device(lua_State *L, int idx) {
   else lua_pushnil(L);
 }
 
-// Replaces the buffer on top by the tensor s.t on that buffer, with the marks
-// of the tensor at `like`.
+// Replaces a copy of a span, the buffer on top, by the tensor s->t on that
+// buffer. The tensor gets the dynamic marks of the tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);
@@ -239,13 +243,13 @@ static size_t span_count(const Span *s) {
                   dtype_bits(s->t.type));
 }
 
-// Options of a copy.
+// How to copy: on which stream, and whether asynchronously.
 typedef struct Way {
   GpuStream *stream;
   bool queued;  // asynchronous
 } Way;
 
-// Reads the options at idx: {stream =}.
+// Reads the options {stream =} of a copy at idx.
 static Way way_of(lua_State *L, int idx) {
   Way w = {0};
   face_check_options(L, idx, "stream");
@@ -264,7 +268,7 @@ static void must(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
 }
 
-// Raises an error: an asynchronous copy needs memory that is not moved.
+// Raises the error that a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L) {
   face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
              "host: cute.empty(shape, dtype, {pinned = true})");
@@ -302,7 +306,7 @@ static void copy_out(lua_State *L, HostBuf *h, int64_t at, DevBuf *b,
   h->defined = true;
 }
 
-// Copies the bytes of s to position `at` in h or in d, whichever is set.
+// Copies the bytes of a span to position `at` of h or d, whichever is not NULL.
 static void copy_span(lua_State *L, const Span *s, HostBuf *h, DevBuf *d,
                       int64_t at, Way way) {
   Why w;
@@ -329,8 +333,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
   b->unpin = unpin;
 }
 
-// Copies the memory that the tensor at idx spans to the GPU at `gpu`, or (nil)
-// to the host. Pushes the same view of the copy.
+// Copies the span of the tensor at idx to the GPU at stack index `gpu`, or to
+// the host if nil is there. Pushes a tensor with the same layout on the copy.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;
@@ -366,15 +370,15 @@ static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   return face_check_tensor(L, idx);
 }
 
-// t:to(device [, {stream =}]): t if it is already there, else the same view of
-// a copy of the memory that it spans.
+// t:to(device [, {stream =}]) -> t if it is already on the device; else a
+// tensor with the same layout, on a copy of t's memory there.
 static int tensor_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = check_outside(cx, L, 1);
   Way way = way_of(L, 3);
   lua_settop(L, 3);
   if (lua_isnil(L, 2)) face_argerror(L, 2, "device");
-  Gpu *g = devlib_place(L, 2);  // stack index 4
+  Gpu *g = devlib_place(L, 2);  // the GPU or nil, at stack index 4
   const TensorBox *b = tensorlib_box(L, 1);
   bool there = g ? b->dev && b->dev->own.gpu == g : b->host != NULL;
   if (there || t.space == SP_COORD) lua_pushvalue(L, 1);
@@ -382,7 +386,8 @@ static int tensor_to(lua_State *L) {
   return 1;
 }
 
-// t:clone([{stream =}]) -> the same view of a copy of t, on t's device.
+// t:clone([{stream =}]) -> a tensor with the same layout, on a copy of t's
+// memory on the same device.
 static int tensor_clone(lua_State *L) {
   Ctx *cx = face_enter(L);
   check_outside(cx, L, 1);
@@ -390,8 +395,8 @@ static int tensor_clone(lua_State *L) {
   Span s = span_of(cx, L, 1);
   lua_settop(L, 2);
   if (s.dev) {
-    lua_getiuservalue(L, 1, 1);  // stack index 3
-    lua_getiuservalue(L, 3, 1);  // stack index 4: its GPU
+    lua_getiuservalue(L, 1, 1);  // the buffer, at stack index 3
+    lua_getiuservalue(L, 3, 1);  // the buffer's GPU, at stack index 4
   } else {
     lua_pushnil(L), lua_pushnil(L);
     way.queued = false;
@@ -420,7 +425,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                tup_text(cx, to->l.shape));
 }
 
-// Copies element by element, on the host.
+// Copies a tensor element by element. Both are on the host.
 static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   DType t = to->t.type;
   int64_t n = tensor_count(cx, &to->t, "copy_from");
@@ -434,20 +439,21 @@ static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   to->host->defined = true;
 }
 
-// Reports whether two spans overlap.
+// Reports whether two spans share bytes of a buffer.
 static bool meet(const Span *a, const Span *b) {
   return a->host == b->host && a->dev == b->dev &&
          a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
-// Reduces the span of a dense tensor to its elements.
+// Reduces the span of a tensor without gaps to the bytes of its elements.
 static void narrow(Ctx *cx, Span *s) {
   int64_t bits = dtype_bits(s->t.type);
   s->at += dim_value(s->t.off) * bits / 8;
   s->bytes = tensor_count(cx, &s->t, "copy_from") * bits / 8;
 }
 
-// Replaces the tensor at idx by a copy on its device; opts: of copy_from.
+// Replaces the tensor at idx by a copy on the same device. The options of
+// copy_from are at opts.
 static void clone_at(lua_State *L, int idx, int opts) {
   lua_getfield(L, idx, "clone");
   lua_pushvalue(L, idx);
@@ -456,7 +462,8 @@ static void clone_at(lua_State *L, int idx, int opts) {
   lua_replace(L, idx);
 }
 
-// Replaces a GPU tensor at idx by a copy on the host.
+// Replaces the tensor at idx, if it is on a GPU, by a copy on the host. Returns
+// its span.
 static Span to_host(Ctx *cx, lua_State *L, int idx) {
   Span s = span_of(cx, L, idx);
   if (s.host) return s;
@@ -467,17 +474,17 @@ static Span to_host(Ctx *cx, lua_State *L, int idx) {
   return span_of(cx, L, idx);
 }
 
-// mover(f): registers f(to, from, stream), which queues the copy of a tensor to
-// another on its GPU, or returns false.
-#define MOVER "cute.mover"  // key in the registry
+// mover(f): registers a function f(to, from, stream) of lua/cute. It launches a
+// kernel that copies one tensor to another on the same GPU, or returns false.
+#define MOVER "cute.mover"  // key of f in the registry
 static int l_mover(lua_State *L) {
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, MOVER);
   return 0;
 }
 
-// Copies the elements of the tensor at `from` to the tensor at `to`, on their
-// GPU. Returns false if no mover can do this.
+// Copies the tensor at `from` to the tensor at `to`, both on one GPU, by the
+// registered function. Returns false if there is none or it cannot copy them.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -494,9 +501,9 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
   return moved;
 }
 
-// Copies elements one by one, for layouts that differ or have gaps. This
-// happens on the GPU of the result, otherwise on the host. stream is a stack
-// index.
+// Copies the tensor at 2 to the tensor at 1 one element at a time, since their
+// layouts differ or have gaps. The GPU of the result does this if possible,
+// else the host. The stream is at a stack index.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);
@@ -504,7 +511,7 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   int at = lua_gettop(L) - 1;
   if (to->dev && (!from->dev || from->dev->own.gpu != to->dev->own.gpu)) {
     lua_getiuservalue(L, at, 1);
-    lua_getiuservalue(L, -1, 1);  // GPU of the result
+    lua_getiuservalue(L, -1, 1);  // the GPU of the result
     push_copy(cx, L, at + 1, at + 3, way);
     lua_replace(L, at + 1);
     lua_settop(L, at + 1);
@@ -523,7 +530,7 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
 }
 
 // t:copy_from(tensor [, {stream =}]): copies all elements of a tensor of the
-// same shape and type, from any device.
+// same shape and type, on any device, to t.
 static int tensor_copy_from(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor to = check_outside(cx, L, 1), from = check_outside(cx, L, 2);
@@ -560,7 +567,7 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // room for whole elements that fill whole bytes
+  char some[192];  // the bytes of a few whole elements, at most 192
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -591,8 +598,8 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  size_t leaves = tup_leaves(t->l.shape);  // the source: one element, repeated
-                                           // by strides of 0
+  // Copy from one element, repeated by strides of 0.
+  size_t leaves = tup_leaves(t->l.shape);
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
   lua_getiuservalue(L, idx, 1);

@@ -1,5 +1,5 @@
-// Calls functions of core/ from Lua as their rows describe: chooses among
-// alternatives, converts arguments and results.
+// Calls functions of core/ from Lua, as their rows (row.h) describe: chooses
+// among alternatives, and converts arguments and results.
 #include "bind/row.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // for a userdata that starts with its layout
+  LayoutOperand o;  // its layout comes first, as in field l
   Layout l;
   Tiler t;
   Tup p;
@@ -29,7 +29,7 @@ typedef union Slot {
 
 // ---- kinds of arguments ----
 
-// Types whose metatables store their kind, at 1.
+// Types of userdata whose metatables store their kind at index 1.
 static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
@@ -71,7 +71,7 @@ int dispatch_kind(lua_State *L, int idx) {
   }
 }
 
-// The kinds that each letter accepts.
+// The kinds of arguments that each letter of a row's types accepts.
 static const int kinds[128] = {
   ['L'] = KIND_LAYOUT | KIND_TENSOR, ['l'] = KIND_LAYOUT,
   ['W'] = KIND_LAYOUT | KIND_TENSOR,
@@ -156,7 +156,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   }
 }
 
-// Returns the position of the tensor among the arguments.
+// Returns the stack index of the tensor among the arguments: letter X.
 static int tensor_place(const char *t) { return (int)(strchr(t, 'X') - t) + 1; }
 
 static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
@@ -179,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // handled by dispatch_call
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // call() handles these two
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)
@@ -187,8 +187,8 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// An operation to apply to a tensor's layout, which is argument a[0]. The
-// tensor's coordinates pass through the same operation.
+// An operation on the layout of a tensor, argument a[0]. It is also applied to
+// the layout of the tensor's coordinates.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;
@@ -213,7 +213,8 @@ static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
   return 1;
 }
 
-// Calls the first of n alternatives that fits.
+// Calls the first of n alternative rows whose types fit the arguments, or the
+// last row.
 static int call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
@@ -234,7 +235,8 @@ static int call(lua_State *L, const FnRow *row, int n) {
 
 // ---- check of the rows ----
 
-// Returns a letter's equivalent in C, as used in names of shapes.
+// Returns the letter in names of shapes (row.h) for a letter of a row's types
+// with the same C type.
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';

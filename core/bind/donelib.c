@@ -1,5 +1,6 @@
-// Checks at the end of a trace: unused comparisons, open regions, registers of
-// an MMA used too early, mbarrier tokens used as numbers.
+// Checks at the end of a trace: finds unused comparisons, regions left open,
+// early uses of a warpgroup MMA's registers, and mbarrier tokens used as
+// numbers.
 #include "bind/trace.h"
 
 #include <stdio.h>
@@ -8,8 +9,8 @@
 #include "ir/async_regs.h"
 #include "ir/opaque.h"
 
-// Raises an error at the line (an index into Fn.src) of a traced boolean, or
-// vector of booleans, that is unused or was tested by Lua.
+// Raises an error about a traced boolean, or vector of booleans, that nothing
+// uses or that Lua tested. src is its line, an index into Fn.src.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
                                    const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];
@@ -38,7 +39,7 @@ static void find_unused(Ctx *cx, lua_State *L) {
   lua_pop(L, 2);
 }
 
-// Reports a region that a coroutine left open.
+// Raises an error if a coroutine left a loop or branch of the kernel open.
 static void find_open(Ctx *cx, lua_State *L) {
   Fn *fn = ir_fn(cx);
   if (!fn->region.n) return;
@@ -49,8 +50,8 @@ static void find_open(Ctx *cx, lua_State *L) {
                 "branches of the kernel");
 }
 
-// Checks that registers of a warpgroup's MMA are not accessed before its
-// wait_group.
+// Raises an error if registers of a warpgroup MMA are accessed before a
+// wait_group for it.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",
@@ -78,7 +79,8 @@ static void check_flight(Ctx *cx, lua_State *L) {
                 how[f.kind], line);
 }
 
-// Checks that mbarrier tokens are only kept, selected and waited for.
+// Raises an error if an mbarrier token is used except to keep it, select it or
+// wait for it.
 static void check_tokens(Ctx *cx, lua_State *L) {
   static const char *const what[] = {
     [OPAQUE_USED] = "the token of an mbarrier is used as a number: it is opaque"

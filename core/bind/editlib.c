@@ -1,5 +1,6 @@
-// Lua bindings for `cutelua check`, which proposes patches: sim_sites(fn) and
-// other queries of a function, and the patches of sim_run.
+// Lua bindings for `cutelua check`, which proposes patches of a kernel:
+// sim_sites(fn) and other queries of a traced function; reading patches for
+// sim_run.
 #include "bind/edit.h"
 
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Ops that a patch may insert. They have no operands, or take them from the
-// patch's `mem` (sim/edit.h).
+// Operations that a patch may insert. They have no operands, or only the object
+// in the patch's field `mem` (sim/edit.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
                          OP_BULKCOMMIT, OP_BULKWAIT, OP_FENCE,
@@ -35,8 +36,8 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
   if (v) face_set_str(L, hint_field(h)->name, hint_field(h)->value[v].name);
 }
 
-// Returns the last operand of BAR and MBAR* (a number of threads, arrivals or
-// bytes). Returns 0 if there is none.
+// Returns the operand of a barrier or mbarrier operation that counts threads,
+// arrivals or bytes; 0 if it has none.
 static Ref amount_of(const Ins *i) {
   switch (i->op) {
     case OP_BAR: case OP_BARARRIVE: return i->a[0];
@@ -45,9 +46,9 @@ static Ref amount_of(const Ins *i) {
   }
 }
 
-// mbar_of returns the object of the mbarrier among the operands, and whether it
-// is the first operand. map_of returns the address of a copy's tensor map in
-// memory. 0: there is none.
+// mbar_of returns the memory object of i's mbarrier operand, and whether this
+// is i's first operand. map_of returns the operand of a copy that is the
+// address of its tensor map in memory. Both return 0 if there is none.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
   Operand o;
   *first = true;
@@ -63,8 +64,8 @@ static Ref map_of(const Fn *fn, const Ins *i) {
   return 0;
 }
 
-// Returns the role of an operand in a synchronisation instruction, for patches;
-// NULL: it has none.
+// Returns what an operand of a synchronization instruction means to patches;
+// NULL: nothing that they change.
 static const char *role_of(const Operand *o) {
   static const char *const roles[] = {
     ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
@@ -74,12 +75,12 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand that has a role, during a walk over operands.
+// An operand with a role, and the state of a walk over these operands.
 typedef struct Role {
   Operand o;
   const char *name;
-  Ref v;         // value of the operand
-  uint32_t at;   // index among the instruction's Refs
+  Ref v;         // the operand, or a memory operand's offset
+  uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } Role;
 
@@ -95,9 +96,10 @@ static bool next_role(Operands *w, Role *r) {
   return true;
 }
 
-// operands = {{role =, at =, ref =, type =, value =, mem =}}: operands with a
-// role. at, ref: see Role; value: its number, if known; lo, hi: its bounds;
-// own: it is the block's rank; mem: the object.
+// Sets operands = {{role =, at =, ref =, type =, value =, mem =}}: the operands
+// with a role. `at` and `ref` are Role's at and v. Optional fields: value, if
+// it is constant; lo and hi, its bounds; own, if it is the block's rank in the
+// cluster; mem, its object.
 static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   Role role = {0};
   lua_Integer n = 0;
@@ -127,7 +129,8 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   lua_setfield(L, -2, "operands");
 }
 
-// Sets the fields of an instruction that are not numbers.
+// Sets the fields of an instruction that depend on its operation: see
+// sim_sites.
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
   Ref mbar = mbar_of(fn, i, &first);
@@ -149,10 +152,10 @@ static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
 }
 
 // sim_sites(fn) -> {{ref =, op =, class =, file =, line =, imm =, flags =}}:
-// the instructions with effects, in order; last: ref of the end. Optional
-// fields: sem, scope, fence (names), read, relaxed (booleans), count (of
-// threads, arrivals or bytes, if known), mem (of an mbarrier), map (of a copy),
-// operands: see set_operands.
+// the instructions with effects, in order, then one more entry with the ref of
+// the end. Optional fields: sem, scope, fence (names), read, relaxed
+// (booleans), count (of threads, arrivals or bytes, if it is constant), mem
+// (object of an mbarrier), map (tensor map of a copy), operands (set_operands).
 static int l_sim_sites(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer n = 0;
@@ -178,8 +181,9 @@ static int l_sim_sites(lua_State *L) {
 
 // ---- numbers in synchronisation ----
 
-// Marks in `on` all values from which operands with a role are computed, also
-// through variables. Such operands belong to copies, mbarriers and barriers.
+// Sets on[r] for all values r from which operands with a role are computed,
+// also through variables. Considers only operands of copies, mbarriers,
+// barriers and distributed shared memory.
 static void note_sources(const Fn *fn, uint8_t *on) {
   bool more = true;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -204,8 +208,8 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Returns the number of i's operand if it is a constant that patches may vary,
-// or -1.
+// Returns the index of i's operand that is a constant integer which patches may
+// vary, or -1.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
   switch (i->op) {
@@ -219,7 +223,7 @@ static int number_of(const Fn *fn, const Ins *i) {
 }
 
 // sim_numbers(fn) -> {{ref =, at =, op =, value =, name =, file =, line =}}:
-// integers from which parities, stages, ranks and masks are computed.
+// constant integers from which parities, stages, ranks and masks are computed.
 static int l_sim_numbers(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -245,8 +249,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Follows first operands from value r to the load of registers that it is
-// computed from. Returns that load, or NULL if there is none.
+// Returns the load of registers from which value r is computed, found by
+// following first operands. Returns NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -256,8 +260,8 @@ static const Ins *read_of(const Fn *fn, Ref r) {
   }
 }
 
-// sim_value(fn, ref) -> name, first element and count of the registers that
-// instruction ref stores; nil: none are known.
+// sim_value(fn, ref) -> name, first element and count of the registers whose
+// values instruction ref stores; nil if they are unknown.
 static int l_sim_value(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer r = face_checkint(L, 2);
@@ -276,7 +280,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions with the same bits on every card; some in f32 only.
+// Float functions whose results have the same bits on every GPU. (Some others
+// have only for f32.)
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 
@@ -289,8 +294,8 @@ static bool is_exact(const Fn *fn, const Ins *i) {
   return f32 && (f == MF_EXP2 || f == MF_RSQRT);
 }
 
-// sim_inexact(fn) -> name, file, line of the first function that a card may
-// round differently; nil: there is none.
+// sim_inexact(fn) -> name, file, line of the first float function that a GPU
+// may round differently from the simulator; nil: there is none.
 static int l_sim_inexact(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -304,11 +309,11 @@ static int l_sim_inexact(lua_State *L) {
   return 0;
 }
 
-// Returns field `name` of the table at t, a string, or "".
+// Returns the string in field `name` of the table at t, or "".
 static const char *word(lua_State *L, int t, const char *name) {
   lua_getfield(L, t, name);
   const char *s = luaL_optstring(L, -1, "");
-  lua_pop(L, 1);  // the table keeps it alive
+  lua_pop(L, 1);  // the table keeps the string alive
   return s;
 }
 
@@ -316,8 +321,8 @@ static const char *word(lua_State *L, int t, const char *name) {
 
 enum { FILLED = 1, USED = 2 };
 
-// Marks in `how` (by Mem) how an instruction uses shared objects. Returns the
-// object that it fills, or -1.
+// Marks in how[] (by index in Fn.mem) which shared objects an instruction fills
+// or uses otherwise. Returns the index of the object that it fills, or -1.
 static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   int64_t filled = -1;
   Operand o;
@@ -333,7 +338,7 @@ static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
 }
 
 // Reports whether MMAs read shared memory through descriptors that the kernel
-// computes, as PTX does. They may be of any object.
+// itself computes, as PTX does. These may point to any object.
 static bool has_computed_descriptors(const Fn *fn) {
   bool reads = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -343,8 +348,8 @@ static bool has_computed_descriptors(const Fn *fn) {
   return reads;
 }
 
-// sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that are
-// filled and never read, with the line that fills them first.
+// sim_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that the
+// kernel fills and never reads, with the first line that fills each.
 static int l_sim_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -384,13 +389,14 @@ static uint8_t find_hint(HintId h, const char *name) {
   return 0;
 }
 
-// Reports whether the operation uses a ring of mbarriers.
+// Reports whether the patch's operation works on an array of mbarriers.
 static bool at_ring(const SimEdit *e) {
   return e->op == OP_MBARWAIT || e->op == OP_MBARARRIVE ||
          e->op == OP_MBARTX || e->op == OP_MBARCPASYNC;
 }
 
-// Reports whether the patch's `mem` is an object that its operation can use.
+// Reports whether the patch's `mem` is an object that its operation can use, or
+// absent if the operation uses none.
 static bool has_object(const Fn *fn, const SimEdit *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
@@ -405,13 +411,13 @@ static bool has_object(const Fn *fn, const SimEdit *e) {
          e->count >= 1 && e->base >= 0 && e->base + e->count <= m->count;
 }
 
-// Reports whether r is a value that is defined before instruction `at`.
+// Reports whether r is a value computed before instruction `at`.
 static bool is_before(const Fn *fn, Ref r, Ref at) {
   return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
 }
 
-// Reports whether the replaced operand and its replacement are integers of one
-// type, or objects of one type.
+// Reports whether a patch replaces an integer operand by one of the same type,
+// or an object by one of the same type.
 static bool has_value(const Fn *fn, const SimEdit *e) {
   const Ins *i = ir_get(fn, e->ref);
   Operand o;
@@ -422,7 +428,7 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }
-  if (object) {  // the patch replaces an object
+  if (object) {  // the operand is a memory object
     const Mem *m = ir_memof(fn, object);
     return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
            ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
@@ -445,7 +451,8 @@ static bool has_value(const Fn *fn, const SimEdit *e) {
 
 static bool is_edit(const Fn *fn, const SimEdit *e) {
   bool needs = e->how == EDIT_AS || e->how == EDIT_BEFORE;
-  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)  // the end of the function
+  // Insert at the end of the function.
+  if (e->ref == fn->ins.n && e->how == EDIT_BEFORE)
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
   const Ins *i = ir_get(fn, e->ref);
@@ -454,7 +461,8 @@ static bool is_edit(const Fn *fn, const SimEdit *e) {
   return has_object(fn, e);
 }
 
-// Returns an operation on two integers that a step may use.
+// Returns the operation with this name if a step of a patch may use it, else
+// OP_NOP.
 static Op find_step(const char *name) {
   static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_AND,
                            OP_OR, OP_XOR, OP_SHL, OP_SHR};
@@ -463,7 +471,8 @@ static Op find_step(const char *name) {
   return OP_NOP;
 }
 
-// steps = {{op, number}, {op, number, flip = true}, {op, with = ref}, ...}
+// Reads the steps by which a patch computes a replacement: steps = {{op,
+// number}, {op, number, flip = true}, {op, with = ref}, ...}
 static void get_steps(lua_State *L, int t, SimEdit *e) {
   if (lua_getfield(L, t, "steps") != LUA_TTABLE) {
     lua_pop(L, 1);
@@ -487,7 +496,7 @@ static void get_steps(lua_State *L, int t, SimEdit *e) {
   lua_pop(L, 1);
 }
 
-// Reads the patch in the table at t.
+// Reads one patch from the table at t.
 static SimEdit get_edit(lua_State *L, int t) {
   static const char *const how[] = {"drop", "as", "before", "sem", "value",
                                     NULL};
@@ -542,8 +551,8 @@ size_t editlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction that the patch changes or drops. Raises an error if
-// the patch inserts an instruction.
+// Returns the instruction `was` as the patch changes it; NOP if the patch drops
+// it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;
@@ -558,8 +567,8 @@ static Ins edited(lua_State *L, const Ins *was, const SimEdit *e) {
   return i;
 }
 
-// with_edits(fn, {edits =}, f): calls f while the function is patched; returns
-// f's results.
+// with_edits(fn, {edits =}, f) -> results of f(), which is called while the
+// function fn is patched.
 static int l_with_edits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);

@@ -1,21 +1,22 @@
-// Raises errors with the user's line that they are about, and the kind.
+// Raises errors with their kind, at the line of the user's script that caused
+// them.
 #include "bind/face.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Returns the length of the prefix that a chunk's name shares with its
-// siblings: "@kernels/" of a file, "=[kernels." of an embedded one. Returns 0
-// if there is none.
+// Returns the length of the folder in a chunk's name: "@kernels/" of a file,
+// "=[kernels." of an embedded one. Returns 0 if there is none.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether a chunk is one of the kernels that come with the program or a
-// rock, or is in the folder of `caller` (NULL: none), or has the folder's name.
+// Reports whether errors should not be reported in a chunk: it is a kernel that
+// comes with the program or a rock, or is in the same folder as the chunk
+// `caller` (unless NULL), or has the folder's name.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -24,8 +25,8 @@ static bool is_library(const char *src, const char *caller) {
   return src[n - 1] == caller[n - 1] || strcmp(src + n - 1, ".lua") == 0;
 }
 
-// Finds the frame that an error is reported at: the innermost one outside
-// libraries, otherwise one of `caller`'s.
+// Finds the stack frame whose line an error reports: the innermost one outside
+// libraries, or else one of `caller`.
 static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -44,7 +45,7 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Escapes the parts of the message on top that a terminal must not execute
+// Escapes characters of the message on top that a terminal would not just show
 // (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
@@ -62,7 +63,7 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises msg, with the position that is on top of the stack in front of it.
+// Raises msg, after the position that is on top of the stack.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
@@ -72,7 +73,8 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
   abort();
 }
 
-// Reports whether errors of this kind concern the call of a function.
+// Reports whether an error of this kind is about a function's call, so that its
+// message names the function.
 static bool of_a_call(ErrKind kind) {
   switch ((int)kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
@@ -84,8 +86,8 @@ static bool of_a_call(ErrKind kind) {
   }
 }
 
-// Skips "composition: " at the start of msg: the operation that failed may be a
-// step of the called one.
+// Skips an operation's name at the start of msg, as in "composition: ". The
+// operation may be a step of the function that the user called.
 static const char *after_operation(lua_State *L, const char *msg) {
   size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "_0123456789");
@@ -97,8 +99,8 @@ static const char *after_operation(lua_State *L, const char *msg) {
   return known ? msg + n + 2 : msg;
 }
 
-// Pushes msg, prefixed with the public function that the user called unless msg
-// already names it.
+// Pushes msg, preceded by the name of the public function that the user called,
+// unless msg contains that name.
 static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   char name[96];
   if (of_a_call(kind) && face_public(L, name) && face_colon(L)) {

@@ -1,5 +1,5 @@
-// Helpers of the bindings that cannot fail: contexts, the user's function, type
-// names, table fields, element types as userdata.
+// Helpers that all bindings use and that raise no errors: contexts, the user's
+// function, type names, table fields, element types as userdata.
 #include "bind/face.h"
 
 #include <stdio.h>
@@ -23,9 +23,9 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
-// Reports whether src is a file of the workshop, lua/cutelua/ROOM/...: the
-// folder names alone do not show it, since a clone named cutelua in a folder
-// named lua also contains users' scripts.
+// Reports whether src is the path of a file of lua/cutelua/ROOM/. Checks the
+// names of rooms, too: a folder lua may contain a clone named cutelua, which
+// has users' scripts.
 static bool workshop_source(const char *src) {
   const char *at = strstr(src, "lua/cutelua/");
   if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;
@@ -35,9 +35,9 @@ static bool workshop_source(const char *src) {
          strncmp(at, "kernels/", 8) != 0 && strncmp(at, "spec/", 5) != 0;
 }
 
-// Reports whether a chunk is a Lua file of cutelua: embedded ones are named
-// "=[cute.xxx]" and "=[cutelua.xxx]"; files are in lua/cute/ and lua/cutelua/,
-// in a rock below lua/5.4/.
+// Reports whether a chunk is a Lua file of cutelua. Embedded ones are named
+// "=[cute.xxx]" or "=[cutelua.xxx]". Others are in lua/cute/ or lua/cutelua/,
+// or, in a rock, below lua/5.4/.
 bool face_own_source(const char *src) {
   if (strncmp(src, "=[cute", 6) == 0) return true;
   return src[0] == '@' &&
@@ -78,7 +78,8 @@ bool face_line(lua_State *L, char out[64]) {
 const char *face_typename(lua_State *L, int idx) {
   if (lua_type(L, idx) == LUA_TUSERDATA &&
       luaL_getmetafield(L, idx, "__name") == LUA_TSTRING) {
-    const char *s = lua_tostring(L, -1);  // kept alive by the metatable
+    // The metatable keeps the string alive.
+    const char *s = lua_tostring(L, -1);
     lua_pop(L, 1);
     return strncmp(s, "cute.", 5) == 0 ? s + 5 : s;
   }

@@ -1,10 +1,10 @@
-// Shared declarations of the Lua bindings: face.c, visible.c, show.c, error.c,
-// context.c, arglib.c, and the values that have files of their own.
+// Declarations that the Lua bindings share: of face.c, visible.c, show.c,
+// error.c, context.c and arglib.c; of values that have their own files.
 //
-// A binding is a plain lua_CFunction whose first upvalue is the Ctx (registered
-// with face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which sets
-// cx's lua_State and empties cx->scratch. Data in scratch is lost when the
-// function calls Lua.
+// A binding is a lua_CFunction whose upvalue 1 is the Ctx (set by
+// face_setfuncs). It starts with `Ctx *cx = face_enter(L)`, which stores L in
+// cx and empties cx->scratch. Calling a Lua function may call other bindings,
+// which also empty scratch.
 #ifndef CUTE_FACE_H
 #define CUTE_FACE_H
 
@@ -23,7 +23,8 @@
 
 EXPORT int luaopen_cute_core(lua_State *L);  // require "cute.core"
 
-// Each adds its part to the table on top of the stack, in this order (open.c).
+// Add the functions of each file to the table on top of the stack; open.c calls
+// them in this order.
 void arglib_open(lua_State *L);
 void cutelib_open(lua_State *L);
 void filelib_open(lua_State *L);
@@ -64,59 +65,65 @@ void dispatch_open(lua_State *L);
 // Creates the context of a Lua state (context.c).
 void context_new(lua_State *L);
 Ctx *face_enter(lua_State *L);
-// Returns the context without emptying scratch, for metamethods such as __index
-// and __gc.
+// Returns the context as face_enter does, but keeps scratch: for metamethods
+// such as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-Ctx *face_state(lua_State *L);  // face_ctx for functions without an upvalue
+// As face_ctx, for functions whose upvalue 1 is no Ctx.
+Ctx *face_state(lua_State *L);
 
-// Sets functions into the table on top, each with the Ctx as upvalue 1. A
-// row's name with parameters, "size(layout, modes...)", makes a public one:
-// see public.c.
+// Stores functions in the table on top, each with the Ctx as upvalue 1. A name
+// with parameters, such as "size(layout, modes...)", makes a function public
+// (public.h).
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// face_setfuncs for rows, see row.h.
+// Does the same for functions that rows describe (row.h).
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
-// Creates metatable `tname` (left on the stack) with these functions. Methods
-// are also reachable through __index unless regs has its own __index.
+// Creates the metatable `tname` with these functions, and leaves it on top.
+// __index finds the functions as methods, unless regs has its own __index.
 void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 
-// Turns missing operators and fields of the type whose metatable is on top into
-// errors that name them (called by face_newtype).
+// Completes the metatable on top: an operator or a method that the type lacks
+// raises an error that names it. face_newtype calls this.
 void face_complete(lua_State *L);
-// Raises the error for an unknown field 2 of object 1, for types with their own
-// __index. `fields` lists the names of fields, separated by spaces. The methods
-// are in the table at `methods` or, if that is 0, in the metatable.
+// Raises the error that the object at 1 has no field with the key at 2, for
+// types with their own __index. Suggests a name among `fields` (separated by
+// spaces) and the methods, which are in the table at `methods`, or in the
+// metatable if that is 0.
 _Noreturn void face_nofield(lua_State *L, int methods, const char *fields);
-// Returns " (did you mean stride?)", or "" if no offered name is similar.
+// Returns a suggestion such as " (did you mean stride?)", or "" if no name
+// offered to n is similar.
 const char *face_meant(lua_State *L, const Nearest *n);
-// Raises an error unless all keys of the table at idx, if any, are among
-// `names`, separated by spaces.
+// Raises an error if the table at idx has a key that is not among `names`,
+// which are separated by spaces.
 void face_check_options(lua_State *L, int idx, const char *names);
 
-// Raises "file:line: msg [kind]" with the position of the innermost Lua
-// function that is not cutelua's own (lua/cute, "=[cute...]"). The kind is
-// appended to the first line of the message.
+// Raises the error "file:line: msg [kind]". The position is that of the
+// innermost Lua function that is not cutelua's own (lua/cute, "=[cute...]").
+// The kind follows the first line of the message.
 _Noreturn void face_error(lua_State *L, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
-// Raises an error like face_error, with a literal message. caller is NULL, or
-// the chunk of the library that raises the error; the position is then outside
-// of the library's folder.
+// Raises an error like face_error, with msg unchanged. If a library raises it,
+// `caller` is the library's chunk, and the position is outside the library's
+// folder; otherwise caller is NULL.
 _Noreturn void face_raise(lua_State *L, ErrKind kind, const char *msg,
                           const char *caller);
-// Raises an error like face_error, at a line of a chunk (as in
-// lua_Debug.source).
+// Raises an error like face_error, at a given line of a chunk, which is named
+// as in lua_Debug.source.
 _Noreturn void face_error_at(lua_State *L, const char *chunk, int line,
                              ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(5, 6);
-// "bad argument #2 to 'cute.composition' (layout expected, got nil)".
+// Raises an error such as "bad argument #2 to 'cute.composition' (layout
+// expected, got nil)", where `want` is "layout".
 _Noreturn void face_argerror(lua_State *L, int arg, const char *want);
-// Returns the value at idx as users would write it, shortened.
+// Returns the value at idx as text for messages: as a user would write it,
+// shortened.
 const char *face_show(lua_State *L, int idx);
-// Returns the name of the public function that the user called, "cute.size";
-// NULL if there is none.
+// Returns the name of the public function that the user called, such as
+// "cute.size"; NULL if there is none.
 const char *face_public(lua_State *L, char name[96]);
-bool face_colon(lua_State *L);  // called as cute:f(...)
-// Arguments of basic types; strings are not converted to numbers.
+bool face_colon(lua_State *L);  // whether the user wrote cute:f(...)
+// Return an argument of a basic type, or raise an error. Strings are not
+// converted to numbers.
 int64_t face_checkint(lua_State *L, int idx);
 double face_checknum(lua_State *L, int idx);
 const char *face_checkstr(lua_State *L, int idx);
@@ -127,56 +134,62 @@ double face_optnum(lua_State *L, int idx, double otherwise);
 const char *face_optstr(lua_State *L, int idx, const char *otherwise);
 void *face_checkudata(lua_State *L, int idx, const char *tname);
 void face_checkany(lua_State *L, int idx);
-// For failures that are no misuse: pushes nil and "msg [kind]"; returns 2.
+// For failures that are no misuse: pushes nil and "msg [kind]", and returns 2,
+// the number of results.
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 
-// Pushes external text (file names, headers, names chosen by users) in a form
-// that a terminal may show. Control characters, characters that reorder a line,
-// and bytes that are not UTF-8 become \x1b or \u{202e}. lines: newlines and
-// tabs stay.
+// Pushes external text (file names, headers, names chosen by users) so that a
+// terminal shows it as it is. Control characters, characters that change the
+// direction of text, and bytes that are not UTF-8 become escapes such as \x1b
+// or \u{202e}. With `lines`, newlines and tabs stay.
 void face_push_visible(lua_State *L, const char *s, size_t n, bool lines);
-// Pushes external text with its lines. Long lines are shortened in the middle,
-// since a message may quote a whole file.
+// Pushes external text of several lines for a message. Long lines are shortened
+// in the middle, since the text may be a whole file.
 void face_push_message(lua_State *L, const char *s, size_t n);
-// Returns the characters per line of a terminal: COLUMNS if it is a number from
-// 1 on, else the terminal's answer; 0: not a terminal, or unknown.
+// Returns the number of columns of the terminal fd: the environment variable
+// COLUMNS if it is a positive number, else what the terminal reports; 0 if fd
+// is no terminal, or it is unknown.
 int face_terminal_columns(int fd);
 
-void face_push_buf(lua_State *L, Buf *b);  // pushes the text, frees b
+void face_push_buf(lua_State *L, Buf *b);  // pushes b's text and frees b
 
-// Sets field k of the table on top.
+// Set field k of the table on top.
 void face_set_int(lua_State *L, const char *k, lua_Integer v);
 void face_set_num(lua_State *L, const char *k, lua_Number v);
 void face_set_bool(lua_State *L, const char *k, bool v);
 void face_set_str(lua_State *L, const char *k, const char *v);
 
-// Return field k of the table at t.
+// Return field k of the table at t, or `otherwise` (false) if it is nil.
 int64_t face_get_int(lua_State *L, int t, const char *k, int64_t otherwise);
 double face_get_num(lua_State *L, int t, const char *k, double otherwise);
 bool face_get_bool(lua_State *L, int t, const char *k);
 
-// Returns the type of a value as users know it ("layout", "tensor", "number").
+// Returns the type of the value at idx, named as in documentation: "layout",
+// "tensor", "number".
 const char *face_typename(lua_State *L, int idx);
-// Finds the innermost user function. Returns false if there is none.
+// Finds the stack frame of the innermost user function. Returns false if there
+// is none.
 bool face_user(lua_State *L, lua_Debug *ar);
 // Finds the position of the innermost user function: chunk source (as in
 // lua_Debug.source), current line and function name. Returns false if there is
 // none.
 bool face_where(lua_State *L, char src[512], int *line, lua_Debug *ar);
-// Writes the position of the innermost user function as "file.lua:31". Returns
-// false if no file is known.
+// Writes the line that the innermost user function executes, as "file.lua:31".
+// Returns false if it is not in a file.
 bool face_line(lua_State *L, char out[64]);
-bool face_own_source(const char *src);  // whether the chunk is part of cutelua
+// Whether the chunk is a Lua file of cutelua.
+bool face_own_source(const char *src);
 
-// Return userdata with exactly metatable `tname`, or NULL; face_check raises an
-// argument error.
+// face_test returns the userdata at idx if its metatable is `tname`, else NULL.
+// face_check raises an argument error instead of returning NULL.
 void *face_test(lua_State *L, int idx, const char *tname);
 void *face_check(lua_State *L, int idx, const char *tname, const char *want);
 
-// Element types: a dtype is a light, interned userdata.
+// Element types. There is one userdata for each type.
 void face_push_dtype(lua_State *L, DType t);
-DType face_test_dtype(lua_State *L, int idx);  // DT_NONE: not a dtype
-DType face_check_dtype(lua_State *L, int idx);  // accepts its name, too
+// DT_NONE if it is no element type.
+DType face_test_dtype(lua_State *L, int idx);
+DType face_check_dtype(lua_State *L, int idx);  // accepts a type's name, too
 
 // Metatable names.
 #define MT_DTYPE "cute.dtype"
@@ -202,37 +215,44 @@ DType face_check_dtype(lua_State *L, int idx);  // accepts its name, too
 void face_push_layout(lua_State *L, Layout l);       // copies
 bool face_test_layout(lua_State *L, int idx, Layout *l);
 Layout face_check_layout(lua_State *L, int idx);
-// IntTuples: nested tables of integers, `_`, traced values and bases. A
-// layout's shape prints in the same way. The result is in cx->scratch.
+// IntTuples: nested tables of integers, `_`, traced values and bases. Layouts
+// push their shapes by face_push_tup, too. face_check_tup returns a tuple in
+// cx->scratch.
 Tup face_check_tup(Ctx *cx, lua_State *L, int idx);
 void face_push_tup(lua_State *L, Tup t);
-void face_push_dim(lua_State *L, Dim d);  // integer, traced value, _, basis
+// Pushes an integer, traced value, _ or basis.
+void face_push_dim(lua_State *L, Dim d);
 bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d);
 
 // vallib.c: traced scalars (MT_VALUE)
-void face_push_value(lua_State *L, Ref r);           // pushes a value of the Fn
-                                                     // being traced
+// Pushes a value of the function being traced.
+void face_push_value(lua_State *L, Ref r);
 bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r);
-// Returns a number, boolean or traced value as an IR value of type t (DT_NONE:
-// its own type; integers i32 or i64, floats f32).
+// Returns the number, boolean or traced value at idx as an IR value of type t.
+// For DT_NONE, a value keeps its own type; integers become i32 or i64, other
+// numbers f32.
 Ref face_check_value(Ctx *cx, lua_State *L, int idx, DType t);
-// face_check_fits returns the number at idx as an integer of type t, which it
-// must fit. face_number_bits returns a number or boolean as bits of any type,
-// for kernels and stores of the host alike. (u32 accepts -1, too.)
+// face_check_fits returns the number at idx as an integer, and raises an error
+// if type t cannot hold it. face_number_bits returns the number or boolean at
+// idx as raw bits of type t, both for kernels and for stores on the host. (As a
+// u32, -1 is accepted.)
 lua_Integer face_check_fits(lua_State *L, int idx, DType t);
 uint64_t face_number_bits(lua_State *L, int idx, DType t);
 void face_push_bits(lua_State *L, DType t, uint64_t bits);
-// Returns the traced function, or raises an error that names the operation.
+// Returns the function being traced. Raises an error that names the operation
+// `what` if there is none.
 Fn *face_tracing(Ctx *cx, lua_State *L, const char *what);
-// Raises an error while a kernel is traced.
+// Raises an error if a kernel is being traced.
 void face_outside(lua_State *L);
 
-// A traced function, stored in MT_FN userdata.
+// The userdata MT_FN of a traced function.
 typedef struct FnBox {
   Fn fn;
-  int returned;  // last line of a kernel that returns traced values
-  bool known;    // bytecode.c can read this Lua's instructions
-  const void *at;  // if so, the address after the script's current instruction
+  int returned;  // last line of the kernel, if the kernel returns traced values
+  bool known;    // whether bytecode.c can read this Lua's instructions
+  // If `known`: the address after the bytecode instruction that the script
+  // executes.
+  const void *at;
   int ptx_sm;      // the target that its PTX was written for, or 0
   bool ptx_only;   // whether the PTX runs on no later target
 } FnBox;
@@ -240,21 +260,26 @@ Fn *face_check_fn(lua_State *L, int idx);
 
 // tensorbox.c
 void face_push_tensor(lua_State *L, const Tensor *t, int owner);  // copies;
-// owner: stack index of the host buffer or Fn the tensor belongs to, 0: none
+// ^Pushes a copy of a tensor. `owner` is the stack index of the host buffer or
+// function that the tensor belongs to; 0: none.
 bool face_test_tensor(lua_State *L, int idx, Tensor *t);
 Tensor face_check_tensor(lua_State *L, int idx);
-// Returns the tensor without any check of its use, or NULL if it is none.
+// Returns the tensor at idx, or NULL if there is no tensor. Does not check that
+// it can be used here.
 const Tensor *face_peek_tensor(lua_State *L, int idx);
-// Returns NULL also where face_test_tensor would fail (foreign, out of region).
+// Returns the tensor at idx. Returns NULL if there is no tensor, or if it
+// cannot be used here, since it belongs to another kernel or a region that has
+// ended.
 const Tensor *face_live_tensor(lua_State *L, int idx);
 // intrinlib.c: returns the flags HINT_PREFETCH for the field
-// level_prefetch_size, such as "size_128b", of the table at idx.
+// level_prefetch_size of the table at idx, such as "size_128b".
 unsigned intrinlib_prefetch(lua_State *L, int idx);
 // kernlib.c: pushes the address of the tensor at 1, and removes all other
-// values.
+// values from the stack.
 void kernlib_push_address(lua_State *L);
 
-// Returns the marks of mark_layout_dynamic on the tensor at idx, or NULL.
+// Returns the marks that mark_layout_dynamic made on the tensor or layout at
+// idx, or NULL.
 const TensorMarks *tensor_marks(lua_State *L, int idx);
 
 #endif

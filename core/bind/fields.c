@@ -1,4 +1,5 @@
-// The fields of atoms, tiled operations and slices, and their text.
+// The fields of atoms, tiled operations and their slices, and the text that
+// tostring returns.
 #include <string.h>
 
 #include "bind/box.h"
@@ -7,10 +8,11 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  face_test_dim(cx, L, -1, thr);  // raises an error if the thread cannot be
-                                  // used here
+  // An error if the thread is a traced value of another kernel.
+  face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
-  const AtomBox *b = lua_touserdata(L, -1);  // the slice keeps it alive
+  // The slice keeps the tiled operation alive.
+  const AtomBox *b = lua_touserdata(L, -1);
   lua_pop(L, 2);
   return b;
 }
@@ -32,11 +34,11 @@ static void push_perm(lua_State *L, const TiledMma *m) {
   }
 }
 
-// A field of a box that is a layout.
+// A field that is a layout, of an atom or a tiled operation.
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // whether only tiled operations have it
+  bool tiled;  // true if an atom lacks the field
 } Field;
 
 #define MMA_FIELDS \
@@ -80,7 +82,7 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  } else if (strcmp(k, "value_bits") == 0) {  // types of D, A, B, C
+  } else if (strcmp(k, "value_bits") == 0) {  // list of the types of D, A, B, C
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
       lua_pushinteger(L, row->bits[i]);
@@ -127,13 +129,14 @@ static bool copy_field(Ctx *cx, lua_State *L, const AtomBox *b,
   return true;
 }
 
-// Returns an atom or a tiled operation.
+// Returns the atom, tiled operation, or a slice's tiled operation at idx.
 static const AtomBox *check_box(lua_State *L, int idx) {
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Raises the error for an unknown field; points out methods of slices.
+// Raises the error that there is no field k. If only a slice has a method of
+// this name, says so.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"
                        : "partition_S partition_D retile retile_S retile_D";
@@ -147,8 +150,8 @@ static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   face_nofield(L, 0, mma ? MMA_FIELDS : COPY_FIELDS);
 }
 
-// __index: methods of the metatable, then fields; slices have those of their
-// tiled operation.
+// Implements __index: looks up methods in the metatable, then fields. A slice
+// has the fields of its tiled operation.
 int fields_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   const char *k = lua_tostring(L, 2);
@@ -160,7 +163,8 @@ int fields_index(lua_State *L) {
   bool mma = b->kind == BOX_MMA;
   if (strcmp(k, "name") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->name : b->copy.atom.row->name);
-  else if (strcmp(k, "ptx") == 0)  // the instruction, or nil
+  // The PTX instruction, or nil.
+  else if (strcmp(k, "ptx") == 0)
     lua_pushstring(L, mma ? b->mma.atom.row->ptx : b->copy.atom.row->ptx);
   else if (!(mma ? mma_field : copy_field)(cx, L, b, k))
     no_field(L, k, mma);

@@ -1,5 +1,6 @@
-// Reads and writes files given by the user, and makes external text visible:
-// support for pipes, links, modes and terminals that Lua's io library lacks.
+// Reads and writes files for users, with the support for pipes, links,
+// permissions and terminals that Lua's io library lacks. Also makes external
+// text safe to show on a terminal.
 #define _GNU_SOURCE
 #include "bind/face.h"
 
@@ -21,7 +22,8 @@ static int stream_close(lua_State *L) {
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-// Pushes a closed handle; errors from here on leave nothing open.
+// Pushes a Lua file that is closed so far. An error raised before it is opened
+// leaks nothing.
 static luaL_Stream *push_stream(lua_State *L) {
   luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (luaL_Stream){0};
@@ -29,8 +31,8 @@ static luaL_Stream *push_stream(lua_State *L) {
   return s;
 }
 
-// Gives fd to the stream on top. Returns false, with fd closed, if memory is
-// exhausted.
+// Opens the Lua file on top with descriptor fd. If memory is exhausted, closes
+// fd and returns false.
 static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   s->f = fdopen(fd, mode);
   if (!s->f) {
@@ -43,7 +45,7 @@ static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   return true;
 }
 
-// Returns nil and the system's reason.
+// Returns nil and the system's reason for error number e.
 static int failed(lua_State *L, int e) {
   lua_pushnil(L);
   lua_pushstring(L, strerror(e));
@@ -52,9 +54,9 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
-// Resolves links that belong to this user (or root); other users' links could
-// lead to any file of this user. For other users' links and broken ones, sets
-// errno and returns false.
+// Resolves the symbolic links in a path. If a link belongs to another user
+// (except root), or is broken, sets errno and returns false: another user's
+// link could lead to any file of this user.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -65,10 +67,10 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
   return (size_t)snprintf(out, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-// open_input(path[, how]) -> file | nil, reason. By default pipes and devices
-// are read, too. With `how`, only a plain file is opened, without waiting.
-// "own": no link. "private": owned by this user; removes the permissions of
-// others.
+// open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
+// pipes and devices. With it, opens only a plain file, without waiting. "own":
+// the path must be no link. "private": the file must belong to this user;
+// permissions of others are removed.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -97,8 +99,8 @@ static int l_open_input(lua_State *L) {
   return 1;
 }
 
-// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device", after
-// following links; nil, reason
+// file_kind(path) -> "file", "folder", "pipe" (or socket) or "device" | nil,
+// reason. Follows links.
 static int l_file_kind(lua_State *L) {
   struct stat st;
   if (stat(face_checkstr(L, 1), &st) != 0) return failed(L, errno);
@@ -112,8 +114,8 @@ static int l_file_kind(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// Returns the next of 8 names beside a file, any of which may be taken. Returns
-// false after the last one.
+// Writes the next of 8 random names for a file next to the target. Returns
+// false after the last one. A name may already exist.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -121,8 +123,8 @@ static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   return (*n)++ < 8;
 }
 
-// Opens a file without a name in the target's folder, which disappears with its
-// writer. Returns -1 if the system does not support this.
+// Opens a file without a name in the target's folder. The system removes such a
+// file when it is closed. Returns -1 if the system does not support this.
 static int open_unnamed(const char *target, mode_t mode) {
   char folder[PATH_MAX];
   const char *slash = strrchr(target, '/');
@@ -144,9 +146,10 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
   return fd;
 }
 
-// open_aside(path[, private]) -> file, its name or false if it has none, name
-// of the file to replace | nil, reason. The new file has the mode of the one
-// that it replaces; `private`: 0600.
+// open_aside(path[, private]) -> file, its name or false if it has none, path
+// of the file to replace | nil, reason. Opens a new file in which to write the
+// next content of the file at path. Its mode is that of the old file, or 0600
+// if `private`.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2), named;
@@ -173,7 +176,7 @@ static int l_open_aside(lua_State *L) {
   return 3;
 }
 
-// Gives the unnamed file a name beside the target.
+// Gives a file without a name one of the names in `a`, next to the target.
 static bool name_unnamed(int fd, const char *target, Aside *a) {
   char from[64];
   uint64_t seed;
@@ -187,8 +190,8 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
 }
 
 // put_in_place(file, name, target) -> true | nil, reason: replaces the target
-// by the file of open_aside. Signals are blocked between naming the file and
-// replacing the target.
+// by a file that open_aside opened. Blocks signals from naming the file until
+// it has replaced the target.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
@@ -210,7 +213,7 @@ static int l_put_in_place(lua_State *L) {
 
 // ---- external text ----
 
-// message(text): see face_push_message.
+// message(text) -> text as face_push_message makes it
 static int l_message(lua_State *L) {
   size_t n;
   const char *s = luaL_tolstring(L, 1, &n);
@@ -218,7 +221,7 @@ static int l_message(lua_State *L) {
   return 1;
 }
 
-// visible(text[, lines]): see face_push_visible.
+// visible(text[, lines]) -> text as face_push_visible makes it
 static int l_visible(lua_State *L) {
   size_t n;
   bool lines = lua_toboolean(L, 2);
@@ -241,7 +244,7 @@ int face_terminal_columns(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// terminal_columns(fd): characters per line; nil: unknown.
+// terminal_columns(fd) -> number of columns; nil if unknown
 static int l_terminal_columns(lua_State *L) {
   int n = face_terminal_columns((int)face_checkint(L, 1));
   if (n > 0) lua_pushinteger(L, n);

@@ -1,5 +1,5 @@
-// Functions with an implementation for each of several kinds, and functions
-// that are also methods: each is listed once, in the tables below.
+// Public functions with implementations for several kinds of arguments, and
+// functions that are also methods. The tables below list each function once.
 #include "bind/row.h"
 
 #include "bind/laylib.h"
@@ -21,7 +21,7 @@ static const FnRow rows[] = {
   {OR, "P>l", FN(layout_compact)},
   LAST_ROW};
 
-// Methods of layouts; the first OF_TENSORS are also methods of tensors.
+// Methods of layouts. The first OF_TENSORS of them are methods of tensors, too.
 static const char *const methods[] = {
   "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
   "flatten", "coalesce", "filter", "composition", "with_shape",
@@ -35,7 +35,8 @@ static const char *const methods[] = {
   "get_nonswizzle_portion", "dice"};
 enum { METHODS = sizeof methods / sizeof *methods, OF_TENSORS = 17 };
 
-// Makes functions of the table on top methods of type tname, too.
+// Copies the first n of the functions `methods` from the table on top to the
+// metatable tname.
 static void set_methods(lua_State *L, const char *tname, int n) {
   luaL_getmetatable(L, tname);
   for (int i = 0; i < n; i++) {

@@ -1,11 +1,13 @@
-// Shared by the bindings of the GPU: the GPU object, the handles that it owns,
-// results of the driver, and objects that a captured graph keeps alive.
+// Functions that the bindings of the GPU share: the GPU object, the handles
+// that it owns, results of driver calls, and the list of objects that a
+// captured graph keeps alive.
 #include "bind/gpulib.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_WORLD ERR_IO  // kinds from here on are not misuse
+// First error kind that is no misuse (base/errors.h).
+#define FIRST_WORLD ERR_IO
 
 int gpulib_failed(lua_State *L, const Why *w) {
   if (w->kind < FIRST_WORLD) face_error(L, w->kind, "%s", w->msg);

@@ -1,7 +1,7 @@
-// Lua bindings of the GPU: streams, events, kernels, prepared launches. If the
-// driver cannot provide something (a GPU, a buffer, an answer), the result is
-// nil, message. If it fails to do something (a launch, a copy, a wait), an
-// error is raised, as for misuse.
+// Lua bindings of the GPU: streams, events, kernels, prepared launches. A
+// request that the driver may not be able to fulfil (for a GPU, a buffer,
+// information) returns nil, message. An action that fails (a launch, a copy, a
+// wait) raises an error, as misuse does.
 #include "bind/gpulib.h"
 #include "bind/tma.h"
 
@@ -9,10 +9,11 @@
 
 #include "gpu/dl.h"
 
-#define MAX_ARGS 1024  // maximum arguments of a kernel
+#define MAX_ARGS 1024  // maximum number of arguments of a kernel
 // ---- the device ----
 
-// gpu_open([ordinal]): the single object of that GPU, or nil, message.
+// gpu_open([ordinal]) -> the GPU with this number, always the same object |
+// nil, message
 static int l_gpu_open(lua_State *L) {
   lua_Integer n = face_optint(L, 1, 0);
   Why w;
@@ -50,8 +51,8 @@ static int gpu_l_sync(lua_State *L) {
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
-// gpu:alive(): true, or nil, message after a kernel's fault made the GPU
-// unusable for this process.
+// gpu:alive() -> true | nil, message: whether this process can use the GPU. A
+// kernel's error can make that impossible.
 static int gpu_alive(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   Why w;
@@ -59,9 +60,9 @@ static int gpu_alive(lua_State *L) {
                                          : gpulib_failed(L, &w);
 }
 
-// gpu:memory(): bytes of buffers (used), their maximum (peak), bytes that the
-// pool holds (pool), number of blocks from the pool (hits) and from the driver
-// (misses), the driver's free and total bytes.
+// gpu:memory() -> a table: bytes in buffers (used), their maximum (peak), bytes
+// allocated from the driver (pool), number of buffers that got a block from the
+// pool (hits) and from the driver (misses), the driver's free and total bytes.
 static int gpu_memory(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   static const GpuPool none;
@@ -80,8 +81,8 @@ static int gpu_memory(lua_State *L) {
   return 1;
 }
 
-// gpu:trim(): returns the pool's unused memory to the driver; returns the
-// bytes.
+// gpu:trim() -> bytes that were returned to the driver: all free blocks of the
+// pool.
 static int gpu_trim(lua_State *L) {
   size_t bytes;
   Why w;
@@ -96,8 +97,8 @@ static int gpu_capturing(lua_State *L) {
   return 1;
 }
 
-// gpu:use_stream(stream or nil): sets the current stream; returns the previous
-// one.
+// gpu:use_stream(stream or nil) -> the former current stream. Makes the given
+// stream the current one.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
@@ -117,7 +118,7 @@ static int gpu_use_stream(lua_State *L) {
   return 1;
 }
 
-// gpu:stream_number([stream]): number of the stream that work is queued on; 0:
+// gpu:stream_number([stream]) -> number of the given or current stream; 0 for
 // the driver's default stream.
 static int gpu_stream_number(lua_State *L) {
   const Gpu *g = gpulib_check(L, 1);
@@ -158,7 +159,8 @@ static int stream_close(lua_State *L) {
   return 0;
 }
 
-// stream:wait(event or stream): later work of the stream waits for it.
+// stream:wait(event or stream): makes later work on the stream wait for the
+// event, or for the work on the other stream so far.
 static int stream_wait(lua_State *L) {
   GpuStream *s = check_stream(L, 1), *other = face_test(L, 2, MT_STREAM);
   Why w;
@@ -176,7 +178,7 @@ static int stream_done(lua_State *L) {
   return 1;
 }
 
-// stream.device: the name of its GPU
+// stream.device is the name of the stream's GPU, such as "gpu:1"
 static int stream_index(lua_State *L) {
   const GpuStream *s = face_check(L, 1, MT_STREAM, "stream");
   const char *k = face_checkstr(L, 2);
@@ -216,7 +218,8 @@ static int event_record(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// stream:record([event]): an event after all work queued so far.
+// stream:record([event]) -> an event that completes after all work on the
+// stream so far.
 static int stream_record(lua_State *L) {
   GpuStream *s = check_stream(L, 1);
   Why w;
@@ -245,7 +248,7 @@ static int event_sync(lua_State *L) {
   return gpulib_done(L, gpuevent_sync(check_event(L, 1), &w), &w);
 }
 
-// from:elapsed(to): milliseconds between two recorded events.
+// from:elapsed(to) -> milliseconds between two recorded events.
 static int event_elapsed(lua_State *L) {
   Why w;
   double ms;
@@ -257,8 +260,8 @@ static int event_elapsed(lua_State *L) {
 
 // ---- kernels ----
 
-// gpu:load(cubin, name [, parameters]): parameters is the number of the
-// kernel's parameters, if known; otherwise a launch asks the driver.
+// gpu:load(cubin, name [, parameters]) -> the kernel. `parameters` is the
+// number of its parameters. Without it, a launch asks the driver.
 static int gpu_load(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   size_t n;
@@ -282,14 +285,15 @@ static int fn_close(lua_State *L) {
   return 0;
 }
 
-// f:usable(): neither closed nor lost with its context.
+// f:usable() -> whether the kernel is neither closed nor lost with its context.
 static int fn_usable(lua_State *L) {
   const GpuFn *f = check_kernel(L, 1);
   lua_pushboolean(L, gpu_owns(&f->own));
   return 1;
 }
 
-// f:attributes(): the driver's attributes of the kernel.
+// f:attributes() -> a table of the kernel's attributes, as the driver reports
+// them.
 static int fn_attributes(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   lua_createtable(L, 0, 6);
@@ -309,7 +313,8 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   v[0] = def;
   v[1] = v[2] = 1;
   int type = lua_getfield(L, 2, name);
-  bool grid = strcmp(name, "grid") == 0;  // a grid may be empty
+  // A grid may have no blocks, so an extent may be 0.
+  bool grid = strcmp(name, "grid") == 0;
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
     if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
@@ -326,13 +331,13 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
       lua_pop(L, 1);
     }
   } else if (type != LUA_TNIL || def != 1) {
-    face_error(L, ERR_ARG, "%s is not a number or a table of extents", name);
+    face_error(L, ERR_ARG, "%s must be a number or a table of extents", name);
   }
   lua_pop(L, 1);
 }
 
-// Packs the address p. If the table at idx has an atom in field `tma`, packs
-// instead the atom's tensor map for a tensor at p. Returns the size.
+// Packs the address p, and returns the packed size. If the table at idx has an
+// atom in field `tma`, packs the atom's tensor map for a tensor at p instead.
 static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   lua_getfield(L, idx, "tma");
   const TmaBox *b = tmalib_box(L, -1);
@@ -347,9 +352,10 @@ static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   return n;
 }
 
-// Packs the argument on top, if `to` is given, and returns its size. An
-// argument is a device buffer (its address), {buffer, byte offset, tma =},
-// {dtype, number} or a string of raw bytes. A buffer is stored in *buf.
+// Packs argument i, which is on top, to `to` unless that is NULL. Returns the
+// packed size. An argument is a device buffer (packed as its address), {buffer,
+// byte offset, tma =}, {dtype, number} or a string of raw bytes. Stores a
+// device buffer in *buf.
 static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
@@ -365,8 +371,9 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
     return 8;
   }
   if (type != LUA_TTABLE)
-    face_error(L, ERR_ARG, "kernel argument %d is a %s", (int)i,
-               face_typename(L, at));
+    face_error(L, ERR_ARG, "kernel argument %d is a %s: a device buffer, "
+               "{buffer, offset}, {dtype, number} or a string is needed",
+               (int)i, face_typename(L, at));
   lua_geti(L, at, 1);
   lua_geti(L, at, 2);
   size_t size = 8;
@@ -387,7 +394,8 @@ static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   return size;
 }
 
-// Compares the parameters with the kernel's own, if the driver reports them.
+// Raises an error if the packed sizes differ from the kernel's parameters, as
+// far as the driver reports these.
 static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
   int size = 0, m = 0;
   while (m < n && (size = gpufn_param(f, m)) > 0) {
@@ -405,8 +413,8 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
                f->nparam, n);
 }
 
-// Creates a launch with the arguments in the list at index 3. Behind the struct
-// are nargs pointers, the buffers and the packed arguments.
+// Creates a launch with the list of arguments at index 3. The userdata has the
+// struct, nargs + 1 pointers, the buffers and the packed arguments.
 static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
   size_t sizes[MAX_ARGS], bytes = 0;
@@ -440,8 +448,8 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
 }
 
 // f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =, pdl =,
-// cooperative =}: checks and packs everything, so that a launch is one driver
-// call.
+// cooperative =} -> a prepared launch. Checks and packs everything, so that
+// launching it is one driver call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   face_checktype(L, 2, LUA_TTABLE);
@@ -451,7 +459,7 @@ static int fn_prepare(lua_State *L) {
     lua_replace(L, 3);
   }
   face_checktype(L, 3, LUA_TTABLE);
-  lua_newtable(L);  // stack index 4: keeps the arguments alive
+  lua_newtable(L);  // a table that keeps the arguments alive, at stack index 4
   for (lua_Integer i = luaL_len(L, 3); i > 0; i--) {
     lua_geti(L, 3, i);
     if (lua_istable(L, -1)) lua_geti(L, -1, 1), lua_remove(L, -2);
@@ -460,15 +468,15 @@ static int fn_prepare(lua_State *L) {
   Why w;
   if (!gpu_usable(&f->own, "kernel", &w))
     return gpulib_failed(L, &w);
-  GpuLaunch *l = new_prepared(L, f);  // stack index 5
+  GpuLaunch *l = new_prepared(L, f);  // at stack index 5
   l->fn = f;
   get_extents(L, "grid", l->grid, 0);
   get_extents(L, "block", l->block, 0);
   get_extents(L, "cluster", l->cluster, 1);
   lua_Integer smem = face_get_int(L, 2, "smem", 0);
   if (smem < 0 || smem > INT32_MAX)
-    face_error(L, ERR_LAUNCH, "smem = %lld: invalid number of bytes of shared "
-               "memory", (long long)smem);
+    face_error(L, ERR_LAUNCH, "smem = %lld: 0 to 2^31 - 1 bytes of shared "
+               "memory are possible", (long long)smem);
   l->smem = (unsigned)smem;
   l->pdl = face_get_bool(L, 2, "pdl");
   l->cooperative = face_get_bool(L, 2, "cooperative");
@@ -486,7 +494,8 @@ static int fn_prepare(lua_State *L) {
   return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);
 }
 
-// Launches n times, on the stream at `at` if there is one.
+// Launches the prepared launch at 1 n times, on the stream at `at` or, if there
+// is none, on its own.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
   const GpuStream *stream = gpulib_stream(L, at);
@@ -508,8 +517,8 @@ static int launch_n(lua_State *L) {
   return launch_on(L, gpulib_times(L, 2), 3);
 }
 
-// launch:max_active_clusters() -> the number of its clusters that the GPU runs
-// at once
+// launch:max_active_clusters() -> number of the launch's clusters that can run
+// on the GPU at a time
 static int launch_clusters(lua_State *L) {
   int n = 0;
   Why w;
@@ -521,8 +530,8 @@ static int launch_clusters(lua_State *L) {
 
 // ---- tensor maps ----
 
-// driver_tensor_map(parameters) -> the driver's words for a tiled map; nil:
-// rejected.
+// driver_tensor_map(parameters) -> the words that the driver encodes for a
+// tiled tensor map; nil if it rejects the parameters.
 static int l_driver_tensor_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -556,11 +565,12 @@ static int l_driver_tensor_map(lua_State *L) {
 
 // ---- module ----
 
-// The types of handles. A `close` is also their __close and __gc.
+// Types of objects of a GPU. A method `close` is also the type's __close and
+// __gc.
 static const struct Handle {
   const char *name;
   lua_CFunction close;
-  luaL_Reg methods[20];  // ends with a NULL
+  luaL_Reg methods[20];  // the last one is followed by a NULL name
 } handles[] = {
   {MT_GPU, NULL, {
     {"info()", gpu_info}, {"alive()", gpu_alive}, {"sync()", gpu_l_sync},

@@ -1,6 +1,6 @@
-// Shared by the bindings of the GPU (gpuhandle.c), and what they export:
-// gpulib.c (streams, events, kernels), devlib.c (memory, devices of tensors),
-// blaslib.c, graphlib.c and recordlib.c.
+// Declarations that the bindings of the GPU share (gpuhandle.c), and functions
+// of gpulib.c (streams, events, kernels), devlib.c (memory, devices of
+// tensors), blaslib.c, graphlib.c and recordlib.c for other files.
 #ifndef CUTE_GPULIB_H
 #define CUTE_GPULIB_H
 
@@ -13,56 +13,64 @@
 #define MT_BLAS "cute.blas"
 #define MT_GRAPH "cute.graph"
 
-// Returns nil, message; raises an error for misuse.
+// Returns nil, message for a failure w. If w is misuse, raises an error.
 int gpulib_failed(lua_State *L, const Why *w);
-// Returns true, or raises an error, for calls whose result is usually ignored.
+// Returns true if `ok`, else raises the error w. For calls whose result a
+// script usually ignores.
 int gpulib_done(lua_State *L, bool ok, const Why *w);
 
 Gpu *gpulib_check(lua_State *L, int idx);
-// Pushes the object of a GPU; false: there is none.
+// Pushes the object of the GPU with this number. Returns false if there is no
+// such GPU.
 bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
-// Creates a closed handle of the GPU at a stack index, which it keeps alive: a
-// struct that starts with a GpuOwned, with metatable tname.
+// Pushes a userdata with metatable tname for a struct that starts with a
+// GpuOwned, marked as closed. The userdata keeps the GPU at stack index `gpu`
+// alive.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
-int gpulib_times(lua_State *L, int idx);  // checks a number of launches
-GpuStream *gpulib_stream(lua_State *L, int idx);  // the stream argument; NULL:
-                                                  // none is given
-// Records that `who` starts to run, at the script's line.
+// Returns a number of launches, checked.
+int gpulib_times(lua_State *L, int idx);
+// Returns the stream at idx; NULL if the argument is nil.
+GpuStream *gpulib_stream(lua_State *L, int idx);
+// Records that `who` is launched by the script's current line.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
-// Registry: a list of objects kept alive by the capture, with a list of its
-// streams.
+// Key in the registry of a list of objects that the graph being captured keeps
+// alive. Field GPULIB_BRANCHES lists the streams that joined the capture.
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
-// Keeps the object at a stack index alive for a graph of g that is being
-// captured.
+// If a graph of g is being captured, keeps the object at idx alive as long as
+// the graph.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
-// Keeps a stream that joins the capture alive until the capture ends.
+// If a graph of g is being captured, keeps the stream at idx, which joins the
+// capture, alive until its end.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
-const char *gpulib_name(const Gpu *g, char name[16]);  // returns "gpu" or
-                                                       // "gpu:1"
+// Writes and returns the GPU's name, "gpu" or "gpu:1".
+const char *gpulib_name(const Gpu *g, char name[16]);
 
-// devlib.c
-// Pushes a new buffer of the GPU at a stack index; NULL: the reason is in w.
+// devlib.c: pushes a new buffer of the GPU at stack index `gpu`. Returns NULL,
+// with the reason in w, if this fails.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
-DevBuf *devlib_check(lua_State *L, int idx);  // checks that it is open
-// Reads the device that the value at idx names ("gpu:1", a device, nil: none):
-// pushes its GPU, or nil for the host.
+DevBuf *devlib_check(lua_State *L, int idx);  // returns the open buffer at idx
+// Reads the device at idx ("gpu:1", a device object; nil stands for the host).
+// Returns and pushes its GPU; for the host, returns NULL and pushes nil.
 Gpu *devlib_place(lua_State *L, int idx);
-// Replaces the host tensor at idx by a copy on the GPU at `gpu`.
+// Replaces the host tensor at idx by a copy on the GPU at stack index `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
-void devlib_push_device(lua_State *L, int idx);  // name of the tensor's device
-void devlib_refuse_copy(lua_State *L);  // a graph needs pinned memory
-void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);  // sets all elements
-// Sets the elements of a GPU tensor; views with gaps are copied through the
-// host.
+// Pushes the name of the device of the tensor at idx.
+void devlib_push_device(lua_State *L, int idx);
+// Raises the error that a graph can copy only pinned host memory.
+void devlib_refuse_copy(lua_State *L);
+// Sets all elements of b to the value with these bits.
+void devlib_set(lua_State *L, DevBuf *b, uint64_t bits);
+// Sets all elements of the GPU tensor t, at idx. If t has gaps, copies it to
+// the host and back.
 void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
                  uint64_t bits);
-// Pins the memory of the host buffer at idx, created by buflib_new_pages.
+// Pins the memory of the host buffer at idx, which buflib_new_pages created.
 void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
 extern const luaL_Reg devlib_methods[];  // methods of tensors
 
-// blaslib.c: methods of a GPU, and of its products
+// blaslib.c: methods of a GPU, and of products
 int blaslib_cublas(lua_State *L);
 int blaslib_cublaslt(lua_State *L);
 int blaslib_first(lua_State *L);
@@ -71,13 +79,13 @@ int blaslib_run(lua_State *L);
 int blaslib_run_n(lua_State *L);
 int blaslib_close(lua_State *L);
 
-// recordlib.c
-// Reports whether this call, with its arguments, was recorded for a graph of
-// the simulator. Then it must not be executed now.
+// recordlib.c: records this call with its arguments, if a graph of the
+// simulator is being recorded. Then returns true, and the caller must not
+// execute the call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
-// Records a method of the object below the n - 1 arguments on top; pops all of
-// them.
+// Records a call of a method. The object and n - 1 arguments are on top; they
+// are popped.
 void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif

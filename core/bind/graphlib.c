@@ -1,16 +1,17 @@
-// Lua bindings of CUDA graphs: the launches and copies of a function, recorded
-// once and launched as one.
+// Lua bindings of CUDA graphs. A graph records the launches and copies of a Lua
+// function, and launches all of them at once.
 #include "bind/gpulib.h"
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // metatable of a capture in progress
+#define MT_CAPTURE "cute.capture"  // of a userdata whose __close ends a capture
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
 }
 
-// Ends the capture of the graph in the userdata, however the function ends.
+// Abandons the capture of the graph in the userdata if it is still in progress,
+// as after an error.
 static int capture_close(lua_State *L) {
   GpuGraph *x = *(GpuGraph **)lua_touserdata(L, 1);
   if (x->own.gpu->capture == x) graph_abandon(x);
@@ -19,8 +20,9 @@ static int capture_close(lua_State *L) {
   return 0;
 }
 
-// Pushes a graph of the GPU at `gpu` with the launches of the function at f, by
-// default on the stream at `stream`. old: see graph_end.
+// Captures the launches of the function at f in a new graph of the GPU at
+// `gpu`, and pushes the graph. The stream at `stream` is its default one. old:
+// see graph_end.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -52,7 +54,7 @@ static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
   return x;
 }
 
-// gpu:capture(f [, stream]) -> graph
+// gpu:capture(f [, stream]) -> a graph of the launches of f()
 static int gpu_capture(lua_State *L) {
   gpulib_check(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -61,18 +63,18 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): replaces the graph's work by the launches of f; cheap if
-// only arguments differ.
+// graph:update(f): captures f() again and replaces the graph's work. This is
+// fast if only arguments of launches differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  lua_pushnil(L);            // stack index 3: no stream
-  lua_getiuservalue(L, 1, 1);  // stack index 4: its GPU
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // stack index 5
+  lua_pushnil(L);            // no stream, at stack index 3
+  lua_getiuservalue(L, 1, 1);  // the GPU, at stack index 4
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y at stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
-  lua_setiuservalue(L, 1, 2);  // y has the former graph, which is closed here
+  lua_setiuservalue(L, 1, 2);  // objects that the new graph keeps alive
   graph_close(y);
   lua_settop(L, 1);
   return 1;
@@ -99,7 +101,8 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// graph.nodes: number of launches, copies and fills; graph.device
+// graph.nodes is the number of launches, copies and fills; graph.device is the
+// name of the GPU
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);
@@ -120,7 +123,7 @@ static int l_tostring(lua_State *L) {
   return 1;
 }
 
-// capturing(): whether a graph of a GPU is being captured
+// capturing() -> whether a graph of a GPU is being captured
 static int l_capturing(lua_State *L) {
   lua_pushboolean(L, lua_getfield(L, LUA_REGISTRYINDEX, GPULIB_KEPT)
                        != LUA_TNIL);

@@ -1,9 +1,8 @@
-// Debug hook of a trace. At lines and returns it names values after the locals
-// that hold them. It runs at every line of the user's code, so its knowledge of
-// the running function is kept from line to line. At every instruction it
-// detects `==`, `~=` and `t[k]` with traced values, which Lua does not pass to
-// metamethods. It examines the operands of instructions, so it needs no names,
-// text or lines.
+// The debug hook of a trace. At each line and return, it names traced values
+// after the local variables that hold them. What it finds out about a function
+// is kept for the function's next line. At each bytecode instruction, it
+// detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
+// metamethod. It examines only operands, not names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,31 +11,35 @@
 #include "bind/interrupt.h"
 #include "bind/trace.h"
 
-// State of the user function that ran last: a userdata in the registry.
-// Uservalue 1: for each of the function's lines, the names that it assigns.
-// Uservalue 2: recorded writes to tables (table_writes.c).
+// State of the hook for the user function that ran last: a userdata in the
+// registry. Uservalue 1 lists, for each line of the function's file, the names
+// that the line assigns. Uservalue 2 has the recorded writes to tables
+// (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
   const void *func;
-  const void *skip;  // a function of cutelua whose lines are ignored
-  int named;         // number of locals named before the current line
-  int line;          // last line executed
-  bool counts;       // instructions are examined
-  bool notes;        // writes to tables are recorded, in uservalue 2
-  bool records;      // every line is recorded
-  bool undefined;    // undefined values exist
-  int born;          // register in which a table is being created
-  const void *tested, *made;  // last traced value that Lua tested, and where
-  bool sound;  // result of state.truth for it
+  const void *skip;  // last function of cutelua found, whose lines are ignored
+  int named;         // number of locals that are already named
+  int line;          // line that runs now
+  bool counts;       // whether to examine instructions
+  bool notes;        // whether to record writes to tables
+  bool records;      // whether to call TRACE_STATE.record at each line
+  bool undefined;    // whether undefined values exist
+  int born;          // register that receives the table being created
+  // Place of the last test of a traced value by Lua, and place where that value
+  // was created.
+  const void *tested, *made;
+  bool sound;  // result of TRACE_STATE.truth: Lua may test the value
   Writers writers;
   Readers readers;
 } Hook;
 
-#define MAX_FIELDS 64  // fields of a table that are searched for names
+#define MAX_FIELDS 64  // maximum size of a table whose fields get names
 
-static const char hook_key = 0;  // its address is the key in the registry
+// Key of the Hook in the registry, by its address.
+static const char hook_key = 0;
 
-// Names the variable of a cute.var (a table with the value at 1) on top.
+// Names the IR variable of the cute.var on top (a table with its value at 1).
 static void name_var(lua_State *L, Ctx *cx, const char *name) {
   lua_rawgeti(L, -1, 1);
   Value *v = trace_value(L, -1);
@@ -47,8 +50,8 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Names a traced value, or a tensor's registers or shared memory, after the
-// local that holds it.
+// Gives the local's name to the value on top: a traced value, or the registers
+// or shared memory of a tensor.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
@@ -67,8 +70,9 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. Fields are sorted by key, since the order of a table differs between
-// processes, and the first of several fields with one memory object names it.
+// A_smem. If several fields have the same memory object, the first one by key
+// names it. Fields are sorted, since the order of a table differs between
+// processes.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -79,7 +83,7 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
       return;
     }
     if (lua_isuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING)
-      keys[n++] = lua_tostring(L, -2);  // kept alive by the table
+      keys[n++] = lua_tostring(L, -2);  // the table keeps the string alive
   }
   if (n) qsort(keys, (size_t)n, sizeof *keys, by_text);
   for (int k = 0; k < n; k++) {
@@ -92,7 +96,7 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   }
 }
 
-// Names the mbarriers of the mbarrier array (cute.pipe.sync) on top.
+// Names the mbarriers of the array of mbarriers (cute.pipe.sync) on top.
 static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pushliteral(L, "storage");
   lua_rawget(L, -2);
@@ -101,7 +105,8 @@ static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pop(L, 1);
 }
 
-// Names the mbarriers of a pipeline's arrays: pipe.full become pipe_full.
+// Names the mbarriers in the arrays of the pipeline on top: those of pipe.full
+// become pipe_full.
 static void name_arrays(lua_State *L, Ctx *cx, const char *name) {
   static const struct { const char *field, *suffix; } parts[] = {
     {"full", "_full"}, {"empty", "_empty"}, {"array", ""}};
@@ -126,13 +131,13 @@ static void name_table(lua_State *L, Ctx *cx, const char *name) {
   name_arrays(L, cx, name);
 }
 
-// Pushes the variable `name` of the running function, without metamethods.
-// Returns false if there is none.
+// Pushes the value of a local, upvalue or global of the running function,
+// without metamethods. Returns false if there is none of this name.
 static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // the innermost one
+    if (strcmp(s, name) == 0) found = n;  // of the same name, the innermost one
     lua_pop(L, 1);
   }
   if (found) return lua_getlocal(L, ar, found) != NULL;
@@ -156,8 +161,8 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
 
 // ---- operations without metamethods ----
 
-// Reports whether a value is traced: a scalar, a vector, or a cute.var (a table
-// with its variable at 1).
+// Reports whether the value at idx is a traced scalar, a traced vector, or a
+// cute.var (a table with a traced scalar at 1).
 static bool is_traced(lua_State *L, int idx) {
   if (trace_value(L, idx) || luaL_testudata(L, idx, MT_VECTOR)) return true;
   if (!lua_istable(L, idx) || !luaL_getmetafield(L, idx, "__index"))
@@ -168,7 +173,8 @@ static bool is_traced(lua_State *L, int idx) {
   return var;
 }
 
-// Returns "the traced value 'k'", with the name of the local or of the value.
+// Returns "the traced value 'k'" for the value at idx, named as the local
+// `name` or, if that is NULL, as in the IR.
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
@@ -180,13 +186,15 @@ static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
               : lua_pushliteral(L, "a traced value");
 }
 
-// Reports whether the running function is the user's; sets its line in ar.
+// Reports whether the running function is a user's. Sets the source and line of
+// ar.
 static bool of_user(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "Sl", ar);
   return !face_own_source(ar->source);
 }
 
-// Raises the message on top at the running function's line, if it has one.
+// Raises the message on top, at the line of the running function if it is
+// known.
 static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar,
                                  ErrKind kind) {
   const char *text = lua_tostring(L, -1);
@@ -215,16 +223,16 @@ static void push_constant(lua_State *L, lua_Debug *ar, int i) {
   lua_remove(L, -2);
 }
 
-// Reports whether a comparison of a traced value with this value is meant for
-// the device. (With nil, a string or a layout, it is false, as in Lua. If both
-// are userdata or both tables, Lua calls __eq.)
+// Reports whether the user means a comparison by `==` of a traced value and the
+// value at idx to run on the GPU. With nil, a string or a layout it is false,
+// as in Lua. For two userdata or two tables, Lua calls __eq.
 static bool is_for_device(lua_State *L, int traced, int idx) {
   int t = lua_type(L, idx);
   return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
          (t != lua_type(L, traced) && is_traced(L, idx));
 }
 
-// Called before an `==` or `~=`.
+// Raises an error if the next instruction is `==` or `~=` of a traced value.
 static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
   const char *name = bytecode_register(L, ar, in.a);
   int traced = lua_gettop(L), other = traced + 1;
@@ -242,7 +250,8 @@ static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
     compare_error(L, cx, ar, name, traced);
 }
 
-// Called before a table is indexed by a register.
+// Raises an error if the next instruction indexes a plain table by a traced
+// value. `table` and `key` are registers.
 static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                       int key) {
   const char *name = bytecode_register(L, ar, key);
@@ -261,9 +270,9 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// Checks that the next call, in frame `ar`, accepts all results of a call as
-// its last arguments (cute.lang.surplus). The function of the call that returns
-// the results is on top.
+// A call passes all results of an inner call as its last arguments, from
+// register `first` on. Raises an error if it would ignore some of them
+// (TRACE_STATE.surplus). The inner call's function is on top.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -277,8 +286,8 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles a call that passes on all its results: to another call, or to the
-// caller, which may do the same.
+// Handles a call with an open number of results, which are passed to an outer
+// call: in this function or, for a tail call, in its caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
@@ -300,9 +309,10 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// Hook that runs until the instruction after one that creates a table.
+// The hook after an instruction that creates a table. Before the next
+// instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // A line event comes before the table exists.
+  // A line event comes before the table is in its register.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -320,8 +330,9 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Calls state.truth to check that Lua may test this traced value. If not,
-// returns false with the error message on top. Asks once per loop.
+// Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
+// top. If not, returns false with the message on top. Calls it once for each
+// test and each place where values are created, not in every pass of a loop.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   if (h->tested == bytecode_place(ar) && h->made == v->made) return h->sound;
@@ -335,9 +346,9 @@ static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
   return h->sound = lua_isnil(L, -1);
 }
 
-// Handles tests of a register, as by Lua's `if`: a traced number is always
-// true. A boolean may be one that nothing else uses, which is detected at the
-// end.
+// Handles a test of a register, as by `if`. Raises an error for a traced
+// number, which is always true in Lua. Notes the line for a boolean: if nothing
+// else uses the boolean, the end of the trace raises an error.
 static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
   int reg = in.op == VM_TEST ? in.a : in.b;
   bytecode_register(L, ar, reg);
@@ -366,8 +377,8 @@ static void push_undefined(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
-// Handles a test or comparison of a register: replaces an undefined value by
-// its value in this pass.
+// Handles a test or comparison of a register. Replaces an undefined value there
+// by what TRACE_STATE.undefined.tested returns: the value in this pass.
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
@@ -380,9 +391,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   lua_pop(L, 1);
 }
 
-// Handles a read of a register as a list, or by a library function that
-// examines its arguments. Raises an error if the value on top is or contains an
-// undefined value. Pops it.
+// Pops a value that is read as a list, or by a library function that examines
+// its argument. Raises an error if it is or contains an undefined value.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
   if (v && v->undefined) trace_own(cx, v);
@@ -410,8 +420,9 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
     read_undefined(L, h->cx);
 }
 
-// Handles a store of a register to a field of the table in another register:
-// records that the table contains an undefined value.
+// Handles a store of register `reg` to a field of the table in register
+// `table`. If the value is undefined, records that the table contains such a
+// value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);
@@ -461,8 +472,8 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
   }
 }
 
-// Handles an instruction that writes a table, creates one, or calls; the hook
-// userdata is at `at`.
+// Handles an instruction that writes or creates a table, or calls a function.
+// The hook's userdata is at stack index `at`.
 static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   lua_getiuservalue(L, at, 2);
   if (!table_writes_see(L, &h->writers, ar, in, at + 1)) return;
@@ -470,7 +481,7 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
-// Reasons to examine an instruction, as bits.
+// Reasons to examine an instruction, as bits, for each opcode.
 enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
        CALLS = 32 };
 static const uint8_t looked_at[128] = {
@@ -483,7 +494,7 @@ static const uint8_t looked_at[128] = {
   [VM_NOT] = TESTS, [VM_TEST] = TESTS, [VM_TESTSET] = TESTS,
   [VM_LEN] = READS, [VM_SETLIST] = READS, [VM_FORPREP] = READS};
 
-// Called before every instruction.
+// Examines the instruction that Lua executes next.
 static void check_instruction(lua_State *L, lua_Debug *ar) {
   VmIns in = bytecode_at(ar);
   int what = looked_at[in.op];
@@ -518,7 +529,7 @@ static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
   return NULL;
 }
 
-// Names the values of locals that are new since the last line.
+// Names the values of all locals that came into scope since the last line.
 static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   const char *name;
   while (h->named > 0 && !local_at(L, ar, h->named)) h->named--;
@@ -531,7 +542,8 @@ static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   }
 }
 
-// Pushes state.lines[source]; a source is lexed on first use.
+// Pushes TRACE_STATE.lines[source]: the names assigned by each line. Finds them
+// in the source text on first use.
 static void push_lines(lua_State *L, const char *source) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "lines");
@@ -545,7 +557,7 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Called at a line of another function than before. The hook userdata is at
+// Prepares the hook for another function than before. The hook's userdata is at
 // stack index `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
@@ -566,7 +578,8 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   lua_rawset(L, -3);
 }
 
-// Names the variables that the last line assigned, from the list at `list`.
+// Names the values of the variables in the list at stack index `list`, which
+// the last line assigned.
 static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -580,8 +593,8 @@ static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   }
 }
 
-// Calls state.record(n) with the number of IR instructions, to record the
-// locals of the running function.
+// Calls TRACE_STATE.record(n), which records the locals of the running
+// function. n is the number of IR instructions so far.
 static void tell_line(lua_State *L, const Hook *h) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "record");
@@ -590,10 +603,11 @@ static void tell_line(lua_State *L, const Hook *h) {
   lua_pop(L, 1);
 }
 
-// Called at a line of func, or its end; the hook userdata is at `at`.
+// Names values at a line or the return of the user function. The hook's
+// userdata is at stack index `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
-  if (ar->event == LUA_HOOKRET) h->named = 0;  // names all locals again: tables
-                                               // may have grown
+  // Name all locals again, since their tables may have more fields now.
+  if (ar->event == LUA_HOOKRET) h->named = 0;
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);
   int lines = lua_gettop(L);

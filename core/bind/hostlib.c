@@ -1,5 +1,5 @@
-// Host tensors: memory, elements, constructors, and marks of dynamic modes for
-// kernels.
+// Host tensors: their memory, elements and constructors, and the marks that
+// make modes dynamic for kernels.
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@
 static HostBuf *buffer_of(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getiuservalue(L, idx, 1);
-  HostBuf *b = face_test(L, -1, MT_BUFFER);  // the tensor keeps it alive
+  // The tensor keeps the buffer alive.
+  HostBuf *b = face_test(L, -1, MT_BUFFER);
   bool gpu = !b && face_test(L, -1, MT_DEVBUF);
   lua_pop(L, 1);
   if (gpu)
@@ -25,7 +26,8 @@ static HostBuf *buffer_of(lua_State *L, int idx) {
   return b;
 }
 
-// Returns the checked index into b of offset off.
+// Returns the index into buffer b of the element at offset off of tensor t.
+// Raises an error if there is no such element.
 static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                          const Tensor *t, Dim off) {
   if (!dim_static(off))
@@ -92,7 +94,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  } else {  // first pass: check all elements; second: write them
+  // The first pass checks all elements, the second one writes them.
+  } else {
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
         size_t at = host_index(cx, L, b, t, tensor_at(cx, *t, dim_int(cx, i)));
@@ -104,8 +107,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// Returns a tensor with layout l. The caller allocates its memory of *n
-// elements.
+// Returns a host tensor with layout l that has no memory yet. *n is the number
+// of elements that its memory needs.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
@@ -126,17 +129,17 @@ static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
   return dim_is(below, 0) ? t : tensor_offset(cx, t, below);
 }
 
-// The place where a new tensor is allocated.
+// Where to allocate a new tensor.
 typedef struct Place {
-  Gpu *gpu;     // GPU; NULL: on the host
+  Gpu *gpu;     // the GPU, or NULL for the host
   int at;       // stack index of the GPU
-  bool pinned;  // pinned host memory
-  bool named;   // whether a device is given
-  bool sim;     // whether the device is the simulator, which is not the host
+  bool pinned;  // whether host memory is pinned
+  bool named;   // whether the options name a device
+  bool sim;  // whether that device is the simulator; its memory is the host's
 } Place;
 
-// Reads the options at idx: {device =, pinned =, seed =}; leaves the GPU on the
-// stack.
+// Reads the options {device =, pinned =, seed =} at idx. Leaves the GPU, if
+// any, on the stack.
 static Place place_of(lua_State *L, int idx) {
   Place p = {0};
   face_check_options(L, idx, "device pinned seed");
@@ -150,7 +153,7 @@ static Place place_of(lua_State *L, int idx) {
   return p;
 }
 
-// Pins the host buffer on top, if there is a GPU to copy to.
+// Pins the memory of the host buffer on top. Does nothing without a GPU.
 static void pin(lua_State *L) {
   Why w;
   if (gpulib_open_gpu(L, 0, &w)) {
@@ -159,7 +162,8 @@ static void pin(lua_State *L) {
   }
 }
 
-// Pushes a new tensor on a new host buffer of the size of l.
+// Pushes a new tensor with layout l on a new host buffer, and returns the
+// buffer.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned) {
   size_t n;
@@ -171,15 +175,15 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor made by the options at opts. All its elements are *bits
-// or, if bits is NULL, undefined.
+// Pushes a new tensor where the options at opts say. All its elements have the
+// value *bits; NULL: they are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned);
     if (!bits) return 1;
-    // New buffers are zero already.
+    // A new buffer has zeros already.
     if (*bits) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -199,23 +203,24 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
   return 1;
 }
 
-// Moves the tensor on top to the device of the options. A graph on the
-// simulator rejects the copy as one on a GPU does.
+// Moves the host tensor on top to the device that the options name. While a
+// graph of the simulator is recorded, rejects the copy, as for a graph of a
+// GPU.
 static int push_moved(Ctx *cx, lua_State *L, Place p) {
   if (p.sim && recordlib_recording(L)) devlib_refuse_copy(L);
   if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
   return 1;
 }
 
-// Returns a layout, or a row-major one for a shape.
+// Returns the layout at idx; for a shape, its row-major layout.
 static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   return face_test_layout(L, idx, &l)
            ? l : layout_compact_right(cx, face_check_tup(cx, L, idx));
 }
 
-// zeros(shape or layout, dtype [, opts]); a shape is row-major, as in numpy and
-// torch.
+// zeros(shape or layout, dtype [, options]) -> a tensor of zeros. For a shape,
+// it is row-major, as in numpy and torch.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -223,7 +228,8 @@ static int l_zeros(lua_State *L) {
   return push_filled(cx, L, face_check_dtype(L, 2), l, 3, &none);
 }
 
-// empty(shape or layout, dtype): the simulator reports reads before writes.
+// empty(shape or layout, dtype [, options]) -> a tensor of undefined elements.
+// The simulator reports reads of elements that were not written.
 static int l_empty(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -238,7 +244,8 @@ static int l_ones(lua_State *L) {
   return push_filled(cx, L, t, l, 3, &one);
 }
 
-// full(shape or layout, x, dtype [, opts])
+// full(shape or layout, x, dtype [, options]) -> a tensor whose elements are
+// all x
 int hostlib_full(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -247,8 +254,9 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// full_like(t, x[, dtype]): compact, in the order of t's strides, on t's
-// device.
+// Creates full_like(t, x[, dtype]): a compact tensor with modes in the order of
+// t's strides, on t's device. xi and ti are argument indices of x and t; if xi
+// is 0, elements are `number`.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -266,7 +274,8 @@ int hostlib_like(lua_State *L, int xi, int number, int ti) {
 
 // ---- random elements ----
 
-#define SEED "cute.seed"  // key in the registry: the next default seed
+// registry: seed for the next random tensor without an option `seed`.
+#define SEED "cute.seed"
 
 static uint64_t next_seed(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, SEED);
@@ -277,7 +286,8 @@ static uint64_t next_seed(lua_State *L) {
   return seed;
 }
 
-// manual_seed(n): makes later random numbers depend on n alone.
+// manual_seed(n): sets the seed of the random tensors that are created from now
+// on.
 static int l_manual_seed(lua_State *L) {
   face_outside(L);
   lua_pushinteger(L, face_checkint(L, 1));
@@ -285,9 +295,9 @@ static int l_manual_seed(lua_State *L) {
   return 0;
 }
 
-// Pushes a tensor of random elements, from arguments `at` (shape), `at` + 1
-// (type) and `at` + 2 (options). They are drawn on the host: the same bits for
-// every device.
+// Pushes a tensor of random elements. Arguments: shape (at), type (at + 1),
+// options (at + 2). The numbers are drawn on the host, so that they are the
+// same for each device.
 static int push_random(lua_State *L, int at, char how) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, at);
@@ -314,12 +324,12 @@ static int push_random(lua_State *L, int at, char how) {
   return push_moved(cx, L, p);
 }
 
-// rand, randn(shape, dtype [, {seed =, device =, pinned =}]): numbers in [0,
-// 1); from N(0, 1)
+// rand(shape, dtype [, {seed =, device =, pinned =}]) -> uniform numbers in [0,
+// 1); randn(...) -> normally distributed numbers with mean 0, deviation 1
 static int l_rand(lua_State *L) { return push_random(L, 1, 'u'); }
 static int l_randn(lua_State *L) { return push_random(L, 1, 'n'); }
 
-// randint(lo, hi, shape, dtype [, opts]): integers from lo to hi - 1
+// randint(lo, hi, shape, dtype [, options]) -> integers from lo to hi - 1
 static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
@@ -335,7 +345,8 @@ static int l_randint(lua_State *L) {
   return push_random(L, 3, 'i');
 }
 
-// Returns the shape of nested tables, by the first entry of each level.
+// Returns the shape of nested lists of numbers, from the first entry of each
+// level.
 static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
   Dim extent[8];
   size_t n = 0;
@@ -359,8 +370,8 @@ typedef struct Nest {
   size_t levels, at;
 } Nest;
 
-// Raises an error if the table on top has keys other than 1 to n. lua_next
-// returns those after the array part.
+// Raises an error if the table on top has other keys than 1 to n. Relies on
+// lua_next, which returns other keys after the array part.
 static void check_rest(lua_State *L, int64_t n) {
   if (n) lua_pushinteger(L, n);
   else lua_pushnil(L);
@@ -368,12 +379,12 @@ static void check_rest(lua_State *L, int64_t n) {
     lua_pop(L, 1);
     if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1 ||
         lua_tointeger(L, -1) > n)
-      face_error(L, ERR_ARG, "tensor: a list of %lld has the key %s too",
-                 (long long)n, face_show(L, -1));
+      face_error(L, ERR_ARG, "tensor: a list of length %lld also has the key "
+                 "%s", (long long)n, face_show(L, -1));
   }
 }
 
-// Copies the table on top, at nesting `level`, in row-major order.
+// Copies the list on top, at a nesting level, to elements in row-major order.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);
@@ -392,7 +403,8 @@ static void read_nested(Nest *n, size_t level) {
   check_rest(L, want);
 }
 
-// tensor(nested tables [, dtype [, opts]]): f32 by default.
+// tensor(nested lists of numbers [, dtype [, options]]) -> a tensor with these
+// elements, f32 by default.
 static int l_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Place p = place_of(L, 3);
@@ -411,7 +423,8 @@ static int l_tensor(lua_State *L) {
 
 // ---- marks of dynamic modes ----
 
-// Returns the tensor's marks; creates them (all static) if it has none.
+// Returns the dynamic marks of tensor t at 1. If it has none, creates marks of
+// which all are static.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
   bool has = t->space == SP_HOST || t->space == SP_COORD;
@@ -430,7 +443,7 @@ static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   return m;
 }
 
-// The extents and strides of t's leaves as plain integers.
+// Extents and strides of all modes of a tensor as plain integers.
 typedef struct Leaves {
   int n;
   int64_t shape[TENSOR_MAX_MARKS], stride[TENSOR_MAX_MARKS];
@@ -442,8 +455,8 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    Dim d = t->l.stride[i];  // not of coordinate tensors: their strides are
-                             // bases
+    // Not for coordinate tensors, whose strides are bases.
+    Dim d = t->l.stride[i];
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
   return v;
@@ -459,8 +472,9 @@ static void check_divides(lua_State *L, const char *what, int mode,
                (long long)v, mode, (long long)div);
 }
 
-// Returns option `key` of the table at 2, which is an integer, or a list with
-// one for each mode. Returns def if it is absent.
+// Returns option `key` of the table at 2 for a mode: the option is an integer
+// for all modes, or a list with an integer for each. Returns def if the option
+// is absent.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;
@@ -475,7 +489,9 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-// Returns the leaf with stride 1, if only one with more than 1 element has it.
+// Returns the mode with stride 1; -1 if there is none. If there are several,
+// takes the one with more than one element, or raises an error if these are
+// several.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {
@@ -490,8 +506,8 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   return found >= 0 ? found : any;
 }
 
-// Returns a divisor of stride i, from the marks of the faster modes, if the
-// strides are compact; else 1.
+// Returns a number that divides stride i whatever the dynamic extents are: for
+// compact strides, derived from the marks of faster modes, else 1.
 static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   int64_t cur = 1, div = 1;
   for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {
@@ -505,8 +521,8 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// Returns the tensor at 1, which is to be marked. If a layout is there, returns
-// a tensor with a copy of it.
+// Returns the tensor at 1, which is to be marked. For a layout at 1, replaces
+// it by a copy and returns a tensor with the copy.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};
@@ -515,9 +531,9 @@ static Tensor check_subject(lua_State *L) {
   return t;
 }
 
-// mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
-// makes all extents dynamic, and all strides except the leading one (1). For
-// tensors and layouts.
+// x:mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}
+// marks all extents of a tensor or layout as dynamic, and all strides except
+// the leading mode's, which is 1.
 static int mark_layout(lua_State *L) {
   face_enter(L);
   Tensor t = check_subject(L);
@@ -545,8 +561,8 @@ static int mark_layout(lua_State *L) {
   return 1;
 }
 
-// mark_compact_shape_dynamic{mode =, divisibility =}: makes one extent dynamic,
-// and the strides of all slower modes.
+// t:mark_compact_shape_dynamic{mode =, divisibility =} marks the extent of one
+// mode as dynamic, and the strides of all slower modes.
 static int tensor_mark_compact(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);

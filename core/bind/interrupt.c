@@ -1,4 +1,4 @@
-// Ctrl-C in the program; see interrupt.h.
+// Handles Ctrl-C in the program (interrupt.h).
 #define _POSIX_C_SOURCE 200809L
 #include "bind/interrupt.h"
 
@@ -14,19 +14,22 @@
 #include "base/platform.h"
 #include "base/signals.h"
 
-// Lua instructions, in steps, between the first raised error and the next ones:
-// time for a program to close its files and exit. A pcall cannot delay it
-// longer.
+// After the first "interrupted" error, code may run GRACE more Lua
+// instructions, to close files and exit, before each further instruction raises
+// the error again. A pcall that catches the error gains no more time. The hook
+// counts instructions in steps of STEP.
 enum { GRACE = 1000000, STEP = 1000 };
 
-// Global, because a signal handler has no argument.
+// State of the handling of Ctrl-C. It is global, because a signal handler has
+// no argument.
 typedef struct Stop {
-  pthread_t thread;             // the thread that runs Lua
-  lua_State *volatile running;  // the running coroutine; NULL if no
-                                // interrupt_call is active
-  volatile sig_atomic_t raised;  // number of raised errors, at most 2
-  int grace;                     // remaining part of the grace period
-  lua_Hook hook;  // hook of debug.sethook, between two calls
+  pthread_t thread;  // thread that runs Lua, which receives the signals
+  // The coroutine that runs; NULL if no interrupt_call is active.
+  lua_State *volatile running;
+  volatile sig_atomic_t raised;  // number of errors raised by now, at most 2
+  int grace;                     // remaining instructions of the grace period
+  // A hook that debug.sethook set, while no interrupt_call is active.
+  lua_Hook hook;
   int mask, count;
 } Stop;
 
@@ -36,8 +39,8 @@ static void stop_hook(lua_State *L, lua_Debug *ar);
 
 static bool in_grace(void) { return stop.raised == 1 && signals_asked == 1; }
 
-// Sets the hook for every instruction; after the first error, only for the
-// grace period.
+// Makes stop_hook run at every instruction or, in the grace period after the
+// first error, at every STEP instructions.
 static void arm(lua_State *L) {
   if (!in_grace())
     lua_sethook(L, stop_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
@@ -47,8 +50,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  if (!signals_asked) {  // Ctrl-C was handled while this coroutine was
-                         // suspended
+  // Ctrl-C was handled elsewhere while this coroutine was suspended.
+  if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;
   }
@@ -76,8 +79,8 @@ static void end_program(int sig) {
   raise(sig);
 }
 
-// Handles Ctrl-C: the first ones request a stop; one that finds two unhandled
-// requests ends the program.
+// Handles the signal of Ctrl-C. The first two signals ask the program to stop;
+// a third one ends it if they are still unhandled.
 static void on_interrupt(int sig) {
   static const char note[] =
     "\n(stopping; Ctrl-C once more ends the program)\n";
@@ -112,9 +115,9 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// Suspends a hook of debug.sethook between calls: an error raised there would
-// not be caught. A call that fails drops the hook, so that a prompt is rid of
-// it.
+// Removes a hook of debug.sethook from L after a call: nothing would catch an
+// error that it raised. Stores it in stop.hook for the next call if `keep`;
+// after a failed call, the hook is dropped.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;
@@ -160,8 +163,8 @@ static void runs_now(lua_State *L) {
   if (signals_asked) arm(L);
 }
 
-// Moves n values from L to co and resumes it. Its results, or the error, are
-// then on top of co. Returns their number, or -1.
+// Moves n values from L to coroutine co and resumes it. Leaves its results, or
+// the error, on top of co. Returns the number of results, or -1 for an error.
 static int run_coroutine(lua_State *L, lua_State *co, int n) {
   int results = 0;
   if (!lua_checkstack(co, n)) {
@@ -197,7 +200,8 @@ static int wrapped(lua_State *L) {
   if (n < 0) {
     int status = lua_status(co);
     bool failed = status != LUA_OK && status != LUA_YIELD;
-    if (failed) lua_resetthread(co);  // runs <close>; the error stays on top
+    // Closes the coroutine's to-be-closed variables; the error stays on top.
+    if (failed) lua_resetthread(co);
     lua_xmove(co, L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&
         status != LUA_ERRMEM) {

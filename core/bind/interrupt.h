@@ -1,23 +1,25 @@
-// Ctrl-C in the program: a hook that raises an error stops the running code.
-// Hooks belong to a coroutine, so `resume` and `wrap` of the coroutine library
-// are replaced by versions that record which one runs.
+// Ctrl-C in the program: a debug hook raises an error that stops the running
+// code. A hook belongs to one coroutine, so coroutine.resume and coroutine.wrap
+// are replaced by versions that record which coroutine runs.
 #ifndef CUTE_INTERRUPT_H
 #define CUTE_INTERRUPT_H
 
 #include <lua.h>
 
-// lua_sethook that keeps a pending Ctrl-C pending.
+// Does what lua_sethook does, but keeps the hook of a Ctrl-C that is not
+// handled yet.
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
-// While the prompt waits for a key, it handles Ctrl-C itself. interrupt_watch
-// records Ctrl-C from now until the program ends (outside of sys.call, no error
-// is raised).
+// interrupt_watch counts Ctrl-C in signals_asked from now on, and raises no
+// error outside of interrupt_call: while the prompt waits for a key, it handles
+// Ctrl-C itself. interrupt_answered resets the count.
 void interrupt_watch(void);
 void interrupt_answered(void);
 
-// call(f, handler, ...): xpcall in which Ctrl-C raises "interrupted".
+// call(f, handler, ...): calls f(...) as xpcall does; Ctrl-C raises the error
+// "interrupted" in f.
 int interrupt_call(lua_State *L);
-// Replaces coroutine.resume and coroutine.wrap.
+// Replaces coroutine.resume and coroutine.wrap, as described above.
 void interrupt_open(lua_State *L);
 
 #endif

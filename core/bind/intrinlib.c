@@ -32,11 +32,11 @@ static IntrinId find_row(lua_State *L, const char *name, const DType *t,
   for (int k = 0; k < n; k++)
     snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
              k ? ", " : "", t[k] ? dtype_name(t[k]) : "number");
-  face_error(L, ERR_TYPE, "%s does not take (%s)\n  convert operands with "
-             ":to(dtype)", name, list);
+  face_error(L, ERR_TYPE, "%s cannot take operands of types (%s)\n  convert "
+             "them with :to(dtype)", name, list);
 }
 
-// intrin(name, immediate, operands...) -> value
+// intrin(name, immediate, operands...) -> value of an intrinsic (ir/intrin.h)
 static int l_intrin(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -68,8 +68,8 @@ typedef struct Place {
   DType type;
 } Place;
 
-// Returns the first element of the tensor (or iterator) at idx, as an element
-// of type t if t is given.
+// Returns the place in memory of the first element of the tensor (or iterator)
+// at idx. If t is not DT_NONE, reads the element as type t.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
   if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)
@@ -88,13 +88,13 @@ static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   return (Place){x.mem, dim_asref(cx, off), t};
 }
 
-// Returns an integer type as wide as t, for bits that are moved or compared.
+// Returns an integer type of t's width, in which bits are moved or compared.
 static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic is emitted as one on integers of the same bits:
-// exchanges of floats (except f32 without hints), and compare-and-swap of
+// Reports whether an atomic on type t is traced as one on integers of the same
+// bits: exchange of floats (except f32 without hints), and compare-and-swap of
 // floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
@@ -112,7 +112,7 @@ static void check_atomic(lua_State *L, AtomicKind kind, DType t, DType as) {
                "16 bits", atomic_row(kind)->name, dtype_name(t));
 }
 
-// atomic(kind, tensor, value[, compare], flags) -> the previous value
+// atomic(kind, tensor, value[, compare], flags) -> value of the element before
 static int l_atomic(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "an atomic");
@@ -139,7 +139,8 @@ static int l_atomic(lua_State *L) {
   return 1;
 }
 
-// Reads hints. Instructions with hints move whole bytes.
+// Returns the flags at idx, which encode hints. Raises an error if an element
+// of type t is no whole byte, which instructions with hints cannot move.
 static uint16_t check_flags(lua_State *L, int idx, DType t) {
   int64_t flags = face_optint(L, idx, 0);
   if (flags && dtype_bits(t) < 8)
@@ -148,7 +149,8 @@ static uint16_t check_flags(lua_State *L, int idx, DType t) {
   return (uint16_t)flags;
 }
 
-// access_load(tensor, dtype or nil, flags) -> value
+// access_load(tensor, dtype or nil, flags) -> value of the tensor's first
+// element
 static int l_access_load(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "load");
@@ -160,7 +162,8 @@ static int l_access_load(lua_State *L) {
   return 1;
 }
 
-// access_store(tensor, value, flags): stores the value in the tensor's type.
+// access_store(tensor, value, flags): stores the value, converted to the
+// tensor's type, in its first element.
 static int l_access_store(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store");
@@ -174,7 +177,7 @@ static int l_access_store(lua_State *L) {
 
 // ---- mbarriers ----
 
-// Returns the rank of a block of the cluster.
+// Returns the argument at idx as the rank of a block in its cluster.
 static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   const int32_t *c = fn->cluster;
@@ -188,8 +191,8 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// Returns the mbarrier at idx: 64 bits of shared memory, or (far) of another
-// CTA's.
+// Returns the place of the mbarrier at idx: 64 bits in this block's shared
+// memory or, if `far`, in that of any block of the cluster.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -202,8 +205,9 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
              "them", far ? "" : "this block's ", tensor_show(cx, &x));
 }
 
-// Replaces a barrier in another CTA's memory by this CTA's own at the same
-// offset. Returns the rank of the owner; 0: this CTA.
+// Replaces an mbarrier in another block's shared memory by the one at the same
+// offset in this block's. Returns the rank of the other block; 0: the mbarrier
+// was this block's.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);
@@ -211,8 +215,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  if (own.type != p->type) {  // the barrier has another type than the CTA's own
-                              // object
+  // The object was accessed as another type than its own.
+  if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
     p->mem = ir_emit(cx, fn, own);
@@ -220,9 +224,9 @@ static Ref take_peer(Ctx *cx, Place *p) {
   return rank;
 }
 
-// mbarrier(op, pointer, hints, count, bytes, parity or token[, CTA of the
-// cluster; "try_wait": nanoseconds]) -> "try_wait", "test_wait": whether the
-// phase was complete; "arrive_token": the token
+// mbarrier(op, pointer, hints, count, bytes, parity or token[, rank of a block
+// in the cluster; for "try_wait": nanoseconds]) -> for "try_wait" and
+// "test_wait", whether the phase was complete; for "arrive_token", the token
 static int l_mbarrier(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"init", OP_MBARINIT, 0}, {"arrive", OP_MBARARRIVE, 0},
@@ -269,8 +273,8 @@ static int l_mbarrier(lua_State *L) {
 
 // ---- shared memory of other CTAs ----
 
-// peer(tensor in shared memory, rank) -> the tensor in CTA `rank` of the
-// cluster
+// peer(tensor in shared memory, rank) -> the same tensor in the shared memory
+// of block `rank` of the cluster
 static int l_peer(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "map_dsmem_ptr");
@@ -284,7 +288,8 @@ static int l_peer(lua_State *L) {
   return 1;
 }
 
-// ptr_at(dtype, address, align) -> iterator: global memory at an i64 address
+// ptr_at(dtype, address, align) -> iterator of global memory that starts at an
+// address, an i64
 static int l_ptr_at(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "make_ptr of an address");
@@ -311,8 +316,8 @@ static int l_ptr_at(lua_State *L) {
   return 1;
 }
 
-// st_async(destination, mbarrier, rank, values...): 1, 2 or 4 values of one
-// type.
+// st_async(destination, mbarrier, rank, values...): stores 1, 2 or 4 values of
+// one type to block `rank` of the cluster.
 static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store_async_dsmem");
@@ -351,7 +356,8 @@ static int l_st_async(lua_State *L) {
 
 // ---- assertions ----
 
-// trap(condition, text): stops the kernel if the condition is false.
+// trap(condition, text): stops the kernel, with this text, if the condition is
+// false.
 static int l_trap(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "assert_");
@@ -366,7 +372,8 @@ static int l_trap(lua_State *L) {
 
 // ---- inline PTX ----
 
-// inline_ptx(text with %0 ..., outs, written variables..., values...)
+// inline_ptx(text with %0 ..., outs, written variables..., values...): the
+// text's first `outs` operands are the variables.
 static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");
@@ -385,7 +392,8 @@ static int l_inline_ptx(lua_State *L) {
   return 0;
 }
 
-// hints() -> {sem = {relaxed = bits, ...}, ...}: flags of accesses
+// hints() -> {sem = {relaxed = bits, ...}, ...}: flags that encode each hint of
+// an access
 static int l_hints(lua_State *L) {
   lua_createtable(L, 0, HINT_COUNT);
   for (int f = 0; f < HINT_COUNT; f++) {
@@ -408,13 +416,14 @@ unsigned intrinlib_prefetch(lua_State *L, int idx) {
              h->value[1].name, h->value[2].name, h->value[3].name);
 }
 
-// smem_budget(sm) -> maximum bytes of shared memory per block
+// smem_budget(sm) -> maximum bytes of shared memory per block on architecture
+// sm
 static int l_smem_budget(lua_State *L) {
   lua_pushinteger(L, target_smem((int)face_checkint(L, 1)));
   return 1;
 }
 
-// has(sm, feature) -> boolean; features as in ir/target.h
+// has(sm, feature) -> whether architecture sm has a feature of ir/target.h
 static int l_has(lua_State *L) {
   int sm = (int)face_checkint(L, 1);
   const char *name = face_checkstr(L, 2);
@@ -424,7 +433,7 @@ static int l_has(lua_State *L) {
   return 1;
 }
 
-// archs() -> {"sm_70", ..., sm_70 = 70, ...}: targets, oldest first
+// archs() -> {"sm_70", ..., sm_70 = 70, ...}: all targets, the oldest first
 static int l_archs(lua_State *L) {
   lua_newtable(L);
   lua_Integer n = 0;
@@ -443,8 +452,8 @@ static int l_archs(lua_State *L) {
 
 // ---- tables ----
 
-// ops() -> {{name=, effect=, who=}, ...}: rows of ir/ops.h; "who" as in its
-// column `who`
+// ops() -> {{name=, effect=, who=}, ...}: the rows of the table of operations
+// in ir/ops.h, where `who` is explained
 static int l_ops(lua_State *L) {
   lua_createtable(L, OP_COUNT, 0);
   for (int k = 0; k < OP_COUNT; k++) {
@@ -457,7 +466,8 @@ static int l_ops(lua_State *L) {
   return 1;
 }
 
-// intrinsics() -> {{name=, signature=, class=, sm=}, ...}: rows of ir/intrin.h
+// intrinsics() -> {{name=, signature=, class=, sm=}, ...}: the rows of the
+// table in ir/intrin.h
 static int l_intrinsics(lua_State *L) {
   static const char *const classes[] = {"", "P", "K", "L", "A", "M"};
   lua_createtable(L, IN_COUNT, 0);

@@ -1,4 +1,4 @@
-// Lua bindings of the compiler: from CUDA C to a CUBIN and a log.
+// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log of CUDA C.
 #include <string.h>
 
 #include "bind/face.h"
@@ -19,9 +19,10 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]):
-// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=}, or nil, message, log.
-// waiting: text for stderr if it takes longer than `patience` seconds.
+// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]) ->
+// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} | nil, message, log.
+// `waiting` is a text to print on stderr if the compilation takes longer than
+// `patience` seconds.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -62,7 +63,7 @@ static int l_jit_compile(lua_State *L) {
   return 1;
 }
 
-// nvrtc_version(): "13.0", or nil, message.
+// nvrtc_version() -> a version such as "13.0" | nil, message.
 static int l_nvrtc_version(lua_State *L) {
   Why w;
   int major, minor;

@@ -1,5 +1,6 @@
-// Arguments of kernels: what the kernel sees for them while it is traced,
-// whether a program is still valid, and where their bytes are.
+// Arguments of kernels: the traced values that replace them during a trace, the
+// check whether a traced program is still valid, and the location of their
+// memory.
 #include "bind/buflib.h"
 #include "bind/trace.h"
 #include "bind/argkey.h"
@@ -14,8 +15,8 @@
 
 // ---- validity of a program ----
 
-// Reports whether a trace cannot distinguish two values: they are numbers of
-// one type and sign, equal layouts, or the same object.
+// Reports whether a trace would read two values as the same: equal numbers of
+// one type (and sign of zero), equal layouts, or one object.
 static bool same_value(lua_State *L, int a, int b) {
   if (lua_type(L, a) == LUA_TNUMBER && lua_type(L, b) == LUA_TNUMBER) {
     if (lua_isinteger(L, a) != lua_isinteger(L, b)) return false;
@@ -28,7 +29,8 @@ static bool same_value(lua_State *L, int a, int b) {
          lua_compare(L, a, b, LUA_OPEQ);
 }
 
-// Pops the value on top. Reports whether it is entry i of the list below it.
+// Pops the value on top, and reports whether it is the same as entry i of the
+// list below it.
 static bool is_entry(lua_State *L, lua_Integer i) {
   lua_rawgeti(L, -2, i);
   bool same = same_value(L, -1, -2);
@@ -36,7 +38,8 @@ static bool is_entry(lua_State *L, lua_Integer i) {
   return same;
 }
 
-// Pushes list `name` of the table at `read`; returns its length.
+// Pushes the list in field `name` of the table at stack index `read`, which
+// lists what the trace read. Returns its length.
 static lua_Integer push_list(lua_State *L, int read, const char *name) {
   lua_getfield(L, read, name);
   face_checktype(L, -1, LUA_TTABLE);
@@ -46,7 +49,8 @@ static lua_Integer push_list(lua_State *L, int read, const char *name) {
   return n;
 }
 
-// Compares the list "upvalues": {function, index, value, ...}.
+// Reports whether upvalues that the trace read have the same values, by the
+// list "upvalues": {function, index, value, ...}.
 static bool same_upvalues(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "upvalues");
   int list = lua_gettop(L);
@@ -62,8 +66,8 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Replaces the table and the key on top by the value of the key, looked up in
-// the table and in tables that are its __index.
+// Replaces the key on top and the table below it by the key's value, found in
+// the table or along tables in __index.
 static void get_field(lua_State *L) {
   for (int level = 0; level < 8; level++) {  // stack: table key
     lua_pushvalue(L, -1);
@@ -80,7 +84,8 @@ static void get_field(lua_State *L) {
   lua_pop(L, 2);
 }
 
-// Compares the list "keys": {table, key, value, ...}.
+// Reports whether fields of tables that the trace read have the same values, by
+// the list "keys": {table, key, value, ...}.
 static bool same_keys(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "keys");
   int list = lua_gettop(L);
@@ -93,7 +98,8 @@ static bool same_keys(lua_State *L, int read) {
   return true;
 }
 
-// Reports whether the table on top has exactly the n fields of the table below.
+// Reports whether the table on top has n fields, with the same values as in the
+// copy below it.
 static bool same_fields(lua_State *L, lua_Integer n) {
   int table = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
@@ -106,8 +112,8 @@ static bool same_fields(lua_State *L, lua_Integer n) {
   return n == 0;
 }
 
-// Compares the list "tables": {table, {its fields}, their count, metatable,
-// ...}.
+// Reports whether tables that the trace read as a whole are the same, by the
+// list "tables": {table, copy, number of fields, metatable, ...}.
 static bool same_tables(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "tables");
   int list = lua_gettop(L);
@@ -164,7 +170,8 @@ bool kernlib_unchanged(lua_State *L, int idx) {
   return all;
 }
 
-// unchanged(read) -> bool: whether all values that the trace read are unchanged
+// unchanged(read) -> whether the values that a trace read, listed in `read`,
+// are unchanged
 static int l_unchanged(lua_State *L) {
   lua_settop(L, 1);
   lua_pushboolean(L, kernlib_unchanged(L, 1));
@@ -173,7 +180,8 @@ static int l_unchanged(lua_State *L) {
 
 // ---- what the kernel sees ----
 
-// Returns the script's name for a leaf: "cfg.scale[3]", in CUDA C cfg_scale_3.
+// Returns the name of a leaf in the script, "cfg.scale[3]", as an index into
+// Fn.text. In CUDA C, it becomes cfg_scale_3.
 static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   lua_State *L = w->L;
   Buf b = {0};
@@ -208,7 +216,8 @@ static void see_number(const Walk *w, DType type) {
   trace_push(w->L, w->cx, new_arg(w->cx, a));
 }
 
-// Adds a scalar argument for a dynamic leaf of a layout.
+// Adds a scalar argument to the kernel for a dynamic extent or stride of a
+// layout: number `leaf`, a multiple of div.
 static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
                         bool wide) {
   Fn *fn = ir_fn(w->cx);
@@ -272,7 +281,7 @@ static void see_tensor(const Walk *w, Tensor t, const TensorMarks *m,
   face_push_tensor(w->L, &k, 0);
 }
 
-// Returns the text of a box for dumps.
+// Returns the text of a tensor map's box, for dumps of the IR.
 static const char *box_text(Ctx *cx, const TensorMap *m) {
   Buf b = {0};
   for (int i = 0; i < m->rank; i++)
@@ -312,8 +321,8 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
 
 // ---- location of its bytes ----
 
-// param_memory(tensor, or a TMA atom: its tensor) -> buffer, byte offset, bytes
-// that the layout spans
+// param_memory(tensor or TMA atom) -> the tensor's buffer, byte offset of its
+// first element in the buffer, bytes that its layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
@@ -350,14 +359,15 @@ void kernlib_push_address(lua_State *L) {
   lua_pushinteger(L, address + offset);
 }
 
-// on_device(tensor, device buffer) -> the same view of the GPU's memory
+// on_device(tensor, device buffer) -> a tensor with the same layout on a buffer
+// of a GPU
 static int l_on_device(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   face_check(L, 2, MT_DEVBUF, "device buffer");
   lua_settop(L, 2);
   face_push_tensor(L, &t, 2);
-  lua_getiuservalue(L, 1, 2);  // the marks of the tensor
+  lua_getiuservalue(L, 1, 2);  // with the dynamic marks of the tensor
   lua_setiuservalue(L, 3, 2);
   return 1;
 }

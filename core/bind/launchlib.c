@@ -1,6 +1,6 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
-// kind of its arguments, and by the values that the trace read; a prepared
-// launch already has it. On a GPU, each is one driver call without allocation.
+// argument key, and by the values that the trace read; a prepared launch knows
+// its program. On a GPU, both make one driver call, without allocating memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
 #include "bind/argkey.h"
@@ -19,7 +19,8 @@ static int pop_field(lua_State *L, const char *name) {
   return type;
 }
 
-// Walks over the arguments in the list or call at idx, {..., n =, kernel =}.
+// Walks over the arguments in the table at idx: {arguments, n =}, or a call,
+// which also has the field kernel.
 static void walk_list(Walk *w, int idx) {
   lua_State *L = w->L;
   w->call = idx;
@@ -34,9 +35,10 @@ static void walk_list(Walk *w, int idx) {
   }
 }
 
-// Pushes the values that a launch passes: {buffer, byte offset, bytes} (with
-// tma = atom, if a tensor map describes it) or {dtype, number}, with argument =
-// its number. The list of buffers is at `buffers`.
+// Pushes a list of the values that a launch passes. Memory is {buffer, byte
+// offset, bytes}, with tma = atom if it is passed as a tensor map. A number is
+// {dtype, number}. The field `argument` is the number of the script's argument.
+// The table of buffers is at stack index `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
   lua_createtable(L, (int)n, 0);
@@ -63,8 +65,8 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
   }
 }
 
-// launch_values{arguments, n =} -> the values that their launch passes: see
-// above
+// launch_values{arguments, n =} -> list of the values that a launch with these
+// arguments passes (push_values)
 static int l_launch_values(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -77,8 +79,9 @@ static int l_launch_values(lua_State *L) {
   return 1;
 }
 
-// launch_fit(kind, arguments...) -> the same values for a program of that kind;
-// raises an error if the arguments do not fit it.
+// launch_fit(key, arguments...) -> list of the values that a launch of a
+// program with this argument key passes. Raises an error if the arguments do
+// not fit the key.
 static int l_launch_fit(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);
@@ -96,17 +99,18 @@ static int l_launch_fit(lua_State *L) {
 
 // ---- kinds ----
 
-// kind({arguments, n =}, launch) -> kind, hash, list of the objects it
-// identifies by address, and, if memory of some arguments overlaps, their
-// groups as a list (0: alone; else equal for all connected ones). The kind
-// keeps the objects alive. launch: an integer for other properties of the
-// program.
+// kind({arguments, n =}, launch) -> argument key, its hash, list of the objects
+// whose addresses are in the key[, groups]. The key keeps these objects alive.
+// `launch` is an integer that encodes the other properties that the program is
+// compiled for. If memory of some arguments overlaps, groups[i] is 0 for a leaf
+// that overlaps no other, else a number that all leaves connected by overlaps
+// share.
 static int l_kind(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
   lua_Integer launch = face_optint(L, 2, 0);
   lua_settop(L, 2);
-  lua_newtable(L);  // stack index 3
+  lua_newtable(L);  // the list of objects, at stack index 3
   Walk w = argkey_begin(cx, L, (uint64_t)launch);
   w.hold = 3;
   walk_list(&w, 1);
@@ -126,7 +130,7 @@ static int l_kind(lua_State *L) {
   luaL_setmetatable(L, MT_KIND);
   lua_pushvalue(L, 3);
   lua_setiuservalue(L, -2, 1);
-  if (argkey_name(L, 1)) {  // kept alive like named objects
+  if (argkey_name(L, 1)) {  // the list also keeps the name alive
     k->name = lua_pushstring(L, argkey_name(L, 1));
     lua_rawseti(L, 3, (lua_Integer)lua_rawlen(L, 3) + 1);
   }
@@ -141,7 +145,7 @@ static int l_kind(lua_State *L) {
   return 4;
 }
 
-// kind_text(arguments...) -> the words of the arguments' kind as a string
+// kind_text(arguments...) -> the words of their argument key as a string
 static int l_kind_text(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
@@ -153,8 +157,9 @@ static int l_kind_text(lua_State *L) {
   return 1;
 }
 
-// kind.symbolic: some argument is symbolic. kind.numbers: some are numbers;
-// in_table: in tables. kind.arguments: their count.
+// Fields of an argument key. symbolic: some argument is symbolic. numbers: some
+// argument is or contains a number. in_table: a table contains one. arguments:
+// the number of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
@@ -168,9 +173,11 @@ static int kind_index(lua_State *L) {
 
 // ---- search for programs ----
 
-// Pushes the program of this kind from the table at `programs`, which is
-// indexed by hash; all values that its trace read must be unchanged. Moves it
-// to the front of its list. If there is none, pushes nothing and returns false.
+// Pushes the program for the arguments of a walk, and moves it to the front of
+// its list. The table at stack index `programs` has a list of programs for each
+// hash of argument keys. A program fits if its key is equal and the values that
+// its trace read are unchanged. Returns false, with nothing pushed, if none
+// fits.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
   argkey_end(w);
@@ -201,7 +208,7 @@ static bool find_program(Walk *w, int programs) {
   return found;
 }
 
-// find_program(programs, {arguments, n =}, launch) -> program or nil
+// find_program(programs, {arguments, n =}, launch) -> program, or nothing
 static int l_find_program(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -213,20 +220,21 @@ static int l_find_program(lua_State *L) {
 
 // ---- launch options ----
 
-// Options of a plain launch. Launches with other options, and invalid ones, are
-// handled in Lua.
+// Options of a plain launch, which C code can handle. Launches with other or
+// with invalid options are left to Lua code.
 typedef struct Plain {
-  unsigned grid[3], block[3];  // grid[0], block[0] = 0: absent
-  unsigned cluster[3];         // cluster[0] = 0: absent
-  int device;                  // stack index, or 0
-  int gpu;                     // number of a GPU from 1 on; 0: absent
+  unsigned grid[3], block[3];  // grid[0], block[0] are 0 if absent
+  unsigned cluster[3];         // cluster[0] is 0 if absent
+  int device;                  // stack index of a device object, or 0
+  int gpu;                     // number of a GPU plus 1, or 0 if absent
   int fmad, fastmath, pdl;     // -1 if absent
   const GpuStream *stream;
 } Plain;
 
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
-// Reads the value on top as extents; false: not a valid grid or block.
+// Reads the value on top as three extents. Returns false if they are not valid
+// for a grid or, unless `grid`, a block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
@@ -254,8 +262,8 @@ static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   return grid || n[0] * n[1] * n[2] <= 1024;
 }
 
-// Reads the value on top as a device. An object is inserted after the options,
-// at idx + 1.
+// Reads the value on top as a device. Inserts a device object into the stack
+// after the options, at idx + 1.
 static bool plain_device(lua_State *L, int idx, Plain *p) {
   if (lua_type(L, -1) == LUA_TSTRING) {
     const char *s = lua_tostring(L, -1);
@@ -268,7 +276,8 @@ static bool plain_device(lua_State *L, int idx, Plain *p) {
   return lua_istable(L, -1);
 }
 
-// Reads option k, whose value is on top.
+// Reads option k, whose value is on top. Returns false if a plain launch cannot
+// have it.
 static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   if (strcmp(k, "grid") == 0) return plain_extents(L, p->grid, true);
   if (strcmp(k, "block") == 0) return plain_extents(L, p->block, false);
@@ -287,8 +296,8 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   return flag && lua_isboolean(L, -1);
 }
 
-// Reads the options at idx, nil meaning none. Returns false if they are not
-// plain. A device stays on the stack.
+// Reads the table of options at idx, or nil. Returns false if a plain launch
+// cannot have them. Leaves a device object on the stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
@@ -304,7 +313,8 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // ---- launching ----
 
-// Returns the parameter of a leaf on the GPU: its address, or its tensor map.
+// Returns the kernel parameter for a leaf in GPU memory: the address, or a
+// tensor map.
 static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   uint64_t at = leaf->dev->ptr + (uint64_t)argkey_memory(cx, leaf).offset;
   uint64_t *w = NEW(cx, uint64_t, leaf->tma ? TENSORMAP_WORDS : 1);
@@ -313,8 +323,8 @@ static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   return w;
 }
 
-// Launches `l` with these leaves. Returns false if some memory is not on its
-// GPU.
+// Launches `l` with the parameters for n leaves. Returns false if some memory
+// is not on the GPU of the launch.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
@@ -336,20 +346,20 @@ static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
   return true;
 }
 
-// Reports whether the launch has an open kernel.
+// Reports whether the launch exists and its kernel is still loaded.
 static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// Returns the number, from 1 on, of a GPU that holds some of the memory, or 0
-// for host memory.
+// Returns the number plus 1 of the GPU that has some memory of the arguments,
+// or 0 if none is in GPU memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
   return 0;
 }
 
-// Returns a boolean field of the kernel, or `none` if absent.
+// Returns the boolean field `name` of the kernel, or `none` if it is absent.
 static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   lua_pushvalue(L, kernel);
   bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);
@@ -357,8 +367,8 @@ static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   return flag;
 }
 
-// Returns fmad and fastmath as two bits, from the launch, otherwise from its
-// kernel. fastmath implies fmad by default.
+// Returns fmad (bit 0) and fastmath (bit 1): the options of the launch or, if
+// absent, the kernel's. By default, fmad is on if fastmath is.
 static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   bool fast = p->fastmath >= 0 ? p->fastmath
                                : own_flag(L, kernel, "fastmath", false);
@@ -373,8 +383,8 @@ static bool whole_clusters(const GpuLaunch *l) {
   return true;
 }
 
-// Returns the block, cluster and numerics of a launch as one number, or -1 if
-// they do not fit in it.
+// Returns the block, cluster, fmad and fastmath of a launch as one number, the
+// first word of the argument key. Returns -1 if they do not fit.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
   unsigned own[3] = {0};
   lua_pushvalue(L, kernel);
@@ -390,14 +400,15 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpus) -> true: launched. Nothing: not a
-// plain launch of a known program on a GPU. call: {arguments, n =, kernel =};
-// Device: the metatable of devices; gpus: the opened ones, by number from 0 on.
+// launch_known(call, options, Device, gpus) -> true if it launched the call.
+// Returns nothing if this is not a plain launch of a program that is already
+// loaded on a GPU. The call is {arguments, n =, kernel =}, Device the metatable
+// of device objects, and gpus[k] the object of GPU k, from 0 on.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
   lua_settop(L, 4);
-  lua_rotate(L, 2, -1);  // stack: call Device gpu options [device]
+  lua_rotate(L, 2, -1);  // the stack is now: call, Device, gpus, options
   if (ir_fn(cx) || !lua_istable(L, 1) || !plain_options(L, 4, &p) ||
       !p.grid[0])
     return 0;
@@ -428,7 +439,7 @@ static int l_launch_known(lua_State *L) {
   memcpy(l.grid, p.grid, sizeof l.grid);
   l.stream = p.stream;
   l.pdl = p.pdl > 0;
-  l.cooperative = false;  // cooperative launches go through Lua
+  l.cooperative = false;  // only Lua code handles cooperative launches
   if (!whole_clusters(&l) || (l.pdl && l.fn->own.gpu->major < 9)) return 0;
   gpulib_keep(L, l.fn->own.gpu, -1);
   if (!run_leaves(L, cx, l, w.leaf, w.nleaf)) return 0;
@@ -436,8 +447,8 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// Launches with the arguments from 2 on. The launch and the kind are upvalues
-// (see launcher).
+// The function that launcher returns. Upvalues 2 and 3: the launch, the
+// argument key.
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
@@ -464,10 +475,11 @@ static int launch_again(lua_State *L) {
   return 1;
 }
 
-// launcher(launch, kind, grid) -> f(prepared, arguments...) -> true: launched
-// on its GPU, with arguments that fit the kind. Nothing: Lua must handle it. A
-// last table with grid or stream is the launch's options; grid = false: each
-// launch must give one.
+// launcher(launch, key, grid) -> f(prepared, arguments...), which launches on
+// the launch's GPU and returns true. It returns nothing if Lua code must handle
+// the launch, and raises an error if the arguments do not fit the key. After
+// the arguments, a table of options (grid, stream) may follow. If grid is
+// false, each call must give one.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");

@@ -1,5 +1,5 @@
-// Layouts, constants (`_`, X, bases, swizzles) and IntTuples as Lua values, and
-// as arguments of bindings.
+// Layouts, constants of the algebra (`_`, X, bases, swizzles) and IntTuples as
+// Lua values, and as arguments of bindings.
 #include "bind/laylib.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
                "was computed inside a loop or branch that has ended");
 }
 
-// Raises an error unless b's traced extents are usable here.
+// Raises an error if b has traced extents that cannot be used here: of another
+// kernel, or of a region that has ended.
 static void own_layout(lua_State *L, const LayoutBox *b) {
   Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
@@ -134,7 +135,7 @@ Dim laylib_basis(lua_State *L, const ConstBox *b) {
 
 // ---- dims and tuples ----
 
-// Converts a value to the type of index arithmetic: i32 or i64.
+// Converts a traced value to the type of index arithmetic, i32 or i64.
 static Ref as_index(Ctx *cx, Ref r) {
   DType t = ir_type(ir_fn(cx), r);
   if (t == DT_I32 || t == DT_I64) return r;
@@ -176,11 +177,11 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
   }
 }
 
-// Appends the tuple at idx to b. layouts: its leaves may be layouts.
+// Appends the tuple at idx to b. If `layouts`, its leaves may be layouts.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
-// Returns the length of the list at idx; raises an error if it has other keys,
-// as after a hole: {8, [3] = 4}. Only the `n` of table.pack is accepted.
+// Returns the length of the list at idx. Raises an error if the table has other
+// keys, as after a hole in {8, [3] = 4}, except for the `n` of table.pack.
 static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   luaL_checkstack(L, 4, "tuple");
@@ -188,7 +189,7 @@ static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   else lua_pushnil(L);
   while (lua_next(L, idx)) {
     lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
-    bool ours = k >= 1 && k <= n;  // hash keys come in any order
+    bool ours = k >= 1 && k <= n;  // lua_next returns keys in any order
     bool pack = n && lua_type(L, -2) == LUA_TSTRING &&
                 strcmp(lua_tostring(L, -2), "n") == 0;
     if (!ours && !pack)
@@ -310,7 +311,8 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
   int top = lua_gettop(L);
   if (lua_type(L, first) == LUA_TTABLE) {
     lua_pushliteral(L, "mode");
-    bool named = lua_rawget(L, first) == LUA_TTABLE;  // {mode = {0, 2}}
+    // Modes may be given as {mode = {0, 2}}.
+    bool named = lua_rawget(L, first) == LUA_TTABLE;
     if (named) lua_replace(L, first);
     else lua_pop(L, 1);
     *n = (int)lua_rawlen(L, first);

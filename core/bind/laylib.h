@@ -1,20 +1,21 @@
-// Layouts, constants and IntTuples as values of Lua (laylib.c), and as
-// arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use them.
+// Layouts, constants of the algebra and IntTuples as Lua values (laylib.c), and
+// as arguments (operands.c). layoutlib.c, alglib.c and tuplelib.c use them.
 #ifndef CUTE_LAYLIB_H
 #define CUTE_LAYLIB_H
 
 #include "bind/face.h"
 
-// First word of the userdata: a mark (the address of a constant of this
-// program), which identifies the type faster than a metatable.
+// The userdata of a layout. `mark` is the address of a constant of this
+// program: comparing it identifies the type faster than a metatable does.
 typedef struct LayoutBox {
   const void *mark;
-  uint32_t serial, born;  // serial of the Fn that traced extents belong to; 0:
-                          // none
-  Layout l;               // points into the data that follows
+  // Serial of the Fn that traced extents belong to (0: none), and its `births`
+  // when the layout was created.
+  uint32_t serial, born;
+  Layout l;               // points to words that follow in the userdata
 } LayoutBox;
 
-// cute._, cute.X, LayoutLeft, LayoutRight, bases and swizzles.
+// Kinds of constants: cute._, cute.X, LayoutLeft, LayoutRight, bases, swizzles.
 typedef enum ConstKind {
   CONST_ANY, CONST_X, CONST_LEFT, CONST_RIGHT, CONST_BASIS, CONST_SWIZZLE,
   CONST_F2
@@ -22,75 +23,84 @@ typedef enum ConstKind {
 typedef struct ConstBox {
   const void *mark;
   ConstKind kind;
-  uint32_t serial;        // CONST_BASIS with a traced value
+  uint32_t serial;        // serial of the Fn of a basis whose value is traced
   Dim d;
   Swizzle sw;
 } ConstBox;
 
-// Registry: the metatables of layouts, constants and tuples.
+// Keys (addresses) in the registry of the metatables of layouts, constants and
+// tuples.
 extern const char laylib_layout_key;
 extern const char laylib_const_key;
 extern const char laylib_tuple_key;
 
 ConstBox *laylib_const(lua_State *L, int idx);  // NULL: none
 ConstBox *laylib_push_const(lua_State *L, ConstKind kind);
-// Returns the value of a basis; raises an error if it is another kernel's.
+// Returns the value of a basis. Raises an error if the value is traced and
+// belongs to another kernel.
 Dim laylib_basis(lua_State *L, const ConstBox *b);
 bool laylib_is(lua_State *L, int idx, ConstKind kind);
-// Returns a layout without a check of its traced extents.
+// Returns the layout at idx, or NULL if there is none. Does not check that its
+// traced extents can be used here.
 LayoutBox *laylib_box(lua_State *L, int idx);
-// Pushes a plain layout with room for marks, like a tensor: uservalue 2.
+// Pushes a plain layout that, like a tensor, can get dynamic marks in uservalue
+// 2.
 void laylib_push_markable(lua_State *L, Layout l);
 void laylib_push_swizzle(lua_State *L, Swizzle sw);
 bool laylib_test_swizzle(lua_State *L, int idx, Swizzle *sw);
-void laylib_push_truth(lua_State *L, Dim d);    // boolean or traced predicate
-// Pushes a tuple; a leaf is pushed as its value, not as a table.
+// Pushes a boolean or a traced predicate.
+void laylib_push_truth(lua_State *L, Dim d);
+// Pushes a tuple. A tuple that is one leaf is pushed as a value, not as a
+// table.
 void laylib_push_any(lua_State *L, Tup t);
 
 void laylib_set_tuple(lua_State *L);  // makes the table on top print as a tuple
 
-// operands.c: the first operand of most functions: a layout, or a tensor with
-// one.
+// operands.c: the first operand of most functions, a layout or a tensor.
 typedef struct LayoutOperand {
   Layout l;
   Tensor t;
-  int tensor;   // stack index, or 0
+  int tensor;   // stack index of the tensor; 0: it is a layout
 } LayoutOperand;
 bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
 LayoutOperand laylib_operand(lua_State *L, int idx);
-// Pushes the result of an operation on o's layout. Returns 1.
+// Pushes l, the result of an operation on o's layout: as a layout or, if o is a
+// tensor, as a tensor. Returns 1.
 int laylib_push_operand(lua_State *L, const LayoutOperand *o, Layout l);
-// laylib_shape: a tuple, or the shape of a layout or tensor. laylib_layout: a
-// layout, or a compact one for a tuple.
+// laylib_shape returns the tuple at idx, or the shape of a layout or tensor.
 Tup laylib_shape(Ctx *cx, lua_State *L, int idx);
-// A tuple whose leaves may be layouts (DIM_LAYOUT), or a single layout: a
-// tiler, whose modes are rearranged like those of any tuple.
+// Returns the tuple at idx, whose leaves may be layouts (DIM_LAYOUT), or a
+// single layout. It represents a tiler for operations that rearrange modes.
 Tup laylib_tree(Ctx *cx, lua_State *L, int idx);
 Layout laylib_layout(Ctx *cx, lua_State *L, int idx);
-// Returns layout_stride(l). Raises an error if values go through another
-// layout.
+// Returns the strides of l, as layout_stride does. Raises an error if l is
+// composed with another layout, and so has no strides.
 Tup laylib_stride(Ctx *cx, lua_State *L, Layout l);
 Tiler laylib_tiler(Ctx *cx, lua_State *L, int idx);
 int laylib_mode(lua_State *L, int idx);
-// Reads modes from the arguments from first on, or from one table: {0, 2}.
+// Reads numbers of modes from the arguments from `first` on, or from one table:
+// {0, 2}.
 int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n);
-// Reads the arguments first..top as one coordinate. A single argument is
-// unchanged.
+// Reads the arguments from `first` on as one coordinate: several form a tuple,
+// a single one is the coordinate.
 Tup laylib_coord(Ctx *cx, lua_State *L, int first);
-// Reads the order argument of ordered layouts: a tuple, or NULL for LayoutLeft.
-// For LayoutRight, the order is computed from shape.
+// Reads the argument `order` of ordered layouts. Returns a tuple; NULL stands
+// for LayoutLeft. For LayoutRight, makes a tuple that fits `shape`.
 Tup laylib_order(Ctx *cx, lua_State *L, int idx, Tup shape);
 
-// layoutfn.c: Lua functions in composed layouts. Creates one from the function
-// at f, with the options at opts, if any; pushes its owner.
+// layoutfn.c: Lua functions in composed layouts. layoutfn_make creates a
+// LayoutFn of the Lua function at f, with the table of options at opts, if any,
+// and pushes the userdata that owns it.
 const LayoutFn *layoutfn_make(lua_State *L, int f, int opts);
-void layoutfn_push(lua_State *L, const LayoutFn *fn);  // pushes the Lua
-                                                       // function
-int layoutfn_count(Layout l);  // number of Lua functions in a layout
-// Stores the owners in the userdata on top, in its uservalues from `first` on.
+// Pushes the Lua function of fn.
+void layoutfn_push(lua_State *L, const LayoutFn *fn);
+int layoutfn_count(Layout l);  // number of Lua functions in l
+// Keeps the Lua functions in l alive: stores their owners in uservalues of the
+// userdata on top, from `first` on.
 void layoutfn_hold(lua_State *L, Layout l, int first);
 
-// Handles t[k] where the table of a tuple has no k: nil, or an error below 1.
+// Handles t[k] for a tuple t without an entry k: pushes nil, or raises an error
+// for k < 1, since tuples count from 1.
 int tuplelib_index(lua_State *L);
 
 #endif

@@ -1,6 +1,6 @@
-// Lua functions as left sides of composed layouts, from a coordinate to an
-// offset. A userdata owns the LayoutFn and the function. Every object that
-// contains a layout with the function keeps that userdata alive.
+// Lua functions as left sides of composed layouts: functions from a coordinate
+// to an offset. A userdata owns both the LayoutFn and the Lua function. Each
+// object with such a layout keeps the userdata alive.
 #include "bind/row.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "bind/laylib.h"
 
-// registry: weak, from LayoutFn to userdata.
+// key in the registry of a weak table {[LayoutFn] = its userdata}
 static const char layoutfn_key = 0;
 
 typedef struct Left {
@@ -44,7 +44,8 @@ void layoutfn_push(lua_State *L, const LayoutFn *fn) {
 
 // ---- calls ----
 
-// Pushes the arguments: an integer, or each mode of the coordinate.
+// Pushes coordinate x as arguments of the Lua function: an integer, or each of
+// its modes. Returns their number.
 static int push_modes(lua_State *L, Tup x) {
   int n = tup_rank(x);
   luaL_checkstack(L, n + LUA_MINSTACK, "coordinates");
@@ -60,8 +61,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the Lua function, which may empty the scratch arena: gives it another
-// one during the call.
+// Calls the Lua function. The call may empty the scratch arena, so gets another
+// one.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
@@ -88,8 +89,9 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 
 // ---- construction ----
 
-// Reads the option `vector`: how many adjacent elements stay adjacent, as {1,
-// 8} by mode, or as an integer for a function of an integer.
+// Reads the option `vector`: for how many adjacent coordinates the function
+// returns adjacent offsets. It is {1, 8} by mode, or an integer for a function
+// of an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

@@ -1,5 +1,5 @@
-// Lua bindings of layouts: methods of layouts, tuples and the small constants
-// (`_`, X, bases, swizzles), and constructors of the constants.
+// Lua bindings of layouts: methods of layouts, tuples and constants (`_`, X,
+// bases, swizzles), and constructors of constants.
 #include "bind/row.h"
 
 #include <string.h>
@@ -11,11 +11,11 @@
 
 // ---- methods of layouts ----
 
-// Computes l(i), l(i,j,..) of a flat static layout for integers, without
-// scratch.
+// Computes l(i) or l(i, j, ...) for integers, if l is static and not nested.
+// Returns false otherwise. Needs no memory in scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
-  bool flat = tup_words(l->shape) == (size_t)n + 1;  // flat, unless it contains
-                                                     // ()
+  // A flat tuple of n numbers has n + 1 words and n leaves.
+  bool flat = tup_words(l->shape) == (size_t)n + 1;
   if (l->outer || !flat || tup_leaves(l->shape) != (size_t)n) return false;
   int64_t sum = 0;
   for (int i = 0; i < n; i++) {
@@ -32,7 +32,7 @@ static bool call_fast(lua_State *L, const Layout *l, int n) {
   return true;
 }
 
-// Computes l(i) of a static layout of any profile.
+// Computes l(i) for an integer, if l is static. Returns false otherwise.
 static bool call_linear(lua_State *L, const Layout *l) {
   int isint;
   int64_t c = lua_tointegerx(L, 2, &isint), sum = 0;
@@ -75,9 +75,10 @@ static int layout_call(lua_State *L) {
     face_push_layout(L, layout_slice_tup(cx, l, c, &off));
   } else {
     Tup x = layout_eval_tup(cx, l, c);
+    // If l has one stride, a basis, the value is a basis too, as in CuTe.
     if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
       laylib_push_any(L, x);
-    else  // a single basis stays a basis, as in CuTe
+    else
       face_push_dim(L, dim_mul(cx, *tup_unwrap(c), l.stride[0]));
   }
   return 1;
@@ -87,7 +88,8 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  Fn *fn = ir_fn(cx);  // facts are printed only while they are valid
+  // Print known facts about traced extents only in their own kernel.
+  Fn *fn = ir_fn(cx);
   if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};
   layout_print(cx, b->l, &out);
@@ -110,7 +112,7 @@ static int layout_leq(lua_State *L) {
   return 1;
 }
 
-// Pushes the left side of a composed layout: a swizzle, a layout or a Lua
+// Pushes the left side f of a composed layout: a swizzle, a layout or a Lua
 // function.
 static void push_outer(lua_State *L, const Outer *f) {
   if (f->kind == OUTER_FN && !f->l.outer)
@@ -120,9 +122,9 @@ static void push_outer(lua_State *L, const Outer *f) {
   else if (!f->l.outer)
     laylib_push_swizzle(L, f->sw);
   else
-    face_error(L, ERR_ARG, "the left side is a layout that follows a swizzle "
-               "or function: it has no shape of its own, so it cannot be a "
-               "value");
+    face_error(L, ERR_ARG, "the left side of this composed layout consists of "
+               "a layout and a swizzle or function, which have no shape: it "
+               "cannot be a value");
 }
 
 #define LAYOUT_FIELDS \
@@ -145,7 +147,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   } else if (strcmp(k, "inner") == 0) {  // left side
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // name of the field in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // name of this field in the Python DSL
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);
@@ -155,7 +157,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   return true;
 }
 
-// l.shape etc.; methods are in upvalue 2.
+// Returns a field of a layout, such as l.shape, or a method, from upvalue 2.
 static int layout_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -244,7 +246,7 @@ static int const_index(lua_State *L) {
   return 1;
 }
 
-// 3 * E(0), E(0) * 3
+// Multiplies a basis by an integer: 3 * E(0), E(0) * 3.
 static int const_mul(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim a, b;
@@ -254,13 +256,14 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Returns a basis as a tuple.
+// Converts a basis to the coordinate tuple that it stands for; returns other
+// tuples unchanged.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
                                                      : t;
 }
 
-// Adds bases and coordinate tuples to coordinate tuples.
+// Adds bases and coordinate tuples. The sum is a coordinate tuple.
 static int any_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup a = face_check_tup(cx, L, 1), b = face_check_tup(cx, L, 2);
@@ -268,7 +271,7 @@ static int any_add(lua_State *L) {
   return 1;
 }
 
-// Pushes v in the mode given by the arguments from `first` on.
+// Pushes the basis v@..@mode, with the modes in the arguments from `first` on.
 static int push_in_modes(Ctx *cx, lua_State *L, Dim v, int first) {
   int path[DIM_LEVELS], n = lua_gettop(L) - first + 1;
   if (n > DIM_LEVELS)
@@ -282,7 +285,7 @@ static int l_basis(lua_State *L) {
   return push_in_modes(face_enter(L), L, (Dim){1}, 1);
 }
 
-// ScaledBasis(value, mode, ..): value@..@mode
+// ScaledBasis(value, mode, ...) -> the basis value@...@mode
 static int l_scaled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim v;
@@ -297,7 +300,7 @@ static int l_basis_value(lua_State *L) {
   return 1;
 }
 
-// basis_get(e, t): the entry of t that e selects.
+// basis_get(e, t) -> the entry of tuple t that basis e selects.
 static int l_basis_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
@@ -309,7 +312,7 @@ static int l_basis_get(lua_State *L) {
   return 1;
 }
 
-// make_swizzle(b, m, s), or (yyy_mask, zzz_mask)
+// make_swizzle(b, m, s), or make_swizzle(yyy_mask, zzz_mask)
 static int l_swizzle(lua_State *L) {
   Ctx *cx = face_enter(L);
   int64_t b = face_checkint(L, 1), m = face_checkint(L, 2);
@@ -321,8 +324,8 @@ static int l_swizzle(lua_State *L) {
 
 // ---- tuples as tables ----
 
-// Pushes the text of the table at idx, read directly from the table: this may
-// run inside another binding, whose scratch must stay valid.
+// Pushes the text of a tuple, the table at idx. Reads the table directly,
+// without scratch, since another binding may be using scratch.
 static void table_text(lua_State *L, int idx, int depth) {
   luaL_Buffer out;
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
@@ -379,7 +382,7 @@ static void types_open(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   lua_pushlightuserdata(L, lua_touserdata(L, -1));
   lua_remove(L, -2);
-  lua_pushvalue(L, -2);  // methods are in the metatable itself
+  lua_pushvalue(L, -2);  // the metatable is also the table of methods
   lua_pushcclosure(L, layout_index, 2);
   lua_setfield(L, -2, "__index");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &laylib_layout_key);

@@ -1,5 +1,5 @@
 // Element-wise functions of vectors, traced scalars and plain Lua numbers: the
-// float functions of ir/ir.h, max, min, where and others.
+// float functions of ir/ir.h, and max, min, where and others.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,10 @@
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
-// Functions of one and of two arguments: the user's name, the function of
-// ir/ir.h, and the C function for plain Lua numbers (NULL: computed as by the
-// hardware, in f32). OPT(name): calls may pass {fastmath = ...}.
+// Functions of one argument, then of two: the user's name, the function of
+// ir/ir.h, and the C function for plain Lua numbers. NULL: plain numbers are
+// computed in f32, as the hardware does. OPT(name): a call may pass {fastmath =
+// ...}.
 #define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
   F(OPT("sqrt"), SQRT, sqrt) F(OPT("rsqrt"), RSQRT, m_rsqrt) \
@@ -54,8 +55,8 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 #undef F2
 };
 
-// Reads {fastmath = true} at idx, which overrides the kernel's option for this
-// call.
+// Returns the field fastmath of the table at idx, or `otherwise` (the kernel's
+// option) if it is absent.
 static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
   if (lua_isnoneornil(L, idx)) return otherwise;
   face_check_options(L, idx, "fastmath");
@@ -79,7 +80,8 @@ static int map_math(lua_State *L, Ctx *cx, const Elements *a, DType t,
   return n;
 }
 
-// Maps f over traced arguments; narrow floats are computed in f32.
+// Applies f to n traced arguments. Floats narrower than f32 are computed in
+// f32.
 static int math_traced(lua_State *L, Ctx *cx, MathFn f, int n) {
   Elements a = veclib_operands(cx, L, 1, n);
   bool fast = check_fastmath(L, n + 1, ir_fn(cx)->fastmath);
@@ -108,7 +110,7 @@ static int l_math(lua_State *L, int id) {
   return 1;
 }
 
-// Pushes the smaller (larger) one of the arguments at a and b.
+// Pushes the smaller or larger (op) of the arguments at a and b.
 static void pick(lua_State *L, Ctx *cx, int a, int b, Op op) {
   a = lua_absindex(L, a);
   b = lua_absindex(L, b);
@@ -142,8 +144,8 @@ static int l_abs(lua_State *L) {
     return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_ABS);
   }
   if (lua_isinteger(L, 1)) {
-    lua_Integer v = lua_tointeger(L, 1);  // the negation of math.mininteger is
-                                          // itself
+    // The negative of math.mininteger wraps to itself.
+    lua_Integer v = lua_tointeger(L, 1);
     lua_pushinteger(L, v < 0 ? (lua_Integer)(0u - (lua_Unsigned)v) : v);
   } else {
     lua_pushnumber(L, fabs(face_checknum(L, 1)));
@@ -155,7 +157,7 @@ static Ref apply3(Ctx *cx, int how, const Ref *a) {
   return ir_op3(cx, ir_fn(cx), (Op)how, a[0], a[1], a[2]);
 }
 
-// fma(a, b, c): a * b + c with one rounding.
+// fma(a, b, c) -> a * b + c with one rounding.
 static int l_fma(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (veclib_any_traced(L, 1, 3)) {
@@ -167,8 +169,8 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b): a if cond is true, else b; a number takes the type of the
-// other operand.
+// where(cond, a, b) -> a if cond is true, else b. If one of a and b is a
+// number, it takes the type of the other.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);

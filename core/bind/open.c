@@ -1,9 +1,10 @@
-// require "cute.core": opens all bindings.
+// Opens all bindings: require "cute.core".
 #include "bind/face.h"
 
-// Returns one core per Lua state, even if a module loader forgets it and
-// requires it again (as busted does for every spec file). Metatables belong to
-// the state, and their functions keep the context with which they were opened.
+// Returns the module, of which there is one for each Lua state. A module loader
+// may forget the module and require it again, as busted does for each spec
+// file. Then returns the same one: metatables belong to the state, and their
+// functions keep the context with which they were created.
 int luaopen_cute_core(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   context_new(L);

@@ -1,14 +1,14 @@
-// Operators and comparisons of traced values and of register vectors.
-// Comparisons accept plain numbers, too, because a local may hold a number in
-// one pass and a traced value in the next.
+// Operators and comparisons of traced values and register vectors. Comparison
+// methods also accept plain numbers, since a variable may hold a number in one
+// pass of a loop and a traced value in the next.
 #include <string.h>
 
 #include "bind/row.h"
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// A(name of Lua's metamethod, op), or with a flag that says whether the
-// operands are swapped.
+// A(name of a metamethod, op), or A(name, op, swapped) where a flag says
+// whether the operands are swapped.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
   A(mod, OP_MOD) A(band, OP_AND) A(bor, OP_OR) A(bxor, OP_XOR) \
@@ -38,7 +38,8 @@ enum {
 #undef COMPARISON
 };
 
-// Calls the other operand's metamethod if it has one: bases, tables.
+// Calls the metamethod `event` of the second operand, such as a basis or table,
+// if it has one. Returns false if not.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
     int kind = dispatch_kind(L, i);
@@ -53,7 +54,7 @@ static bool other_takes(lua_State *L, const char *event) {
 
 // ---- operators ----
 
-// Computes Lua's // of floats.
+// Computes a // b of floats as Lua does: the floor of the quotient.
 static Ref floor_of_quotient(Ctx *cx, int how, const Ref *a) {
   Ref q = veclib_apply2(cx, how, a);
   return veclib_apply_math(cx, MF_FLOOR, &q);
@@ -83,7 +84,7 @@ static int arithmetic(lua_State *L, int sign) {
                     floors ? floor_of_quotient : veclib_apply2, (int)op);
 }
 
-// `/` and `^` return floats, as in Lua.
+// Computes a / b or a ^ b, which are floats, as in Lua.
 static int op_div(lua_State *L) {
   if (other_takes(L, "__div")) return 1;
   Ctx *cx = face_enter(L);
@@ -108,7 +109,7 @@ static int op_bnot(lua_State *L) {
   Ctx *cx = face_enter(L);
   Elements a = veclib_operators(cx, L, 1, 1);
   if (dtype_is_float(a.type))
-    face_error(L, ERR_TYPE, "'~' has no meaning for %s%s",
+    face_error(L, ERR_TYPE, "operator '~' does not apply to %s%s",
                a.shape ? "a vector of " : "", dtype_name(a.type));
   return veclib_map(L, cx, &a, a.type, veclib_apply1, OP_NOT);
 }
@@ -152,14 +153,16 @@ static _Noreturn void needs_now(lua_State *L, const char *sign,
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) && ar.name &&
       strcmp(ar.what, "C") == 0) {
     bool ours = strcmp(ar.name, "min") == 0 || strcmp(ar.name, "max") == 0;
-    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value now\n"
-               "  %s%s%s", ar.name, what, ours ? "use cute." : "compare with "
-               "methods such as a:lt(b)", ours ? ar.name : "",
+    face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its value "
+               "during the trace\n  %s%s%s", ar.name, what, ours
+               ? "use cute." : "compare with methods such as a:lt(b)",
+               ours ? ar.name : "",
                ours ? "(...), or methods such as a:lt(b)" : "");
   }
-  face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need its answer now\n"
-             "  write a:%s(b), and %s", sign, what, method, vector ?
-             "cute.where(cond, x, y)" : "cute.when(...) to branch on it");
+  face_error(L, ERR_DYNAMIC, "'%s' on a %s: Lua would need the result "
+             "during the trace\n  write a:%s(b), and %s", sign, what,
+             method, vector ? "cute.where(cond, x, y)"
+             : "cute.when(...) to branch on it");
 }
 
 static int op_lt(lua_State *L) { needs_now(L, "<", "lt"); }
@@ -176,7 +179,7 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // a traced value never equals, for example, a layout
+  lua_pushboolean(L, 0);  // for example, a traced value never equals a layout
   return 1;
 }
 
@@ -209,7 +212,8 @@ static const FnRow functions[] = {
 #undef FUNCTION
   LAST_ROW};
 
-// Implements & | ~; on the host only for booleans.
+// Implements the methods for & | ~ of plain booleans; other values of the host
+// raise an error.
 static int host_bits(lua_State *L, int sign) {
   if (veclib_any_traced(L, 1, 2)) return arithmetic(L, sign);
   bool a = lua_toboolean(L, 1), b = lua_toboolean(L, 2);

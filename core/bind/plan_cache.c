@@ -1,11 +1,11 @@
-// Cache of calls. An operation on whole tensors decides once per configuration
-// which kernels to run. A later call is found here by the words of its
-// arguments (argkey.c), and launched without Lua: its kernels are prepared, and
-// their parameters are filled in from the call.
+// Cache of calls of cute.ops. An operation decides once for each argument key
+// (argkey.c) which kernels to run: this is the plan. A later call with an equal
+// key finds its prepared kernels here and launches them without Lua code,
+// filling in their parameters from the arguments of the call.
 //
-// Unlike those of a kernel, words of a call include the device of memory,
-// extents that are marked dynamic, distances between operands that share
-// memory, and the code and captures of functions.
+// The key of a call has words that a kernel's has not: the device of memory,
+// the values of dynamic extents, distances between operands that share memory,
+// and the code and upvalues of functions.
 #include "bind/argkey.h"
 #include "bind/gpulib.h"
 #include "bind/laylib.h"
@@ -19,14 +19,13 @@
 #define MT_RUN "cute.calls.run"
 
 typedef struct Calls {
-  lua_Integer count, most;  // count: number of configurations; most: its
-                            // maximum
+  lua_Integer count, most;  // number of entries, and its maximum
 } Calls;
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
 
-// A configuration of a cached call. Uservalues: its plan, the objects that its
-// words identify by address, its runs by stream number.
+// The entry for an argument key. Uservalues: its plan, the objects whose
+// addresses are in the key, and its prepared runs by stream number.
 typedef struct Entry {
   size_t n;
   uint64_t w[];
@@ -35,7 +34,8 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-enum { SEEN = 64 };  // number of functions whose forms are remembered
+// Number of functions whose forms (push_form) are remembered.
+enum { SEEN = 64 };
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
@@ -60,8 +60,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
   return 0;
 }
 
-// Calls the cache's Lua function, which pushes the form of the function on top.
-// Functions with equal code have the same form.
+// Pushes the form (push_form) of the function on top. Functions with equal code
+// have the same form, which the Lua function of the cache finds once.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -83,10 +83,11 @@ static void push_by_code(Walk *w) {
   lua_settop(L, f + 1);
 }
 
-// Pushes the form of the function at idx, a list: [0] is the number of its
-// code. Then, for each upvalue: its index, a number n, and the n keys of the
-// fields that the function uses (n = 0: the whole value). Pushes false if the
-// function is identified by its address.
+// Pushes the form of the function at idx: a list that tells which words
+// represent it in a key. Entry 0 is the number of its code. For each upvalue
+// follow: its index, a number n, and the keys of the n fields that the function
+// uses, where n = 0 means the whole value. Pushes false instead of a list if
+// the function's address represents it.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -113,8 +114,9 @@ static bool is_value(lua_State *L, int idx) {
          luaL_testudata(L, idx, MT_CONSTEXPR);
 }
 
-// Pops a captured value. A number or tensor is an argument of the call, and
-// other values are part of the key.
+// Pops an upvalue, or a field of one, of a function in a call. A number or
+// tensor counts as an argument of the call; other values become words of the
+// key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
@@ -167,8 +169,8 @@ static void walk_function(Walk *w, int idx) {
 
 // ---- lookup ----
 
-// Walks over arguments first..last, for the cache at index 1. Trailing nils do
-// not count.
+// Walks over the arguments from index first to last of a call of the cache at
+// 1. Trailing nils do not count.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
@@ -185,8 +187,8 @@ static bool is_entry(const Entry *e, const Walk *w) {
   return e && e->n == w->n && memcmp(e->w, w->w, w->n * sizeof *w->w) == 0;
 }
 
-// Pushes the entry with these words. Returns NULL, with nothing pushed, if
-// there is none.
+// Pushes and returns the entry for the argument key of a walk. Returns NULL,
+// with nothing pushed, if there is none.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
@@ -197,7 +199,8 @@ static const Entry *find(lua_State *L, const Walk *w) {
   return NULL;
 }
 
-// Returns the GPU of the operands, or NULL if they are on the host.
+// Returns the GPU that has memory of the arguments, or NULL if none is in GPU
+// memory.
 static Gpu *gpu_of(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu;
@@ -209,8 +212,8 @@ static int stream_number(const Walk *w, const Gpu *g) {
   return s ? s->number : 0;
 }
 
-// calls:add(plan, arguments...): stores the plan of this configuration. If
-// there are too many, all old ones are dropped at once.
+// calls:add(plan, arguments...): stores a plan for the key of these arguments.
+// If the cache is full, drops all other entries at once.
 static int l_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Calls *c = face_check(L, 1, MT_CALLS, "calls");
@@ -237,20 +240,22 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// Where the value of a kernel parameter comes from.
+// Where a kernel parameter points, or where its number comes from: an argument
+// of the call, a tensor that the call creates, the workspace, or memory or a
+// constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
 typedef struct Slot {
   From from;
   bool pointer;
-  size_t of;        // index of the call's leaf, of a new tensor, or of kept
-                    // memory
-  int64_t offset;   // byte offset from its start
-  uint64_t *map;    // tensor map: its words without the address; or NULL
-  DType type;       // type of a number
-  Part part;        // a 64-bit number may be passed as two halves
-  uint64_t bits;    // a constant number
+  // Index of an argument's leaf, of a new tensor, or of kept memory.
+  size_t of;
+  int64_t offset;   // bytes from the start of that memory
+  uint64_t *map;    // words of a tensor map, without an address; or NULL
+  DType type;       // type of the parameter, if it is a number
+  Part part;        // which half of a 64-bit number to pass, or all of it
+  uint64_t bits;    // value of a constant number
 } Slot;
 
 typedef struct Step {
@@ -259,25 +264,27 @@ typedef struct Step {
   size_t n;
 } Step;
 
-// A tensor that a call creates.
+// A tensor that each call creates.
 typedef struct Made {
   Tensor t;
-  size_t count;  // elements of its memory
+  size_t count;  // number of elements of its memory
 } Made;
 
-// A prepared run. Uservalue 1: the objects that it keeps alive; 2: its GPU; 3:
-// the values that its traces read, or nil.
+// The prepared launches of an entry on a stream. Uservalues: 1: the objects
+// that they keep alive; 2: their GPU; 3: the values that the traces of their
+// kernels read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
-  DevBuf **kept;     // memory that is the same in all calls
+  DevBuf **kept;     // device memory that is the same in all calls
   size_t nstep, nmade, nkept;
-  size_t work;       // bytes of workspace shared by blocks
-  bool reads, alone; // alone: the run cannot be captured in a graph
+  size_t work;       // bytes of workspace that the launches share
+  // reads: uservalue 3 is not nil. alone: a graph cannot capture the launches.
+  bool reads, alone;
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
-// Returns memory that is kept alive by the list at `hold`.
+// Allocates n bytes of zeros, which the list at stack index `hold` keeps alive.
 static void *held(lua_State *L, int hold, size_t n) {
   void *p = lua_newuserdatauv(L, n ? n : 1, 0);
   memset(p, 0, n);
@@ -294,16 +301,16 @@ static int64_t begin_of(const Leaf *l) {
   return dim_value(l->t->off) * dtype_bits(l->type) / 8;
 }
 
-// State of the construction of a run.
+// State of building a run.
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
-  const Walk *w;     // walk over the call's arguments
+  const Walk *w;     // walk over the arguments of the call
   Run *r;
-  int desc, hold;    // stack indices of the description and of the list of held
-                     // objects
+  // Stack indices of the description, and of the list that keeps objects alive.
+  int desc, hold;
   const DevBuf *work;
-  const DevBuf **fresh;  // buffers of new tensors
+  const DevBuf **fresh;  // buffers of the tensors that the call created
 } Make;
 
 static bool from_call(const Make *m, const DevBuf *b, int64_t at, Slot *s) {
@@ -330,7 +337,8 @@ static void keep_buffer(Make *m, DevBuf *b, Slot *s) {
   r->kept[r->nkept++] = b;
 }
 
-// Sets a slot from memory {buffer, offset, bytes, tma =} on top of the stack.
+// Sets a slot from the memory {buffer, offset, bytes, tma =} at stack index
+// `value`. b is the buffer, which is at stack index `buffer`.
 static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 2);
@@ -359,8 +367,9 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Sets a slot from a number {type, value}. mark is {argument, index of its
-// number, part}.
+// Sets a slot from the number {type, value} at stack index `value`. At `mark`
+// is {argument of the call, index of the number in that argument, part}, or nil
+// for a constant.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -379,11 +388,12 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "argument %d has no such number",
-             (int)argument);
+  face_error(L, ERR_ARG, "argument %d does not contain the number that `from` "
+             "names", (int)argument);
 }
 
-// Builds a step from {launch =, values =, from =} on top of the stack.
+// Builds a step, one launch, from the table {launch =, values =, from =} on top
+// of the stack, and pops the table.
 static void make_step(Make *m, Step *s) {
   lua_State *L = m->L;
   int step = lua_gettop(L), values = step + 2, from = step + 3;
@@ -395,8 +405,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // the value, at stack index
-                                                 // step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // at stack index step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {
@@ -416,7 +425,8 @@ static DevBuf *buffer_of(lua_State *L, int idx) {
   return b ? b->dev : NULL;
 }
 
-// Reads the new tensors of the description; their layouts are kept.
+// Reads the tensors that the call created from the description, and keeps their
+// layouts.
 static void make_results(Make *m) {
   lua_State *L = m->L;
   Run *r = m->r;
@@ -438,11 +448,12 @@ static void make_results(Make *m) {
   lua_pop(L, 1);
 }
 
-// calls:ready(description, arguments...): from now on, such a call on this
-// stream launches the description. Its fields: steps = {{launch =, values = (as
-// launch_values), from = {[kernel argument] = {call argument, index of its
-// number, part}}}, ...}; made = {new tensors}; work = workspace tensor; reads =
-// (for unchanged); alone = cannot be captured.
+// calls:ready(description, arguments...): from now on, calls with the key of
+// these arguments on the same stream run the launches of the description. Its
+// fields: steps = {{launch =, values = (as launch_values), from = {[kernel
+// argument] = {argument of the call, index of the number in it, part}}}, ...};
+// made = {new tensors}; work = workspace tensor; reads = (see `unchanged`);
+// alone = whether a graph cannot capture them.
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -483,7 +494,8 @@ static int l_ready(lua_State *L) {
 
 // ---- execution ----
 
-// Converts a number of the call to the type of a parameter.
+// Returns the bits of a kernel parameter: a number in the call's arguments,
+// converted to the parameter's type.
 static uint64_t number_bits(const Slot *s, const Leaf *l) {
   uint64_t whole;
   if (s->part != PART_ALL) {
@@ -495,7 +507,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// State of a call that launches a run.
+// State of a call that runs prepared launches.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -504,7 +516,8 @@ typedef struct Going {
   DevBuf work, **made;
 } Going;
 
-// Returns the buffer that a parameter points into, and the address.
+// Returns the buffer that a kernel parameter points into, and stores the
+// address in *at.
 static DevBuf *memory_of(Going *c, const Slot *s, uint64_t *at) {
   DevBuf *b = NULL;
   int64_t offset = s->offset;
@@ -546,7 +559,8 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Reports whether all objects that the run needs are still valid.
+// Reports whether the kernels, kept memory and read values of the run at idx
+// are still valid, and a capture in progress allows it.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;
@@ -560,7 +574,7 @@ static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   return same;
 }
 
-// Pushes the tensors that a call creates.
+// Creates and pushes the tensors that a call returns.
 static void push_results(Going *c, int run) {
   lua_State *L = c->L;
   c->made = NEW(c->cx, DevBuf *, c->r->nmade + 1);
@@ -577,8 +591,9 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Takes the workspace from the pool. It is returned at once, in stream order. A
-// graph keeps the workspace that it was captured with.
+// Allocates the workspace from the pool. The call returns it after its
+// launches, since later work comes after them in stream order. A graph keeps
+// the workspace with which it was captured.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;
@@ -589,8 +604,8 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
 }
 
 // calls(arguments...) -> true, new tensors: the call was launched. -> false,
-// plan: the plan is known, but Lua must run it. -> nothing: the call is
-// unknown.
+// plan: the plan is known, but Lua code must run it. -> nothing: the key of
+// these arguments is unknown.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -624,7 +639,8 @@ static int l_call(lua_State *L) {
   return 1 + (int)r->nmade;
 }
 
-// calls:rest(): drops all prepared runs; plans stay.
+// calls:rest(): drops the prepared launches of all entries, but keeps their
+// plans.
 static int l_rest(lua_State *L) {
   face_check(L, 1, MT_CALLS, "calls");
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
@@ -635,7 +651,8 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
-// calls(most, form): creates a cache; see above, and push_form.
+// calls(most, form) -> a cache of at most `most` entries; form(f) returns the
+// form of a Lua function (push_form).
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

@@ -1,5 +1,5 @@
-// Lua bindings for lua/cute/lang/printing.lua: a device printf of scalars, and
-// the text of layouts and tensors with traced numbers.
+// Lua bindings for lua/cute/lang/printing.lua: printf in kernels, and the
+// traced numbers in the text of a layout or tensor.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,20 +7,20 @@
 #include "ir/operands.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
-#define BY_TYPE '\1'  // a conversion letter chosen by the value's type
+#define BY_TYPE '\1'  // a conversion whose letter follows from the value's type
 
 // ---- printf ----
 
-// Returns the length of the prefix of s that consists of characters in set, at
-// most n.
+// Returns how many of the first n characters of s, from the first on, are in
+// `set`.
 static size_t span(const char *s, const char *set, size_t n) {
   size_t k = strspn(s, set);
   return k < n ? k : n;
 }
 
-// Returns the letter of the conversion after a %: skips flags, a width and a
-// precision of at most three digits, and a length. Anything else is returned as
-// the letter, and rejected by the caller.
+// Returns the letter of a conversion, given what follows its %. Skips flags, a
+// width and a precision of at most three digits, and a length. If something
+// else is there, the caller rejects it as a letter.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);
@@ -33,11 +33,11 @@ static char own_letter(DType t) {
   return t == DT_BOOL ? 's' : dtype_is_float(t) ? 'g' : 'd';
 }
 
-// Writes the length modifier and the letter with which *v is printed where the
-// format has the letter c. C's printf is undefined if they do not match, and
-// simulator and GPU must print the same. Integers are converted to floats, as
-// in Lua; floats for integer conversions print as %g; booleans print as words
-// (%s) or as 0 and 1.
+// Writes the length modifier and letter for printing *v where the user's format
+// has letter c. Both must match the type of the value, since C's printf is
+// undefined otherwise, and simulator and GPU must print the same. Converts
+// integers to floats where c is for floats, as in Lua. Floats where c is for
+// integers print as %g. Booleans print as words for %s, else as 0 and 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -46,7 +46,7 @@ static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
     *v = ir_cvt(cx, fn, t = DT_I32, *v);
   bool f = strchr("eEfFgGaA", c) != NULL;
   if (t == DT_BOOL) {
-    // keep %s: a boolean prints as a word
+    // %s stays: a boolean prints as a word
   } else if (dtype_is_float(t)) {
     if (!f) c = 'g';
   } else if (f) {
@@ -70,8 +70,8 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                (int)(e - s + (*e != 0)), s);
 }
 
-// Builds the C format for emitter and simulator from s. Length modifiers (ll or
-// none) follow from the types.
+// Builds from s the C format that emitter and simulator use. The types of the
+// values determine the length modifiers.
 static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    char *out) {
   size_t at = 0;
@@ -96,8 +96,8 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
-// printf(format, values...): scalars, by C's conversions, or by their types for
-// BY_TYPE.
+// printf(format, values...): prints scalars by C's conversions; a conversion
+// BY_TYPE gets the letter for the value's type.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.printf");
@@ -115,7 +115,7 @@ static int l_printf(lua_State *L) {
 
 // ---- layouts and tensors ----
 
-// Appends those of the n words that are traced to the list on top, in order.
+// Appends the traced ones of n words to the list on top, in order.
 static void add_words(lua_State *L, const Dim *d, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (!dim_dynamic(d[i])) continue;
@@ -129,8 +129,8 @@ static void add_plain(lua_State *L, Layout l) {
   add_words(L, l.stride, tup_leaves(l.shape));
 }
 
-// Appends the traced numbers of the functions that l is composed with, in the
-// order of layout_print.
+// Appends the traced numbers of the layouts and offsets that l is composed
+// with, in the order in which layout_print prints them.
 static void add_outer(lua_State *L, Layout l) {
   const Outer *f = l.outer;
   if (!f) return;

@@ -1,5 +1,5 @@
-// PTX that others wrote: modules as Lua sees them, and their translation while
-// a kernel is traced.
+// Lua bindings for PTX from other sources: queries of PTX modules, and the
+// translation of an entry to the IR while a kernel is traced.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void push_extent(lua_State *L, const uint32_t x[3], const char *name) {
 
 // ptx_entry(module, name) -> {name, parameters = {{name, bits, kind, count,
 // offset, align, array}, ...}, shared, dynamic, reqntid, maxntid, cluster,
-// line}
+// line}: a kernel of the module
 static int l_entry(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -78,7 +78,7 @@ static int l_entry(lua_State *L) {
   return 1;
 }
 
-// Pushes the bytes of a variable's initialiser as a string.
+// Pushes the initial bytes of a variable as a string.
 static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
                           const PtxVar *v) {
   luaL_Buffer text;
@@ -95,7 +95,8 @@ static void push_contents(Ctx *cx, lua_State *L, const PtxModule *m,
   luaL_pushresult(&text);
 }
 
-// ptx_variables(module, entry) -> {{index, name, bytes, contents, constant}}
+// ptx_variables(module, entry) -> {{index, name, bytes, contents, constant}}:
+// the module's variables that the entry uses
 static int l_variables(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -122,8 +123,9 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, why}}; why: the reason
-// for which it is rejected
+// ptx_opcodes(module, entry) -> {opcode = {count, line, why}}: how often the
+// entry uses each opcode, where first, and why the opcode cannot be translated,
+// if so
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -151,7 +153,7 @@ static int l_opcodes(lua_State *L) {
   return 1;
 }
 
-// ptx_head(module) -> its version, such as 80 for PTX 8.0, and its target
+// ptx_head(module) -> version of PTX, such as 80 for 8.0, and target
 static int l_head(lua_State *L) {
   const PtxModule *m = check_module(L, 1);
   lua_pushinteger(L, m->version);
@@ -172,8 +174,9 @@ static int l_entries(lua_State *L) {
   return 1;
 }
 
-// Reads one argument from the list at idx: {offset, tensor, TMA atom or bytes}
-// or {offset, value, kind, bits}. An empty kind means the value's own type.
+// Reads one kernel argument from the list at idx: {offset, tensor, TMA atom or
+// bytes}, or {offset, value, kind, bits}. An empty kind stands for the value's
+// own type.
 static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
@@ -194,7 +197,8 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
     b.mem = face_check_tensor(L, at + 1).mem;
   } else if (lua_type(L, at + 1) == LUA_TSTRING) {
     size_t n;
-    b.bytes = face_checklstr(L, at + 1, &n);  // the caller's table keeps it
+    // The caller's table keeps the string alive.
+    b.bytes = face_checklstr(L, at + 1, &n);
     b.size = (uint32_t)n;
   } else {
     const char *kind = face_checkstr(L, at + 2);
@@ -215,7 +219,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
 }
 
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
-// memory, chunk name)
+// memory, chunk name): appends the entry's operations to the trace.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "ptx");

@@ -1,4 +1,5 @@
-// Public functions: their signatures, and the one that the user called.
+// Public functions: reads their signatures, and finds the one that the user
+// called.
 //
 // A public function has a signature, "size(layout, modes...)". Optional
 // parameters end in `?`; one that ends in `...` takes the rest. For a C
@@ -17,7 +18,8 @@
 
 // ---- signatures ----
 
-// Reads the parameter at *s, and advances *s. Returns false if there is none.
+// Reads the parameter at *s, and moves *s to the next one. Returns false if
+// there is none.
 bool public_param(const char **s, Param *p) {
   const char *at = *s + strspn(*s, " ,(");
   if (*at == ')' || !*at) return false;
@@ -53,7 +55,7 @@ bool public_has_colon(const char *sig) {
 
 // ---- the called function ----
 
-// Entry point of a public C function: upvalue 2 is its Entry.
+// Runs first when a public C function is called. Upvalue 2 is its Entry.
 static int enter(lua_State *L) {
   const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
   return e->enter(L, e);
@@ -65,7 +67,8 @@ void public_push(lua_State *L, void *cx, const Entry *e) {
   lua_pushcclosure(L, enter, 2);
 }
 
-// Pops a function and returns its signature. Returns false if it has none.
+// Pops a function and finds its prefix and signature. Returns false if it is
+// not public.
 bool public_pop(lua_State *L, const char **prefix,
                           const char **sig) {
   if (lua_tocfunction(L, -1) == enter) {
@@ -80,13 +83,14 @@ bool public_pop(lua_State *L, const char **prefix,
   lua_insert(L, -2);
   lua_rawget(L, -2);
   *prefix = "";
-  *sig = lua_tostring(L, -1);  // kept alive by the table
+  // The table in the registry keeps the string alive.
+  *sig = lua_tostring(L, -1);
   lua_pop(L, 2);
   return *sig != NULL;
 }
 
 // Reports whether the value on top is a table whose field `name` is the
-// function p.
+// function of p.
 static bool holds_it(lua_State *L, Public *p, const char *name) {
   if (!lua_istable(L, -1)) return false;
   lua_pushstring(L, name);
@@ -97,8 +101,8 @@ static bool holds_it(lua_State *L, Public *p, const char *name) {
   return same;
 }
 
-// Finds the public function that the user's innermost code called: the
-// outermost one above that code.
+// Finds the public function that the user's code called: the outermost one
+// among the calls made by the innermost user function.
 bool public_find(lua_State *L, Public *p) {
   lua_Debug ar;
   const char *prefix, *sig;
@@ -120,7 +124,7 @@ bool public_find(lua_State *L, Public *p) {
   snprintf(p->name, sizeof p->name, "%s%.*s", p->prefix,
            (int)strcspn(p->sig, "("), p->sig);
   if (p->method || !what || strcmp(what, "method") != 0) return true;
-  p->method = true;  // cute.size called as layout:size
+  p->method = true;  // for example, cute.size was called as layout:size
   if (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1)) {
     char base[sizeof p->name];
     const char *dot = strrchr(p->name, '.');
@@ -135,7 +139,7 @@ bool public_find(lua_State *L, Public *p) {
   return true;
 }
 
-// Writes the usage.
+// Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
@@ -148,8 +152,7 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns the position of the value at idx among the arguments of p, or 0 if it
-// is none of them.
+// Returns which argument of the public function p the value at idx is; 0: none.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);
   bool none = lua_isnoneornil(L, idx);

@@ -1,60 +1,67 @@
-// Public functions: signatures, and the one that the user called (public.c).
+// Public functions: reads their signatures, and finds the one that the user
+// called (public.c).
 #ifndef CUTE_PUBLIC_H
 #define CUTE_PUBLIC_H
 
 #include "bind/face.h"
 
-#define PUBLIC_NAMES "cute.names"  // registry: signatures by Lua function
+// registry: a table {[Lua function] = signature}.
+#define PUBLIC_NAMES "cute.names"
 
 typedef struct Param {
-  const char *name, *type;  // type: NULL: any
+  const char *name, *type;  // type is NULL if any type fits
   size_t name_len, type_len;
   bool optional, rest;
 } Param;
 
-// Reads the parameter at *s, and advances *s. Returns false if there is none.
+// Reads the parameter at *s, and moves *s to the next one. Returns false if
+// there is none.
 bool public_param(const char **s, Param *p);
-// Returns the number of parameters; INT_MAX - 1: variadic.
+// Returns the number of parameters of a signature; INT_MAX - 1 if it is
+// variadic.
 int public_count(const char *sig);
-// Reports whether `sig` is that of a method, "tensor:fill(x)".
+// Reports whether `sig` is a method's, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// Description of a public function of C. It is upvalue 2 of the closure.
+// Description of a public C function, which is upvalue 2 of its closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
-  int (*enter)(lua_State *L, const struct Entry *e);  // checks and calls
-  lua_CFunction f;           // NULL: use the rows
+  // Called first; checks the arguments.
+  int (*enter)(lua_State *L, const struct Entry *e);
+  // The C function; NULL: `rows` has n alternatives.
+  lua_CFunction f;
   const struct FnRow *rows;  // n alternatives
   int n;
-  int most;                  // maximum number of arguments, including the
-                             // receiver
-  int method;                // 1 if it has a receiver
+  // Maximum number of arguments, including a method's receiver.
+  int most;
+  int method;                // 1 for a method, which has a receiver; else 0
 } Entry;
 
 // Pushes the function of an entry, with the context as upvalue 1.
 void public_push(lua_State *L, void *cx, const Entry *e);
 
-// An active public function.
+// A public function that is being called.
 typedef struct Public {
   lua_Debug ar;
   int level;
   const char *prefix, *sig;
   char name[96];
-  bool own;         // a method by its signature, which omits the receiver
-  bool method;      // called as x:f(...)
-  bool colon;       // called as cute:f(...)
+  // The signature is a method's, and so does not list the receiver.
+  bool own;
+  bool method;      // called as x:f(...), so that argument 1 is x
+  bool colon;       // called as cute:f(...), by mistake
 } Public;
 
-// Pops a function and finds its signature. Returns false if it has none.
+// Pops a function and finds its prefix and signature. Returns false if it is
+// not public.
 bool public_pop(lua_State *L, const char **prefix, const char **sig);
-// Finds the public function that the innermost code of a user called: the
-// outermost one above that code.
+// Finds the public function that the user's code called: the outermost one
+// among the calls made by the innermost user function.
 bool public_find(lua_State *L, Public *p);
-// Writes how the function is to be called.
+// Writes how to call the function: "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
-// Returns the position of the value at idx among the arguments of p, or 0 if it
-// is none of them.
+// Returns which argument of the public function p the value at idx is; 0: none.
 int public_argument(lua_State *L, const Public *p, int idx);
 
 // ---- arglib.c: setting functions into the table on top ----
@@ -62,12 +69,13 @@ int public_argument(lua_State *L, const Public *p, int idx);
 typedef struct Setting {
   void *cx;
   const char *prefix;
-  Entry *next;  // next free entry; the registry keeps the entries alive
+  Entry *next;  // next free one of the entries, which the registry keeps alive
 } Setting;
 
 Setting arglib_setting(lua_State *L, size_t n);
 void arglib_set(lua_State *L, Setting *s, Entry e);
-// Raises an error at a public function of C that was given too many arguments.
+// Raises an error if the public C function of e, which is being called, has too
+// many arguments.
 void arglib_check_count(lua_State *L, const Entry *e);
 
 #endif

@@ -1,11 +1,12 @@
-// Graphs of the simulator: calls are appended to a list instead of being
-// executed.
+// Recording graphs of the simulator: calls of launches and copies are appended
+// to a list, and not executed.
 #include "bind/gpulib.h"
 
-#define RECORDING "cute.recording"  // registry: a list of calls
+// registry: the list of calls while a graph is recorded.
+#define RECORDING "cute.recording"
 
-// record(list, f): calls of f are appended to the list and not executed; f
-// cannot yield. record(nil): calls are executed again.
+// record(list, f): while f() runs, appends its launches and copies to the list
+// instead of executing them; f cannot yield. record(nil): executes calls again.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -14,14 +15,14 @@ static int l_record(lua_State *L) {
   return 0;
 }
 
-// recording() -> the list, or nil
+// recording() -> the list, or nil if no graph is being recorded
 static int l_recording(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, RECORDING);
   return 1;
 }
 
-// Appends a call (a function and its arguments from `first` on) to the list.
-// Returns false if there is no list.
+// Appends a call, a function and its arguments from stack index `first` on, to
+// the list. Returns false if no graph is being recorded.
 static bool record(lua_State *L, int first) {
   int top = lua_gettop(L);
   if (lua_getfield(L, LUA_REGISTRYINDEX, RECORDING) != LUA_TTABLE) {
@@ -39,7 +40,8 @@ static bool record(lua_State *L, int first) {
   return true;
 }
 
-// recorded(f, arguments...) -> whether the call was appended to the list
+// recorded(f, arguments...) -> whether the call was recorded, and so must not
+// be executed
 static int l_recorded(lua_State *L) {
   lua_pushboolean(L, record(L, 1));
   return 1;

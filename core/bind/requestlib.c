@@ -1,5 +1,5 @@
-// Lua bindings of recorded accesses to shared memory, and of their cost with
-// other layouts.
+// Lua bindings of requests: accesses of a warp to shared memory that a run of
+// the simulator recorded. Computes their cost with other layouts.
 #include <string.h>
 
 #include "bind/laylib.h"
@@ -34,7 +34,8 @@ static int requests_len(lua_State *L) {
   return 1;
 }
 
-// requests:lost(): number of requests that were not recorded
+// requests:lost() -> number of requests that were not recorded, since there
+// were too many
 static int requests_lost(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_requests(L)->lost);
   return 1;
@@ -42,8 +43,8 @@ static int requests_lost(lua_State *L) {
 
 // ---- one request ----
 
-// requests:add {kind=, width=, line=, lanes = {byte, or false: inactive}}: adds
-// a request to object 0. The sources of cp.async.cg are contiguous.
+// requests:add {kind=, width=, line=, lanes = {byte, or false if inactive}}:
+// adds a request to object 0. For cp.async.cg, sources are taken as contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
   SimRequest r = {.width = (int)face_get_int(L, 2, "width", 4),
@@ -65,7 +66,7 @@ static int requests_add(lua_State *L) {
   return 0;
 }
 
-// Pushes the active lanes: {lane=, at=, group=, pass=}.
+// Pushes a list of the active lanes of a request: {lane=, at=, group=, pass=}.
 static void push_lanes(lua_State *L, const SimRequest *r) {
   SimTurns turns;
   simrequests_passes(r, r->addr, &turns);
@@ -84,7 +85,7 @@ static void push_lanes(lua_State *L, const SimRequest *r) {
 
 // requests:get(i) -> {kind=, width=, line=, mem=, base=, count=, wavefronts=,
 // least=, block=, warp=, lanes = {{lane=, at = byte of the object, group=,
-// pass=}}}; line, mem, group and pass from 1 on
+// pass=}}}: request i. line, mem, group and pass count from 1.
 static int requests_get(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer i = face_checkint(L, 2);
@@ -111,8 +112,9 @@ static int requests_get(lua_State *L) {
   return 1;
 }
 
-// requests:worst(lines) -> {number or false}: for each line, the request with
-// the most passes beyond the minimum; false: there is none
+// requests:worst(lines) -> {number or false}: for each line, the number of the
+// request with the most passes beyond its minimum; false if the line has no
+// such request
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer lines = face_checkint(L, 2);
@@ -135,17 +137,17 @@ static int requests_worst(lua_State *L) {
 
 // ---- cost with other layouts ----
 
-// A change of an object's layout from `was` to a plain layout. to[e]: the new
-// position of element e, which has the same coordinate; -1: no coordinate has
-// e.
+// A change of an object's layout to a plain layout. The element at position e
+// of the old layout moves to position to[e], which has the same coordinate; -1:
+// no coordinate has position e.
 typedef struct Move {
   int64_t count;
-  int bits;            // bits of an element
+  int bits;            // bits per element
   int32_t *to;
 } Move;
 
-// Returns the offsets of a plain static layout, in the order of its
-// coordinates.
+// Stores the offsets of a plain static layout in *out, in the order of its
+// coordinates, and returns their number.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
     face_error(L, ERR_STATIC, "the layout must be static, not %s",
@@ -199,9 +201,9 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   return m;
 }
 
-// Returns in *addr where lane l's bytes of request r are after the move and the
-// swizzle sw. Returns false if they would not be contiguous and aligned, or are
-// not elements of the layout.
+// Computes in *addr the address of lane l's bytes in request r, after a move
+// and a swizzle. Returns false if the bytes would not be contiguous and
+// aligned, or are not elements of the old layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
   int64_t first = (int64_t)r->addr[l] * 8 / m->bits;
@@ -226,17 +228,17 @@ static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
   return true;
 }
 
-// Reads arguments 2 to 5: the object's number, its layout, a plain layout, and
-// the bits of an element.
+// Reads arguments 2 to 5 as a move: the object's number, its layout, a plain
+// layout, and the bits per element.
 static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   *mem = (int32_t)face_checkint(L, 2) - 1;
   Layout was = face_check_layout(L, 3), plain = face_check_layout(L, 4);
   return move_of(cx, L, was, plain, (int)face_checkint(L, 5));
 }
 
-// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> {for each
-// swizzle, passes of all requests to the object with the plain layout under it;
-// false: the requests would differ}
+// requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> for each
+// swizzle (b, m, s), the passes of all requests to object mem if its layout
+// were the plain one under the swizzle; false if the requests would differ
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -276,7 +278,8 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the minimum by line}
+// {passes beyond the minimum by line}: of requests to object mem if its layout
+// were the plain one under the swizzle
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -298,7 +301,7 @@ static int requests_cost(lua_State *L) {
   return 2;
 }
 
-// requests:width(mem): bytes of the widest access to the object
+// requests:width(mem) -> bytes of the widest access to object mem
 static int requests_width(lua_State *L) {
   const SimRequests *all = check_requests(L);
   int32_t mem = (int32_t)face_checkint(L, 2) - 1, most = 0;

@@ -1,11 +1,12 @@
-// Interface between simlib.c and requestlib.c: recorded accesses as a userdata.
+// Interface between simlib.c and requestlib.c: the userdata of recorded
+// requests.
 #ifndef CUTE_REQUESTS_H
 #define CUTE_REQUESTS_H
 
 #include "bind/face.h"
 #include "sim/requests.h"
 
-SimRequests *requestlib_push(lua_State *L);  // an empty list
+SimRequests *requestlib_push(lua_State *L);  // pushes an empty list of requests
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -25,17 +25,18 @@
 // Results: L a layout, in the form of the first argument; X a view of the given
 // tensor; l, P, d, i, Z as above; q truth (static or traced); Q a C boolean.
 //
-// Rows named OR are alternatives to the row before. The first alternative whose
-// letters match the kinds and number of the arguments is called, otherwise the
-// last one, whose error users see.
+// A row named OR is an alternative to the row before it. A call uses the first
+// alternative whose letters match the kinds and number of its arguments. If
+// none matches, it uses the last one, which raises the error.
 #ifndef CUTE_ROW_H
 #define CUTE_ROW_H
 
 #include "bind/face.h"
 
-// S(name, type of the result, field of the slot that holds it, types of the
-// parameters, arguments). The name has letters for the result and the
-// arguments; `_`: the function takes no context.
+// S(name, type of the result, field of the slot for the result, types of the
+// parameters, arguments): a C type of functions. Its name has letters for the
+// result and the arguments. `_` before the arguments: the function has no
+// parameter for the context.
 #define SHAPES(S) \
   S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
   S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
@@ -96,7 +97,7 @@ SHAPES(DEFINE)
 
 typedef enum Shape {
   SHAPE_FACE,      // a lua_CFunction that reads its own arguments
-  SHAPE_NUMBERED,  // the same, with the row's number
+  SHAPE_NUMBERED,  // the same, which also gets the row's number
 #define NAME(name, type, field, takes, from) SHAPE_##name,
   SHAPES(NAME)
 #undef NAME
@@ -106,10 +107,10 @@ typedef int NumberedFace(lua_State *L, int number);
 typedef void AnyFn(void);
 
 typedef struct FnRow {
-  const char *sig;    // as in luaL_Reg; OR: alternative to the row before
+  const char *sig;    // as the name in a luaL_Reg; OR: see above
   const char *types;
   Shape shape;
-  AnyFn *f;           // cast to the type of `shape` for the call
+  AnyFn *f;           // before a call, cast to the type of `shape`
   int number;
 } FnRow;
 #define OR "|"

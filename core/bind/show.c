@@ -1,10 +1,10 @@
-// Formats values for messages: as users write them, shortened.
+// Formats values for messages: as users write them, and shortened.
 #include "bind/face.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN = 60 };  // characters of a value
+enum { SHOWN = 60 };  // maximum number of characters of a value
 
 typedef struct Shown {
   char p[SHOWN + 16];
@@ -28,10 +28,10 @@ static void puts_(Shown *out, const char *s) { put(out, s, strlen(s)); }
 
 static void put_value(lua_State *L, int idx, Shown *out, int depth);
 
-// Appends {8, {4, 2}}, {block = 32}, as users write it.
+// Appends a table as users write it: {8, {4, 2}}, {block = 32}.
 static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
-  const char *key = NULL;  // first named key
+  const char *key = NULL;  // alphabetically first key that is a string
   luaL_checkstack(L, 4, "table");
   puts_(out, "{");
   for (lua_Integer i = 1; i <= n && out->n < SHOWN; i++) {
@@ -59,13 +59,13 @@ static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   puts_(out, "}");
 }
 
-// Appends an object of cutelua: its type, and its own text.
+// Appends the type of an object of cutelua, and its text (__tostring).
 static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
   bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  if (text && lua_type(L, idx) == LUA_TUSERDATA)  // other objects print
-                                                  // addresses
+  // The text of other objects is an address.
+  if (text && lua_type(L, idx) == LUA_TUSERDATA)
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;
   lua_settop(L, top);

@@ -12,15 +12,15 @@
 #include "layout/notation.h"
 #include "sim/sim.h"
 
-// The owner of everything that a run allocates, so that an error leaks nothing.
-// It has a context of its own, because `progress` may call other bindings,
-// which empty theirs.
+// The owner of all memory that a run of the simulator allocates, so that an
+// error leaks nothing. It has a context of its own: the function `progress` may
+// call other bindings, which empty the scratch of theirs.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
   lua_State *L;
-  int progress;       // stack index of the function, or 0
-  bool failed;        // progress raised an error, which is on top
+  int progress;       // stack index of the function `progress`, or 0
+  bool failed;  // `progress` raised an error, which is on top of the stack
 } SimBox;
 
 static void box_free(SimBox *b) {
@@ -66,7 +66,8 @@ static bool call_progress(void *ud, double part) {
 static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_getfield(L, t, name);
   if (lua_type(L, -1) != LUA_TTABLE)
-    face_error(L, ERR_ARG, "sim_run: %s is a table of three integers", name);
+    face_error(L, ERR_ARG, "sim_run: %s must be a table of three integers",
+               name);
   for (int k = 0; k < 3; k++) {
     lua_rawgeti(L, -1, k + 1);
     out[k] = (int32_t)face_optint(L, -1, 1);
@@ -75,8 +76,8 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_pop(L, 1);
 }
 
-// An unwritten buffer starts as undefined. There is one bit per byte, shared by
-// all arguments in the same buffer.
+// A buffer with undefined elements. `bits` has one bit per byte, set if the
+// byte is defined. All arguments in the buffer share the bits.
 typedef struct Track {
   HostBuf *buf;
   uint8_t *bits;
@@ -93,8 +94,8 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // ---- the preceding launch ----
 
-// registry: a weak table of the launch's buffers, with their uses by this
-// launch and by earlier ones (LaunchArg.before).
+// key in the registry of a weak table {[buffer] = how the preceding launch, and
+// in higher bits launches before it, used the buffer} (LaunchArg.before)
 static const char FRONT = 0;
 
 static uint8_t front_of(lua_State *L, int buf) {
@@ -109,8 +110,8 @@ static uint8_t front_of(lua_State *L, int buf) {
   return how;
 }
 
-// Moves the uses of the preceding launch to those of earlier ones, in the table
-// on top.
+// Copies the uses of the preceding launch to the table on top, as uses of an
+// earlier launch: SIM_FAR bits higher.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -124,9 +125,10 @@ static void push_back(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// Makes the launch of fn, with options at t, the preceding one. If all its
-// blocks let the next launch start before their own wait, the one before it may
-// still run.
+// Records the launch of fn, with options at t, as the preceding one. With
+// programmatic dependent launch, all its blocks may let the next launch start
+// before they themselves wait. Then launches before it may still run, so their
+// uses are kept.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);
@@ -174,14 +176,15 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  if (bits && off % 8)  // the tensor starts inside a byte of bits: not tracked
+  // The tensor starts inside a byte of bits: treat the whole buffer as defined.
+  if (bits && off % 8)
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
                      .defined = bits ? bits + off / 8 : NULL,
                      .before = before};
 }
 
-// Pops a buffer, and returns its memory.
+// Pops a buffer, and describes its memory as a launch argument.
 static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   HostBuf *buf = buflib_check(L, -1);
   LaunchArg a = {.p = buf->p, .bytes = buf->bytes,
@@ -191,23 +194,26 @@ static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   return a;
 }
 
-// Returns the tensor map of the argument on top, whose memory is at p.
+// Returns the tensor map of the kernel argument on top, whose memory starts at
+// p.
 static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getfield(L, -1, "tma");
   const TmaBox *t = tmalib_box(L, -1);
-  if (!t) face_error(L, ERR_LAUNCH, "a tensor map is missing");
+  if (!t) face_error(L, ERR_LAUNCH, "an argument needs a tensor map, but "
+                     "its field tma is not a TMA atom");
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  tmalib_encode(&b->cx, &t->a, &x, at, words);  // raises an error if the map is
-                                                // invalid
+  // Raises an error if the driver would reject the tensor map.
+  tmalib_encode(&b->cx, &t->a, &x, at, words);
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);
   lua_pop(L, 2);
   return m;
 }
 
-// Reads args: {buffer, offset, bytes} for pointers, {dtype, value} for scalars.
+// Reads the list `args` of the options at t: {buffer, offset, bytes} for a
+// pointer, {dtype, value} for a scalar.
 static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
                            Track *all, size_t *n) {
   LaunchArg *a = arena_zero(&b->cx, &b->cx.scratch,
@@ -233,7 +239,7 @@ static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
   return a;
 }
 
-// Marks partly written buffers as defined.
+// Marks buffers as defined that the run wrote at least in part.
 static void settle(const Track *all, size_t n) {
   for (size_t k = 0; k < n; k++)
     for (size_t i = 0; i <= all[k].buf->bytes / 8; i++)
@@ -245,14 +251,14 @@ static void settle(const Track *all, size_t n) {
 
 // ---- launches without effects (cute.lang.memory) ----
 
-// The saved bytes of a buffer; uservalue 1 is the buffer.
+// The saved bytes of a buffer, which is uservalue 1.
 typedef struct Kept {
   size_t bytes;
   bool defined;
   char p[];
 } Kept;
 
-// buffer_keep(buffer) -> a copy of its bytes, for buffer_restore
+// buffer_keep(buffer) -> a copy of the buffer's bytes, for buffer_restore
 static int l_keep(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   Kept *k = lua_newuserdatauv(L, sizeof *k + b->bytes, 1);
@@ -263,7 +269,7 @@ static int l_keep(lua_State *L) {
   return 1;
 }
 
-// buffer_restore(kept): restores the bytes
+// buffer_restore(kept): copies the bytes back to the buffer they came from
 static int l_restore(lua_State *L) {
   const Kept *k = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -273,7 +279,7 @@ static int l_restore(lua_State *L) {
   return 0;
 }
 
-// buffer_sum(buffer, sum) -> a hash of sum and the buffer's bytes
+// buffer_sum(buffer, sum) -> a hash of the integer `sum` and the buffer's bytes
 static int l_sum(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   uint64_t h = (uint64_t)face_checkint(L, 2);
@@ -288,21 +294,22 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// sim_front([front]) -> state of the preceding launch; sets it first if given
+// sim_front([front]) -> the record of the preceding launch, or false if there
+// is none. Replaces the record first if one is given.
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
   if (set) lua_rawsetp(L, LUA_REGISTRYINDEX, &FRONT);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TNIL)
-    lua_pushboolean(L, 0);  // there is none
+    lua_pushboolean(L, 0);  // no launch came before
   return 1;
 }
 
 // ---- coordinates ----
 
-// Returns the coordinate of a plain layout's element at idx, mode with the
-// largest stride first; that mode may exceed its extent. NULL: idx is no
-// element of l.
+// Returns the coordinate of the element at offset idx in a plain layout. Only
+// the mode with the largest stride may exceed its extent. Returns NULL if no
+// coordinate has this offset.
 static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
@@ -329,7 +336,8 @@ static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   }
 }
 
-// Finds the coordinate in a composed layout by search.
+// Finds the coordinate of the element at offset idx in a composed layout, by
+// trying all of at most 2^16 coordinates.
 static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   int64_t n = dim_value(layout_size(cx, l));
   for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
@@ -338,20 +346,20 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   return NULL;
 }
 
-// Returns the coordinate of an element in a layout given as text, or NULL if
-// there is none.
+// Returns the coordinate of the element at offset idx in a layout given as
+// text, or NULL if there is none.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  // A swizzle is its own inverse.
+  // A swizzle is its own inverse, so applying it again undoes it.
   if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   Tup c = l.outer && !sw ? coord_found(cx, l, idx)
           : idx >= 0     ? coord_at(cx, l, idx) : NULL;
   return c ? tup_text(cx, c) : NULL;
 }
 
-// Returns the text of r->coord, the coordinate that the kernel used.
+// Returns the text of r->coord, the coordinate that the kernel accessed.
 static const char *asked_text(Ctx *cx, const SimReport *r) {
   const char *s = "(";
   for (int k = 0; k < r->modes; k++)
@@ -442,7 +450,8 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
-// Pushes scheduling steps as a string of 64-bit words, which sim_run accepts.
+// Pushes a schedule (which warp takes each step) as a string of 64-bit words.
+// The option `turns` of sim_run accepts it.
 static void push_turns(lua_State *L, const uint64_t *turn, size_t n) {
   lua_pushlstring(L, n ? (const char *)turn : "", n * sizeof *turn);
 }
@@ -467,7 +476,8 @@ static void push_path(lua_State *L, const Fn *fn, const SimOrders *o) {
   }
 }
 
-// Pushes the report's table `few`: a grid that is too small for an output.
+// Pushes the table `few` of a report: the grid has too few blocks for an output
+// tensor.
 static void push_few(lua_State *L, const Fn *fn, const SimShort *s) {
   const Mem *m = &fn->mem.p[s->mem];
   const char *name = ir_str(fn, m->name);
@@ -555,7 +565,8 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 
 // ---- cost model ----
 
-// machine: a table of the fields of SimMachine.
+// The field `machine` of the options has a field for each of these rates of
+// SimMachine.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
 #define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}
@@ -587,8 +598,8 @@ static void get_machine(lua_State *L, SimMachine *m) {
   }
 }
 
-// Pushes an event: {kind, cluster, cta, warp, begin, end, name or operation,
-// file, line}.
+// Pushes an event of the timeline: {kind, cluster, cta, warp, begin, end, name
+// or operation, file, line}.
 static void push_event(lua_State *L, const Fn *fn, const SimEvent *e) {
   static const char *const kind[] = {"warp", "begin", "end", "agent"};
   lua_createtable(L, 0, 8);
@@ -641,9 +652,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
-// all=, tries=, edits=, strict=}) -> report. cluster: unless the trace fixed
-// it; debug, goal: see debuglib.c; record: report.requests are those of
-// requestlib.c; edits: see editlib.c
+// all=, tries=, edits=, strict=}) -> report. Runs a traced function on the CPU.
+// cluster is needed unless the trace fixed it. debug and goal: debuglib.c.
+// record: the report has `requests` (requestlib.c). edits: editlib.c.
 static int l_sim_run(lua_State *L) {
   face_outside(L);
   Ctx *cx = face_enter(L);
@@ -662,7 +673,7 @@ static int l_sim_run(lua_State *L) {
   if (lua_getfield(L, 2, "cluster") != LUA_TNIL)
     get_extents(L, 2, "cluster", l.cluster);
   size_t nknown = ir_has_addresses(fn) ? buflib_addressed(L) : 0;
-  int list = lua_gettop(L);  // keeps them alive for the run
+  int list = lua_gettop(L);  // the list keeps the buffers alive during the run
   LaunchArg *known = arena_zero(&b->cx, &b->cx.scratch,
                                 (nknown + 1) * sizeof *known);
   Track *all = arena_zero(&b->cx, &b->cx.scratch,
@@ -718,11 +729,12 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  box_free(b);  // frees megabytes now: the collector does not see them
+  box_free(b);  // frees megabytes that the garbage collector does not count
   return 1;
 }
 
-// layout_coord(text of a layout, element) -> its coordinate as text, or nil
+// layout_coord(text of a layout, offset) -> text of the coordinate with this
+// offset; nil if there is none
 static int l_layout_coord(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *s = coord_text(cx, face_checkstr(L, 1), face_checkint(L, 2));
@@ -730,7 +742,8 @@ static int l_layout_coord(lua_State *L) {
   return 1;
 }
 
-// report_kinds: {name = description} of the simulator's reports.
+// Sets field report_kinds: {name = description} of the kinds of the simulator's
+// reports.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, SIM_KIND_COUNT);
   for (int k = 0; k < SIM_KIND_COUNT; k++)

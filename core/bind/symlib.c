@@ -1,5 +1,5 @@
-// Placeholders in arguments: constants of a trace, and values that are known
-// only at the launch (symbolic integers and tensors).
+// Placeholders among arguments: values that are constants of the trace, and
+// values that only the launch provides (symbolic integers and tensors).
 #include "bind/argkey.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 // ---- constants ----
 
-// constexpr(x): among a kernel's arguments, x is passed unchanged as a
-// constant. Inside a kernel, returns x.
+// constexpr(x): as an argument of a kernel, passes x unchanged, as a constant
+// of the program. Inside a kernel, returns x.
 static int l_constexpr(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checkany(L, 1);
@@ -46,7 +46,8 @@ static int constexpr_tostring(lua_State *L) {
 
 // ---- symbols ----
 
-// symbol(id, bits, divides): symbols with one id are the same number.
+// symbol(id, bits, divides) -> a symbolic integer, a multiple of `divides`.
+// Symbols with the same id stand for the same number.
 static int l_symbol(lua_State *L) {
   face_enter(L);
   Symbol s = {.id = (uint32_t)face_checkint(L, 1),
@@ -97,9 +98,10 @@ static void read_marks(lua_State *L, TensorMarks *m, int n) {
   }
 }
 
-// Replaces dynamic leaves by `_`, so that they are not used as numbers.
+// Replaces dynamic extents and strides by `_`, so that nothing uses them as
+// numbers.
 static void hide_numbers(Tensor *t, const TensorMarks *m) {
-  // The words belong to this tensor alone, so they can be changed.
+  // Only this tensor refers to these words, so they can be changed.
   Dim *shape = (Dim *)t->l.shape, *stride = (Dim *)t->l.stride;
   for (size_t i = 0, leaf = 0, n = tup_words(shape); i < n; i++) {
     if (!tup_is_leaf(shape + i)) continue;
@@ -109,9 +111,10 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
   }
 }
 
-// symbolic_tensor(dtype, shape, stride, {shape = {...}, ...}): for each leaf,
-// lists of the divisors of dynamic ones (0: static), and of symbols; align,
-// wide.
+// symbolic_tensor(dtype, shape, stride, marks) -> a tensor without memory.
+// `marks` has, for extents and for strides, a list of the divisibility of each
+// dynamic one (0: static) and a list of symbols; and the fields align and wide
+// (64-bit strides).
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -120,8 +123,8 @@ static int l_symbolic_tensor(lua_State *L) {
                          face_check_tup(cx, L, 3));
   size_t n = tup_leaves(l.shape);
   if (n > TENSOR_MAX_MARKS)
-    face_error(L, ERR_LIMIT, "a symbolic tensor of more than %d modes",
-               TENSOR_MAX_MARKS);
+    face_error(L, ERR_LIMIT, "a symbolic tensor has at most %d modes, got "
+               "%d", TENSOR_MAX_MARKS, (int)n);
   Tensor t = {.space = SP_HOST, .type = face_check_dtype(L, 1), .l = l,
               .off = dim_int(cx, 0)};
   TensorMarks m;

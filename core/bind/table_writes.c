@@ -1,20 +1,23 @@
-// Records the tables that the body of a loop or branch writes, their contents
-// before, and the coroutines that it starts. The count hook calls it for every
-// instruction that writes or creates a table, or calls a function: some of
-// Lua's library write tables or resume coroutines.
+// Records which tables the body of a loop or branch writes, their contents
+// before, and the coroutines that it starts. The count hook calls these
+// functions at each instruction that writes or creates a table, or calls a
+// function: some library functions write tables or resume coroutines.
 //
-// The record, written to the table of core.note, is
-//   [t] = a copy of t, made before its first write; false: t was created inside
-//   [i] = the tables that have a copy, in the order of their first writes
-//   [coroutine] = true: it was started inside
-//   metatables = {[t] = the former metatable, or false, of a t with a new one}
+// The record is a table that core.note sets. Its fields:
+//   [t] = a copy of table t, made before its first write; false: the body
+//         created t
+//   [i] = table number i that has a copy, in the order of their first writes
+//   [coroutine] = true: the body started this coroutine
+//   metatables = {[t] = metatable, or false, of t before setmetatable}
 #include "bind/trace.h"
 
 #include <lualib.h>
 
-#define MAX_CHAIN 100  // limit for chains of __newindex; Lua's own is higher
+// Maximum length of a chain of __newindex; Lua's own is higher.
+#define MAX_CHAIN 100
 
-// Records a write of the table on top in the table at index `writes`.
+// Records in the table at index `writes` that the table on top is about to be
+// written: stores a copy of it, unless it is already recorded.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -41,8 +44,8 @@ void table_writes_note(lua_State *L, int writes) {
   lua_pop(L, 1);
 }
 
-// Pops a value. Records it if it is a table, and the tables along its
-// __newindex.
+// Pops a value. If it is a table, records a write of it and of the tables along
+// its __newindex.
 static void note_target(lua_State *L, int writes) {
   int top = lua_gettop(L) - 1;
   for (int i = 0; i < MAX_CHAIN && lua_istable(L, -1); i++) {
@@ -52,9 +55,9 @@ static void note_target(lua_State *L, int writes) {
   lua_settop(L, top);
 }
 
-// Pops a value that is resumed, if it is a coroutine. One that was started
-// outside raises an error: its state cannot be copied, and it would advance in
-// each pass over the body.
+// Pops a value that is about to be resumed. If it is a coroutine that started
+// outside the body, raises an error: its state cannot be copied, and each trace
+// of the body would advance it.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);
@@ -74,8 +77,9 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_rawset(L, writes);
 }
 
-// Called before setmetatable(t): records t's metatable, unless t was created
-// inside.
+// Records the metatable of the first argument of setmetatable, before the call,
+// unless the table was created inside the body. `reg` is the register of the
+// called function.
 static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   int top = lua_gettop(L);
   bytecode_register(L, ar, reg + 1);
@@ -99,8 +103,8 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   lua_settop(L, top);
 }
 
-// Called before a call: checks for functions that write a table or resume a
-// coroutine.
+// Records writes and resumes of the library function in register `reg`, before
+// its call.
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
   bytecode_register(L, ar, reg);
@@ -122,7 +126,7 @@ static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
     if (f != w->f[i]) continue;
     bytecode_register(L, ar, reg + 1);
     note_target(L, writes);
-    bytecode_register(L, ar, reg + 5);  // destination of table.move
+    bytecode_register(L, ar, reg + 5);  // table.move writes its fifth argument
     note_target(L, writes);
     return;
   }
@@ -133,7 +137,8 @@ bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
-    case VM_TFORPREP:  // also makes the first call
+    // This instruction starts a generic `for`, which calls its iterator.
+    case VM_TFORPREP:
       note_call(L, w, ar, in.a, writes);
       return false;
     case VM_SETTABUP:
@@ -154,7 +159,7 @@ void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
   }
 }
 
-// Pushes the member of library `lib` with a name, or nil.
+// Pushes the function or value `name` of a library, or nil.
 static void push_member(lua_State *L, const char *lib, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, lib);
@@ -176,8 +181,8 @@ bool table_writes_reads(const Readers *r, lua_CFunction f) {
   return false;
 }
 
-// Finds functions whose result depends on whether a value is nil, or on a
-// table's length.
+// Finds library functions whose result depends on whether an argument is nil,
+// or on a table's length.
 static void find_readers(lua_State *L, Readers *r) {
   static const struct { const char *lib, *name; } readers[READERS] = {
     {LUA_GNAME, "type"}, {LUA_GNAME, "rawequal"}, {LUA_GNAME, "assert"},
@@ -209,7 +214,8 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  lua_pushvalue(L, -1);  // wrap any function: all wrappers share a C function
+  // A wrapper of any function: all wrappers are one C function.
+  lua_pushvalue(L, -1);
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);
 }

@@ -1,5 +1,5 @@
-// Lua bindings of tensors: t(coord) loads or slices, t[coord] reads and writes;
-// methods and constructors.
+// Lua bindings of tensors: t(coord) loads an element or slices, t[coord] reads
+// and writes an element; methods and constructors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -13,10 +13,9 @@
 
 // ---- elements ----
 
-// Computes the offset of t(i, j, ..) for n coordinates from `first` on. They
-// must be integers inside modes that have one extent and one stride each;
-// otherwise returns false. This serves loops on the host, without an IntTuple
-// per element.
+// Computes the offset of t(i, j, ...), whose n coordinates start at stack index
+// `first`. Returns false unless the coordinates are integers inside modes that
+// are not nested. Makes loops on the host fast, since it creates no IntTuple.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
@@ -116,7 +115,7 @@ static bool push_field(Ctx *cx, lua_State *L, const char *k) {
   return true;
 }
 
-// t.field, t:method, t[coord]
+// Implements __index: a field, a method, or the element t[coord].
 static int tensor_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return tensor_call(L);
   const char *k = lua_tostring(L, 2);
@@ -141,12 +140,12 @@ static int tensor_newindex(lua_State *L) {
   return 0;
 }
 
-// t:set(coord, value) or t:set(i, j, .., value)
+// t:set(coord, value), or t:set(i, j, ..., value): writes an element
 static int tensor_set(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
   if (lua_gettop(L) < 3) face_error(L, ERR_ARG, "set(coord, value)");
-  lua_rotate(L, 2, 1);  // moves the value to index 2
+  lua_rotate(L, 2, 1);  // move the value to index 2
   Tup c = tensorlib_coord(cx, L, 3);
   set_element(cx, L, t, c, 2);
   return 0;
@@ -185,7 +184,7 @@ static int tensor_add(lua_State *L) {
   return 1;
 }
 
-// fill(x): sets every element.
+// t:fill(x): sets every element to x.
 static int tensor_lfill(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -202,7 +201,8 @@ static int tensor_lfill(lua_State *L) {
   return 1;
 }
 
-// elements(): for i, x in t:elements() do; i is the 1-D coordinate.
+// Returns the next i, x for `for i, x in t:elements() do`, where i is the 1-D
+// coordinate of element x.
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -233,8 +233,8 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  if (layout_has_fn(l)) return l;  // the range is unknown, so each access is
-                                   // checked
+  // Its range is unknown; each access will be checked.
+  if (layout_has_fn(l)) return l;
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
     face_error(L, ERR_SHAPE, "make_tensor: %s reaches %lld elements before the "
@@ -247,21 +247,23 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   return l;
 }
 
-// Returns a coordinate tensor that counts from a coordinate: (1,2) o
-// (4,4):(1@0,1@1), or 5 o 4:2.
+// Returns the coordinate tensor of layout l that starts at the coordinate in
+// argument 1, such as (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
 static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
               .base = face_check_tup(cx, L, 1)};
   Tup at = layout_eval_tup(cx, l, tup_int(cx, 0));
   if (tup_is_leaf(at) ? !tup_is_leaf(t.base)
                       : !tup_weakly_congruent(at, t.base))
-    face_error(L, ERR_SHAPE, "make_tensor: coordinates from %s on do not fit "
-               "%s, whose values are like %s", tup_text(cx, t.base),
-               layout_text(cx, l), tup_text(cx, at));
+    face_error(L, ERR_SHAPE, "make_tensor: coordinate %s cannot be the "
+               "origin of layout %s, whose values have the form %s",
+               tup_text(cx, t.base), layout_text(cx, l), tup_text(cx, at));
   return t;
 }
 
-// make_tensor(iterator, buffer or coordinate to count from, layout or shape)
+// make_tensor(iterator or buffer, layout or shape) -> a tensor;
+// make_tensor(coordinate, layout or shape) -> a coordinate tensor that starts
+// there
 static int l_make_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = {.space = SP_HOST};
@@ -307,7 +309,7 @@ static int l_make_smem_tensor(lua_State *L) {
   return 1;
 }
 
-// make_fragment_like(t or layout, dtype): a tensor in registers
+// make_fragment_like(t or layout, dtype) -> a tensor in registers
 int tensorlib_fragment_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t;
@@ -333,7 +335,8 @@ static int l_make_identity_tensor(lua_State *L) {
 
 // ---- tiling ----
 
-// local_partition(t, thread layout, index [, proj])
+// local_partition(t, thread layout, index [, proj]) -> the elements of t for
+// thread `index`
 static int l_local_partition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -366,8 +369,8 @@ static int tensor_data_ptr(lua_State *L) {
   return 1;
 }
 
-// t:get_tensor(layout [, swizzle [, dtype]]): a tensor at t's pointer with that
-// layout
+// t:get_tensor(layout [, swizzle [, dtype]]) -> a tensor with that layout that
+// starts at t's first element
 static int tensor_get_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -427,8 +430,8 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
-// unswizzled(tensor) -> the tensor at its address before the swizzle, without
-// the swizzle
+// unswizzled(tensor) -> a tensor without the swizzle, which starts at the
+// address that the tensor has before its swizzle is applied
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));

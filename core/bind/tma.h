@@ -1,4 +1,4 @@
-// Copy atoms of TMA as userdata, for the bindings of kernels and launches.
+// The userdata of TMA copy atoms, for the bindings of kernels and launches.
 #ifndef CUTE_BINDTMA_H
 #define CUTE_BINDTMA_H
 
@@ -7,26 +7,27 @@
 
 #define MT_TMA "cute.tma_atom"
 
-// An atom. Uservalue 1: the host tensor or, inside a kernel, the tensor of the
-// map (SP_TMAP).
+// The userdata of a TMA copy atom. Uservalue 1: the host tensor to copy or,
+// inside a kernel, the tensor of the map (SP_TMAP).
 typedef struct TmaBox {
   TmaAtom a;
 } TmaBox;
-TmaBox *tmalib_box(lua_State *L, int idx);  // NULL: not a TMA atom
-// Pushes the atom that a kernel sees for b, whose map is m's.
+TmaBox *tmalib_box(lua_State *L, int idx);  // NULL if it is no TMA atom
+// Pushes the traced atom that replaces the argument b in a kernel. m is the
+// memory object of its tensor map.
 void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m);
-// Returns the 128 bytes of the map of t at an address; ERR_LAUNCH: it is not
-// representable.
+// Encodes the tensor map of atom a for tensor t at an address. Raises an error
+// (ERR_LAUNCH) if no map can describe t.
 void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
                    uint64_t address, uint64_t words[TENSORMAP_WORDS]);
-// Reads the parameters of a tensor map in the table at 1, by the names of
-// TensorMap (base/tensormap.h); pushes its words as a list.
+// Reads the parameters of a tensor map from the table at 1, whose fields are
+// named as in TensorMap (base/tensormap.h). Pushes the encoded words as a list.
 void tmalib_parameters(lua_State *L, TensorMap *m);
 void tmalib_push_words(lua_State *L, const uint64_t *words);
-// make_copy_atom(operation, dtype) for copies of contiguous bytes without a
-// map.
+// Implements make_copy_atom(operation, dtype) for bulk copies: contiguous bytes
+// without a tensor map.
 int tmalib_bulk_atom(lua_State *L);
-// copy(atom, src, dst, options) with such an atom.
+// Implements copy(atom, src, dst, options) with a TMA or bulk copy atom.
 int tmalib_copy(lua_State *L);
 
 #endif

@@ -1,4 +1,4 @@
-// Lua bindings of tensor maps, and of copy atoms that use them.
+// Lua bindings of tensor maps, and of the copy atoms of TMA and of bulk copies.
 #include "bind/tma.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 // ---- parameters as numbers of the driver ----
 
-// Reads up to n integers of list k of the table at 1; missing ones stay
-// unchanged.
+// Reads at most n integers from the list in field k of the table at 1 to out.
+// Leaves out[i] unchanged if an entry is absent.
 static void read_list(lua_State *L, const char *k, int64_t *out, int n) {
   lua_getfield(L, 1, k);
   for (int i = 0; i < n && lua_istable(L, -1); i++) {
@@ -49,9 +49,9 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
   }
 }
 
-// encode_tensor_map(parameters) -> its 16 words; the fields are those of
-// TensorMap (base/tensormap.h). Raises an error that names the rule they
-// violate.
+// encode_tensor_map(parameters) -> its 16 words. The fields of the table are
+// named as in TensorMap (base/tensormap.h). Raises an error that names a
+// violated rule.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -74,8 +74,8 @@ static void push_list(lua_State *L, const char *k, const int64_t *v, int n) {
   lua_setfield(L, -2, k);
 }
 
-// decode_tensor_map(bytes) -> the parameters that encode_tensor_map encodes as
-// these 128 bytes, and dtype; nil and a message if there are none.
+// decode_tensor_map(bytes) -> parameters, dtype | nil, message: the parameters
+// that encode_tensor_map encodes as these 128 bytes.
 static int l_decode_tensor_map(lua_State *L) {
   face_enter(L);
   size_t size;
@@ -141,7 +141,8 @@ void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m) {
   lua_setiuservalue(L, -2, 1);
 }
 
-// Returns the atom at idx if it is usable: in the kernel that it was passed to.
+// Returns the TMA atom at idx. Raises an error unless it is an argument of the
+// kernel being traced.
 static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
   const TmaBox *b = check_atom(L, idx);
   if (b->a.runs) return &b->a;
@@ -149,7 +150,8 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
     face_error(L, ERR_ARG, "%s: a TMA atom must be an argument of the kernel: "
                "pass it and the coordinate tensor at the launch", what);
   lua_getiuservalue(L, idx, 1);
-  face_check_tensor(L, -1);  // checks that it is of this kernel
+  // Raises an error if the tensor is another kernel's.
+  face_check_tensor(L, -1);
   lua_pop(L, 1);
   return &b->a;
 }
@@ -187,21 +189,22 @@ static uint16_t read_flags(lua_State *L) {
   return (uint16_t)flags;
 }
 
-// Reads the element type of the map: by default the tensor's, or any type of
-// the same width.
+// Returns the element type of the tensor map: field `internal`, which must be
+// as wide as the tensor's type `own`, or `own` by default.
 static DType read_internal(lua_State *L, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
   if (!lua_isnil(L, -1)) t = face_check_dtype(L, -1);
   lua_pop(L, 1);
   if (dtype_bits(t) != dtype_bits(own))
-    face_error(L, ERR_TYPE, "internal_type %s has %d bits, %s %d",
+    face_error(L, ERR_TYPE, "internal_type %s has %d bits, but the tensor's "
+               "type %s has %d",
                dtype_name(t), dtype_bits(t), dtype_name(own), dtype_bits(own));
   return t;
 }
 
-// Checks the atom's map. Then pushes the atom with its tensor, which is at
-// index 2.
+// Checks the tensor map of atom a. Then pushes the atom with its tensor t,
+// which is at stack index 2.
 static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;
@@ -212,8 +215,9 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   return 1;
 }
 
-// Checks the reduction. Raises an error if the hardware does not have it. Sums
-// and bit operations of i64 use u64, whose map has instructions for them.
+// Raises an error if the hardware lacks the atom's reduction. For sums and bit
+// operations of i64, changes the map's type to u64, which has instructions for
+// them.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
   const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;
@@ -222,23 +226,23 @@ static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   const char *can = tensormap_reductions(t);
   if (!strstr(can, kind))
     face_error(L, ERR_TYPE, "a TMA reduction of %s by '%s' is an illegal "
-               "instruction on sm_90 (%s by: %s)", dtype_name(in), kind,
+               "instruction on sm_90 (valid for %s: %s)", dtype_name(in), kind,
                dtype_name(in), *can ? can : "none");
   a->map.type = t;
 }
 
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
-// values =, tile =, rank =, type = (by default that of the elements), box =,
-// leaf =, swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =,
-// channels =, pixels =}: fields of TmaAtom and TensorMap.
+// values =, tile =, rank =, type = (by default the elements'), box =, leaf =,
+// swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =, channels =,
+// pixels =} -> a TMA atom. The fields are those of TmaAtom and TensorMap.
 static int l_tma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 1);
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  memset(&a, 0, sizeof a);  // also clears padding, since atoms are compared
-                            // bytewise
+  // Clear padding, too, since atoms are compared as bytes.
+  memset(&a, 0, sizeof a);
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
   a.multicast = face_get_bool(L, 1, "multicast");
@@ -261,8 +265,8 @@ static int l_tma_atom(lua_State *L) {
   return push_of(L, cx, &a, &t);
 }
 
-// tma_rebind(atom, tensor) -> the atom for another tensor of the same layout
-// and type.
+// tma_rebind(atom, tensor) -> an atom for another tensor of the same layout and
+// type.
 static int l_tma_rebind(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = tmalib_box(L, 1);
@@ -301,8 +305,8 @@ int tmalib_bulk_atom(lua_State *L) {
   return 1;
 }
 
-// tma_leaves(tensor): for each leaf of its layout, {extent, stride, is it 1 at
-// every launch?}, in order.
+// tma_leaves(tensor) -> list of {extent, stride, whether the extent is 1 in
+// each launch} of the modes of its flattened layout.
 static int l_tma_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -321,8 +325,8 @@ static int l_tma_leaves(lua_State *L) {
   return 1;
 }
 
-// tma_coordinates(tensor, layout, zeros): the coordinate tensor with that
-// layout, and the dynamic extents of the tensor.
+// tma_coordinates(tensor, layout, zeros) -> the coordinate tensor with this
+// layout and the tensor's dynamic extents.
 static int l_tma_coordinates(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TensorMarks *m = tensor_marks(L, 1);
@@ -340,8 +344,8 @@ static int l_tma_coordinates(lua_State *L) {
 
 // ---- queries ----
 
-// tma_words(atom, address): the words of its map for its tensor at that
-// address.
+// tma_words(atom, address) -> the words of the atom's tensor map, if its tensor
+// started at this address.
 static int l_tma_words(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = check_atom(L, 1);
@@ -353,7 +357,8 @@ static int l_tma_words(lua_State *L) {
   return 1;
 }
 
-// Returns the rank and extents of a box; for im2col, channels and pixels.
+// Stores the extents of a map's box in `box` and returns their number. For
+// im2col, these are channels and pixels.
 static int box_of(const TensorMap *m, int64_t *box) {
   int n = m->im2col ? 2 : (int)m->rank;
   for (int i = 0; i < n; i++) box[i] = m->box[i];
@@ -415,7 +420,7 @@ static int atom_tostring(lua_State *L) {
 
 // ---- copies ----
 
-// Reads the mbarrier in field k of the table at 4.
+// Reads the mbarrier in field k of the options, the table at 4.
 static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
   if (lua_getfield(L, 4, k) == LUA_TNIL) return;
   Tensor t = face_check_tensor(L, -1);
@@ -434,7 +439,7 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-// Reports whether a tensor is 16 contiguous elements, or a pointer.
+// Reports whether a tensor is 16 contiguous elements or a pointer to one.
 static bool is_run(Ctx *cx, const Tensor *t) {
   Layout l = layout_coalesce(cx, t->l);
   return dim_is(layout_size(cx, l), 1) ||
@@ -442,7 +447,8 @@ static bool is_run(Ctx *cx, const Tensor *t) {
           dim_is(l.stride[0], 1));
 }
 
-// Reads a tensor map in memory: 16 elements of 64 bits.
+// Returns the place of a tensor map in memory: the tensor at idx, 16 elements
+// of 64 bits.
 static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Tensor t = face_check_tensor(L, idx);
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
@@ -491,9 +497,10 @@ int tmalib_copy(lua_State *L) {
 
 // ---- tensor maps in memory ----
 
-// tma_map(operation, address[, atom or address[, tensor]]): "copy" the atom's
-// map, "update" it for the tensor, "acquire" it, "publish" the one in shared
-// memory.
+// tma_map(operation, address[, atom or address[, tensor]]) works on the tensor
+// map at an address in memory. "copy" stores the atom's map there, "update"
+// changes it for the tensor, "acquire" acquires it, "publish" copies there the
+// map at the second address, in shared memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");
@@ -526,8 +533,8 @@ static int l_tma_map(lua_State *L) {
   return 0;
 }
 
-// tma_prefetch(atom[, coordinates]): prefetches the box into L2; without
-// coordinates, the map.
+// tma_prefetch(atom[, coordinates]): prefetches the box at the coordinates into
+// L2 or, without coordinates, the tensor map.
 static int l_tma_prefetch(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "prefetch");
@@ -539,7 +546,7 @@ static int l_tma_prefetch(lua_State *L) {
   return 0;
 }
 
-// tma_tensor(atom): the tensor of the atom.
+// tma_tensor(atom) -> the tensor that the atom copies.
 static int l_tma_tensor(lua_State *L) {
   face_check(L, 1, MT_TMA, "TMA atom");
   lua_getiuservalue(L, 1, 1);

@@ -1,39 +1,45 @@
-// Interface between tracelib.c (functions, regions, hooks) and vallib.c (traced
-// scalars): the userdata of a traced scalar.
+// The userdata of a traced scalar, and functions for tracing that files of
+// core/bind share: tracelib.c (functions, regions), hooklib.c (hooks), vallib.c
+// (traced scalars) and others.
 #ifndef CUTE_TRACE_H
 #define CUTE_TRACE_H
 
 #include "bind/face.h"
 
-// A traced scalar. `birth` distinguishes its instruction from one of a later
-// pass with the same index.
+// The userdata of a traced scalar. `r` is its instruction. Instructions may be
+// removed and traced again (a pass of a loop); `birth` distinguishes the
+// instruction from a later one with the same r.
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  const void *made;  // address after the script's instruction that created it
-  uint32_t tested;   // booleans: line where Lua tested it; 0: none
-  bool consumed;  // booleans: it was used
-  bool lazy;      // whether it may stay unused unless Lua's `if` tested it
-  bool truth;     // whether it stands for a Lua boolean at the start or end of
-                  // a region: Lua must not test it
-  bool choice;    // whether it is a select between the numbers in its user
-                  // values
-  uint32_t undefined;  // undefined: message for uses of it, index into Fn.text
-                       // (core.undefined)
+  const void *made;  // address after the bytecode instruction that created it
+  uint32_t tested;   // for a boolean: line where Lua tested it, or 0
+  bool consumed;  // for a boolean: whether something used it
+  // For a boolean: it may stay unused, unless Lua's `if` tested it.
+  bool lazy;
+  // It replaces a Lua boolean that changes in a loop or branch: Lua must not
+  // test it.
+  bool truth;
+  // It selects between two numbers, its uservalues.
+  bool choice;
+  // If not 0, the value is undefined (see tracelib.c), and this is the message
+  // for its uses: an index into Fn.text.
+  uint32_t undefined;
 } Value;
 
 // vallib.c
 Value *trace_push(lua_State *L, Ctx *cx, Ref r);
-// Pushes a value that selects between the numbers at a and b. Like a plain
-// number, it takes the type of the other operand.
+// Pushes a value r that selects between the numbers at a and b. Like a plain
+// number, it takes the type of the other operand of an operation.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
-Value *trace_value(lua_State *L, int idx);  // NULL: not a traced scalar
-// Raises an error unless v belongs to the traced function and is not stale.
+Value *trace_value(lua_State *L, int idx);  // NULL if it is no traced scalar
+// Raises an error if v belongs to another kernel, is undefined, or its
+// instruction was removed.
 void trace_own(Ctx *cx, const Value *v);
 
-// tracelib.c: a copy of a layout in scratch, with the addresses of its dynamic
-// leaves and of the offsets of its functions.
+// tracelib.c: a copy of a layout in scratch, and the addresses of its traced
+// extents, strides and offsets in the copy.
 typedef struct TraceLeaves {
   Layout *l;
   Dim **dyn;
@@ -41,33 +47,36 @@ typedef struct TraceLeaves {
 } TraceLeaves;
 TraceLeaves trace_leaves(Ctx *cx, Layout l);
 
-// kernlib.c: replaces the n arguments of the kernel function at stack index
-// func, from `first` on, by what the kernel sees.
+// kernlib.c: replaces the n arguments, at stack index `first` and above, of the
+// kernel function at `func` by the traced values for the kernel.
 void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n);
 
-// donelib.c: raise errors about the kernel, after its function returned, and
-// after its IR was verified.
+// donelib.c: checks of a trace. donelib_check_use runs after the kernel's
+// function returned, donelib_check after the verifier accepted the IR. Both
+// raise errors.
 void donelib_check_use(Ctx *cx, lua_State *L);
 void donelib_check(Ctx *cx, lua_State *L);
 
-// hooklib.c: the hook for lines and returns; set anew for each trace.
+// hooklib.c: the debug hook of a trace. hooklib_start creates its state for a
+// new trace; hooklib_on switches it on or off.
 void hooklib_start(lua_State *L);
 void hooklib_on(lua_State *L, bool on);
-// Pops a table or nil. Writes to tables are recorded in that table from now on.
+// Pops a table or nil. From now on, the hook records writes to tables in this
+// table; nil: not at all.
 void hooklib_note(lua_State *L);
-// Called before C code writes the table at idx.
+// Records that C code is about to write the table at idx.
 void hooklib_wrote(lua_State *L, int idx);
-// Makes the hook examine instructions for undefined values from now on.
+// Makes the hook watch for uses of undefined values from now on.
 void hooklib_undefined(lua_State *L);
 
-// Pops a traced value and lists it as one that must be used.
+// Pops a traced value, and lists it as one that the kernel must use.
 void trace_watch(lua_State *L);
 
-// The instruction at which a count hook runs (bytecode.c). It is read only if
-// cute.bytecode knows this Lua.
+// bytecode.c: an instruction of a Lua function, found from a count hook. Only
+// valid if bytecodelib.c has confirmed that this Lua's structures are known.
 typedef struct VmIns {
   uint8_t op, a, b, c;
-  bool k;  // c is a constant
+  bool k;  // c is the index of a constant, not of a register
 } VmIns;
 enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_SETFIELD = 18, VM_NEWTABLE = 19, VM_NOT = 51, VM_LEN = 52,
@@ -75,52 +84,54 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns bytecode_at(const lua_Debug *ar);
-VmIns bytecode_behind(const lua_Debug *ar);  // the next instruction
-const void *bytecode_place(const lua_Debug *ar);  // address of the instruction
-// Pushes the value of register `reg` of the running function, from 0 on.
-// Returns its name if it is a local, else NULL.
+VmIns bytecode_behind(const lua_Debug *ar);  // the one after bytecode_at's
+// Address of bytecode_at's instruction.
+const void *bytecode_place(const lua_Debug *ar);
+// Pushes the value of register `reg` (from 0 on) of the running function.
+// Returns the register's name if it is a local variable, else NULL.
 const char *bytecode_register(lua_State *L, lua_Debug *ar, int reg);
 
-// table_writes.c: changes of Lua state in a region: tables, coroutines.
-// `writes` is the stack index of the table with the record.
+// table_writes.c: records what a region changes in Lua's state: tables,
+// coroutines. `writes` is the stack index of the table with the record.
 enum { WRITERS = 5 };
-typedef struct Writers {     // functions of Lua's library; NULL: absent
+typedef struct Writers {     // library functions that change state, or NULL
   lua_CFunction f[WRITERS];
   // wrapped is the function that coroutine.wrap returns.
   lua_CFunction resume, wrapped;
   lua_CFunction setmetatable;
 } Writers;
 enum { READERS = 18 };
-typedef struct Readers {     // functions that examine their arguments; NULL:
-                             // absent
+// Library functions that examine their arguments, or NULL.
+typedef struct Readers {
   lua_CFunction f[READERS];
 } Readers;
 void table_writes_find(lua_State *L, Writers *w, Readers *r);
 bool table_writes_reads(const Readers *r, lua_CFunction f);
-// Called before an instruction that writes or creates a table, or calls.
-// Returns true if it creates one; then table_writes_born must be called.
+// Records the effects of an instruction that writes or creates a table, or
+// calls a function, before it runs. Returns true if it creates a table; then
+// call table_writes_born after it.
 bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
                       int writes);
 void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes);
-// Pops a table that is about to be written.
+// Pops a table, and records that it is about to be written.
 void table_writes_note(lua_State *L, int writes);
 
 // Registry: the state of the current trace, a table with
-//   watched: array of traced booleans, in order
-//   lines: {[chunk source] = {[line] = names that it assigns}}
-//   lex: function(chunk source), which gives the latter
-//   ran: {[function of the user's that ran] = true}
-//   elements: of host buffers that were read, {n = , ...}: see buflib.c
-//   accumulate, tiled: fields of tiled MMAs, see atomlib.c
-//   known: hooks can read this Lua's instructions
-//   constant: function(f, i), constant number i of a function's code
-//   surplus: function(callee, fixed, inner), see cute.lang.surplus
+//   watched: list of traced booleans that must be used, in order
+//   lines: {[chunk source] = {[line] = names that the line assigns}}
+//   lex: function(chunk source), which returns that chunk's entry of `lines`
+//   ran: {[user function that ran] = true}
+//   elements: list of the elements of host buffers that were read (buflib.c)
+//   accumulate, tiled: fields of tiled MMAs (atomlib.c)
+//   known: whether hooks can read this Lua's instructions
+//   constant: function(f, i), which returns constant i of a function's code
+//   surplus: function(callee, fixed, inner): see cute.lang.surplus
 //   kernel: the traced function
-//   truth: function(register, state), see cute.lang.truth
+//   truth: function(register, this table): see cute.lang.truth
 //   record: function(n), called for each line of the user's code, or nil
-//   undefined: {tested = function(value), which returns what Lua tests
-//     instead of an undefined value; holders = {[table with some] = true};
-//     read = function(table), which raises an error if a table has one}
+//   undefined: {tested = function(value), which returns the value that Lua
+//     tests instead of an undefined one; holders = {[table with undefined
+//     values] = true}; read = function(table), which raises an error for one}
 #define TRACE_STATE "cute.trace"
 
 #endif

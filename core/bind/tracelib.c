@@ -1,6 +1,6 @@
 // Tracing: runs a Lua function once as a kernel, and appends its operations to
-// an Fn. Loops and branches are in lua/cute/lang/trace.lua, built on the
-// primitives here; hooklib.c has the line hook.
+// an Fn. Loops and branches are Lua code in lua/cute/lang/trace.lua, which
+// calls the primitives here; hooklib.c has the debug hook.
 #include "bind/trace.h"
 
 #include <stdio.h>
@@ -43,8 +43,9 @@ static int emit_gc(lua_State *L) {
   return 0;
 }
 
-// fn:emit(sm) -> text, lines, name, options: lines[i] is {file, line} of text
-// line i, name the function's name in the text, options the compiler's.
+// fn:emit(sm) -> text, lines, name, options: CUDA C for the traced function.
+// lines[i] is the script's {file, line} for line i of the text, name the
+// function's name there, options those for the compiler.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -72,8 +73,8 @@ static int fn_emit(lua_State *L) {
   return 4;
 }
 
-// fn:check_smem(sm): raises an error with a table of the shared memory if over
-// budget.
+// fn:check_smem(sm): raises an error, with a table of the shared objects, if
+// they need more than the maximum of architecture sm.
 static int fn_check_smem(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -96,7 +97,8 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_int(L, "offset", m->offset);
 }
 
-// fn:info() -> {name=, smem=, barriers=, instructions=, args={...}, mems={...}}
+// fn:info() -> {name=, smem=, barriers=, instructions=, args={...},
+// mems={...}}: properties of the traced function
 static int fn_info(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
@@ -134,7 +136,7 @@ static int fn_info(lua_State *L) {
   return 1;
 }
 
-// fn:lines() -> {{file, line}...} of its instructions, in order
+// fn:lines() -> {{file, line}...}: source lines of its instructions, in order
 static int fn_lines(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, (int)fn->src.n, 0);
@@ -153,8 +155,9 @@ static int fn_lines(lua_State *L) {
   return 1;
 }
 
-// Returns the asynchronous unit that accesses shared object `mem`: "wgmma"
-// before "tma" before "bulk". Returns NULL if only threads access it.
+// Returns which asynchronous unit accesses the shared object number `mem`:
+// "wgmma" if MMAs do, else "tma", else "bulk". Returns NULL if only threads
+// access it.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;
@@ -174,9 +177,10 @@ static const char *agent_of(const Fn *fn, size_t mem) {
   return who;
 }
 
-// fn:shared() -> its shared objects: as in info().mems, with index= (from 1
-// on), file=, line=, bytes=, view= (the layout through which it is accessed),
-// views= (and others with another swizzle), agent=
+// fn:shared() -> a list of its shared objects, with the fields of info().mems
+// and: index (from 1 on), file, line, bytes, view (the layout by which the
+// kernel accesses it), views (whether it uses other swizzles, too), agent
+// (asynchronous unit).
 static int fn_shared(lua_State *L) {
   Fn *fn = face_check_fn(L, 1);
   lua_newtable(L);
@@ -198,8 +202,9 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Records that source line src needs feature n, in the list at 2. Features that
-// the table at 3 has already are only counted.
+// Records that source line src needs feature n: appends it to the list at 2,
+// and sets it in the table at 3. If the table has the feature already,
+// increments its count.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -222,8 +227,9 @@ static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
 }
 
-// fn:needs() -> features that not all targets have: {{name=, least=, most= (of
-// sm; 0: no maximum), specific=, count=, file=, line=}, ...}
+// fn:needs() -> the features that the function needs and some targets lack:
+// {{name=, least=, most= (sm versions; most = 0: no maximum), specific=,
+// count=, file=, line=}, ...}
 static int fn_needs(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   const int32_t *c = fn->cluster;
@@ -249,8 +255,8 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Reports whether a kernel returns traced values, at `first` and above; they
-// are not usable.
+// Reports whether a kernel returned traced values, at index `first` and above.
+// Nobody can use them.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
     if (trace_value(L, i) || veclib_test(L, i)) return true;
@@ -278,8 +284,8 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// Reads opts.overlap: for each argument, the number of its group (see kind in
-// launchlib.c).
+// Reads opts.overlap: for each kernel argument, the number of its overlap group
+// (argkey_overlaps).
 static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
@@ -291,7 +297,7 @@ static void set_overlap(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 1);
 }
 
-// Reads the extents `name` of the options, if present.
+// Reads the extents in field `name` of the options, if it is present.
 static void set_extents(lua_State *L, int opts, const char *name,
                         int32_t out[3]) {
   if (lua_getfield(L, opts, name) == LUA_TTABLE)
@@ -320,10 +326,10 @@ static void set_options(lua_State *L, Fn *fn, int opts) {
   lua_pop(L, 3);
 }
 
-// trace(name, func, opts, handler, args...) -> fn. opts: block = {x, y, z},
-// cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap, state (the table
-// stored as TRACE_STATE). An error is passed through handler (message ->
-// message) and raised again.
+// trace(name, func, opts, handler, args...) -> fn: traces func(args...). opts:
+// block = {x, y, z}, cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap,
+// state (the table to store as TRACE_STATE). handler(message) returns the
+// message of an error before it is raised again.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -331,7 +337,8 @@ static int l_trace(lua_State *L) {
   face_checktype(L, 3, LUA_TTABLE);
   face_checktype(L, 4, LUA_TFUNCTION);
   if (ir_fn(cx))
-    face_error(L, ERR_INTRACE, "kernel '%s' is being traced",
+    face_error(L, ERR_INTRACE, "a trace cannot start while kernel '%s' is "
+               "being traced",
                ir_str(ir_fn(cx), ir_fn(cx)->name));
   int nargs = lua_gettop(L) - 4;
   FnBox *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -369,20 +376,22 @@ static int l_trace(lua_State *L) {
   return 1;
 }
 
-// hook(on): cutelua's own Lua code switches the line hook off while it runs.
+// hook(on): switches the hook on or off. cutelua's own Lua code switches it off
+// while it runs.
 static int l_hook(lua_State *L) {
   if (ir_fn(face_ctx(L))) hooklib_on(L, lua_toboolean(L, 1));
   return 0;
 }
 
-// note(writes): sets the table to which writes to tables are recorded, or nil.
+// note(writes): records writes to tables in the table `writes` from now on;
+// nil: not at all.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
   return 0;
 }
 
-// tracing() -> false, or true and the kernel's name
+// tracing() -> false, or true and the name of the kernel being traced
 static int l_tracing(lua_State *L) {
   const Fn *fn = ir_fn(face_ctx(L));
   lua_pushboolean(L, fn != NULL);
@@ -394,8 +403,9 @@ static int l_tracing(lua_State *L) {
 
 #define MT_MARK "cute.mark"
 
-// mark() -> the current position of the trace; rollback(mark) -> true:
-// everything since is removed; false: the position no longer exists.
+// mark() -> the current position of the trace. rollback(mark) -> true after
+// removing all operations since the mark; false if the position no longer
+// exists.
 static int l_mark(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -425,7 +435,7 @@ static DType opt_dtype(lua_State *L, int idx) {
   return lua_isnoneornil(L, idx) ? DT_NONE : face_check_dtype(L, idx);
 }
 
-// var(init[, dtype][, name]) -> variable
+// var(init[, dtype][, name]) -> a variable of the kernel
 static int l_var(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.var");
@@ -455,21 +465,23 @@ static int l_vget(lua_State *L) {
   return 1;
 }
 
-// set(var, value): converts the value as an operation with the variable would.
+// set(var, value): stores a value in a variable. A number takes the variable's
+// type; a traced value must have it.
 static int l_vset(lua_State *L) {
   Ctx *cx = face_enter(L);
   Ref r = check_var(cx, L);
   Ref v = face_check_value(cx, L, 2, lua_type(L, 2) == LUA_TNUMBER
                                        ? ir_type(ir_fn(cx), r) : DT_NONE);
   if (ir_type(ir_fn(cx), v) != ir_type(ir_fn(cx), r))
-    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to %s",
+    face_error(L, ERR_TYPE, "a variable of type %s cannot be set to a value "
+               "of %s",
                dtype_name(ir_type(ir_fn(cx), r)),
                dtype_name(ir_type(ir_fn(cx), v)));
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_VSET, .a = {r, v, 0}});
   return 0;
 }
 
-// open_for(lo, hi, step, unroll) -> counter
+// open_for(lo, hi, step, unroll) -> counter: opens a loop from lo to below hi
 static int l_open_for(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -496,7 +508,7 @@ static int l_open_loop(lua_State *L) {
   return 0;
 }
 
-// open_once(): opens a region that break_if may leave
+// open_once(): opens a region that runs once and that leave_if can leave
 static int l_open_once(lua_State *L) {
   Ctx *cx = face_enter(L);
   ir_open(cx, face_tracing(cx, L, "cute.func"), (Ins){.op = OP_ONCE});
@@ -511,8 +523,8 @@ static int l_break_unless(lua_State *L) {
   return 0;
 }
 
-// leave_if(condition, regions): if the condition holds, leaves that many open
-// regions; regions nil: leaves the kernel.
+// leave_if(condition, n): leaves the n innermost open regions if the condition
+// holds; n = nil: leaves the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");
@@ -543,7 +555,7 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// depth() -> number of open regions
+// region_depth() -> number of open regions
 static int l_depth(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_pushinteger(L, (lua_Integer)face_tracing(cx, L, "cute.range")->region.n);
@@ -570,8 +582,8 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   return v;
 }
 
-// Pushes the signature of a tensor without its scalars, and a table of these:
-// offset, dynamic leaves, offsets of the functions of its layout.
+// Pushes a text that describes a tensor except for its scalars, and a list of
+// the scalars: offset, and traced extents, strides and offsets in its layout.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   TraceLeaves v = trace_leaves(cx, t->l);
   lua_createtable(L, 2 + (int)v.n, 0);
@@ -592,7 +604,7 @@ static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   return 2;
 }
 
-// Returns the next scalar of the list at 2; *at is its index.
+// Returns entry *at of the list at 2, a scalar, and increments *at.
 static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
   Dim d;
   lua_rawgeti(L, 2, (*at)++);
@@ -613,8 +625,9 @@ static int push_vector_parts(lua_State *L, Ctx *cx) {
   return 2;
 }
 
-// parts(x) -> signature, {scalars}: the scalars of x that a loop carries; nil:
-// x cannot be carried. Two values with one signature differ only in scalars.
+// parts(x) -> signature, {scalars}: the scalars of x that a loop carries from
+// pass to pass. Values with the same signature differ only in their scalars.
+// nil: a loop cannot carry x.
 static int l_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
@@ -656,8 +669,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> a value like x, with the scalars from index `at`
-// on; the next index. x may be from a region that has ended.
+// rebuild(x, {scalars}, at) -> a value like x with new scalars, those from
+// index `at` on; index after them. x may be from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);
@@ -672,8 +685,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b): whether a and b are the same traced value, so that a use of one
-// counts for both
+// same(a, b) -> whether a and b are the same value. If both are one traced
+// value, a use of one then counts for both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -688,7 +701,7 @@ static int l_same(lua_State *L) {
   return 1;
 }
 
-// dtype_of(scalar): the type of a traced value; nil for a number.
+// dtype_of(scalar) -> type of a traced value or boolean; nil for a number.
 static int l_dtype_of(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = trace_value(L, 1);
@@ -702,9 +715,9 @@ static int l_dtype_of(lua_State *L) {
   return 1;
 }
 
-// carried(boolean[, truth]) -> the boolean, which a loop carries: a body that
-// only sets it may leave it unused. truth: at the start or end of the loop it
-// is a Lua boolean.
+// carried(boolean[, truth]) -> the boolean, marked as one that a loop carries:
+// it may stay unused if the body only sets it. truth: it replaces a Lua
+// boolean, so Lua must not test it.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;
@@ -714,16 +727,16 @@ static int l_carried(lua_State *L) {
   return 1;
 }
 
-// truth(x) -> bool: whether x is a Lua boolean, or one that a region made
-// traced
+// truth(x) -> whether x is a Lua boolean, or a traced one that replaces a Lua
+// boolean in a loop or branch
 static int l_truth(lua_State *L) {
   const Value *v = trace_value(L, 1);
   lua_pushboolean(L, lua_isboolean(L, 1) || (v && v->truth));
   return 1;
 }
 
-// known(value) -> its integer or boolean, or nil if unknown; a known value
-// counts as used.
+// known(value) -> the integer or boolean that a traced value always has, or nil
+// if it is not constant. A constant value then counts as used.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -736,7 +749,8 @@ static int l_known(lua_State *L) {
   return 1;
 }
 
-// cvt(scalar, dtype) -> traced value; numbers must fit.
+// cvt(scalar, dtype) -> traced value of this type. A plain number must fit the
+// type.
 static int l_cvt(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
@@ -748,7 +762,7 @@ static int l_cvt(lua_State *L) {
 
 // ---- arch operations ----
 
-// sreg(name) -> value; names as in ir/kinds.h
+// sreg(name) -> value of a special register; ir/kinds.h has the names
 static int l_sreg(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a special register");
@@ -759,7 +773,8 @@ static int l_sreg(lua_State *L) {
   return 1;
 }
 
-// effect(op, imm[, a[, b]]): an operation without a result; nil: no operand.
+// effect(op, imm[, a[, b]]): traces an operation without a result. a and b are
+// its operands; nil: none.
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
@@ -797,7 +812,7 @@ static int l_effect(lua_State *L) {
   return luaL_error(L, "no effect '%s'", name);
 }
 
-// fence(name): a row of FENCES, "cta", "async" ...
+// fence(name): traces a fence, named as in FENCES: "cta", "async" ...
 static int l_fence(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -809,8 +824,8 @@ static int l_fence(lua_State *L) {
 }
 
 // undefined(text[, value]) -> a value whose use raises an error with this text.
-// value: the traced one that it replaces; if that was computed in a region that
-// has ended, the error names it.
+// It stands for the traced value. If that was computed in a region that has
+// ended, the error says so first.
 static int l_undefined(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = ir_fn(cx);

@@ -1,5 +1,5 @@
-// Lua bindings of IntTuples, and of functions that rearrange modes, which
-// tuples, layouts and tensors share.
+// Lua bindings of IntTuples, and of functions that rearrange the modes of
+// tuples, layouts and tensors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static Layout whole(Ctx *cx, Layout l) {
   return l;
 }
 
-// get(t, modes...) for a tuple whose leaves may be layouts
+// get(t, modes...) -> an entry of a tuple whose leaves may be layouts
 static int l_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n, *m = laylib_modes(cx, L, 2, &n);
@@ -48,7 +48,8 @@ static int l_get(lua_State *L) {
   return push(L, t);
 }
 
-// append(x, e[, rank]): with a rank, e is repeated up to that rank
+// append(x, e[, rank]), and prepend if `front`. With a rank, e is added until x
+// has that rank.
 static int extend(lua_State *L, int front) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -96,7 +97,7 @@ static Tup filter_zeros(Ctx *cx, Tup guide, Tup t) {
   return tup_filter_zeros(cx, guide, t ? t : guide);
 }
 
-// Return the first, or the last, leaf.
+// Return the first or the last leaf of a tuple.
 static Tup front(Ctx *cx, Tup t) {
   while (!tup_is_leaf(t)) t = tup_get(cx, t, 0);
   return t;
@@ -110,7 +111,8 @@ static Tup back(Ctx *cx, Tup t) {
 static int l_repeat_like(lua_State *L) {
   Ctx *cx = face_enter(L);
   Dim d;
-  // (profile, x) as in C++, (x, profile) as in the Python DSL
+  // ^The order of arguments is (profile, x) in C++, (x, profile) in the Python
+  // DSL.
   int at = lua_type(L, 1) == LUA_TTABLE ? 1 : 2;
   if (lua_type(L, 1) != LUA_TTABLE && lua_type(L, 2) != LUA_TTABLE) at = 1;
   if (!face_test_dim(cx, L, 3 - at, &d)) face_argerror(L, 3 - at, "integer");
@@ -139,7 +141,7 @@ static int l_tuple_cat(lua_State *L) {
   return push(L, tup_cat(cx, t, n));
 }
 
-// find(t, x): the mode of t that equals x, or nil
+// find(t, x) -> the number of the mode of t that equals x, or nil
 static int l_find(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tup t = laylib_tree(cx, L, 1), x = laylib_tree(cx, L, 2);
@@ -190,8 +192,8 @@ static int l_is_int_tuple(lua_State *L) {
   return 1;
 }
 
-// Comparisons derived from less-than: the order, whether operands are swapped,
-// and whether the result is negated.
+// Comparisons are derived from less-than. SWAP: the operands are swapped.
+// NEGATE: the result is negated.
 enum { SWAP = 4, NEGATE = 8, LESS = 0, LEQ = SWAP | NEGATE, GTR = SWAP,
        GEQ = NEGATE };
 
@@ -203,7 +205,7 @@ static Dim compare(Ctx *cx, int how, Tup a, Tup b) {
 
 // ---- coordinates and strides ----
 
-// is_major(mode, stride): whether the stride of that mode (its first leaf) is 1
+// is_major(mode, stride) -> whether the (first) stride of that mode is 1
 static int l_is_major(lua_State *L) {
   Ctx *cx = face_enter(L);
   int mode = laylib_mode(L, 1);
@@ -216,8 +218,8 @@ static int l_is_major(lua_State *L) {
   return 1;
 }
 
-// leading_dim(shape, stride): the mode with stride 1 (and more than one
-// element), or nil
+// leading_dim(shape, stride) -> the mode with stride 1 and more than one
+// element, or nil
 static int l_leading_dim(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -230,7 +232,8 @@ static int l_leading_dim(lua_State *L) {
     d = face_check_tup(cx, L, 2);
   }
   if (!tup_congruent(s, d))
-    face_error(L, ERR_SHAPE, "leading_dim: shape %s and stride %s differ",
+    face_error(L, ERR_SHAPE, "leading_dim: shape %s and stride %s are not "
+               "congruent",
                tup_text(cx, s), tup_text(cx, d));
   Tup a = tup_first(s), b = tup_first(d);
   for (int i = 0, n = tup_rank(s); i < n; i++) {

@@ -1,5 +1,5 @@
-// Traced scalars: the userdata, numbers as values, conversions. Lua numbers and
-// booleans have the same methods. oplib.c has the operators.
+// Traced scalars: their userdata, plain numbers as traced values, conversions.
+// Lua's numbers and booleans get the same methods. oplib.c has the operators.
 #include "bind/trace.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ void trace_watch(lua_State *L) {
   lua_pop(L, 2);
 }
 
-// Pushes a value with room for n user values.
+// Pushes a traced value r with room for n uservalues.
 static Value *push(lua_State *L, Ctx *cx, Ref r, int n) {
   Value *v = lua_newuserdatauv(L, sizeof *v, n);
   *v = (Value){.serial = ir_fn(cx)->serial,
@@ -58,8 +58,8 @@ void face_push_value(lua_State *L, Ref r) {
   trace_push(L, face_state(L), r);
 }
 
-// Raises the error of an undefined value. If the value was computed, an error
-// about that computation comes first.
+// Raises the error of an undefined value. If it stands for a value that was
+// computed, an error about that value comes first.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -79,8 +79,8 @@ void trace_own(Ctx *cx, const Value *v) {
              "'%s'", ir_str(fn, fn->name));
   if (v->undefined) use_undefined(cx, v);
   if (v->r >= fn->ins.n || ir_get(fn, v->r)->birth != v->birth)
-    ctx_fail(cx, ERR_REGION, "a value is left over from an earlier pass over "
-             "a loop's body\n  keep it in a local, not in a table or a "
+    ctx_fail(cx, ERR_REGION, "a traced value from an earlier pass over a "
+             "loop's body was used\n  keep it in a local, not in a table or a "
              "global");
 }
 
@@ -93,7 +93,8 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
   return true;
 }
 
-// Reports whether an integer fits a type; u32 accepts negative numbers, too.
+// Reports whether type t can hold an integer. A u32 accepts negative numbers,
+// too.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
   return v >= least && v <= dtype_most(t);
@@ -146,7 +147,8 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// Returns the select r at idx with both of its numbers converted to type t.
+// Returns the select r, whose userdata is at idx, with both of its numbers
+// converted to type t.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);
@@ -186,12 +188,14 @@ static void check_defined(lua_State *L, int idx) {
 static int v_concat(lua_State *L) {
   check_defined(L, 1);
   check_defined(L, 2);
-  face_error(L, ERR_DYNAMIC, "'..' on a traced value: it has no digits yet\n"
-             "  print it from the kernel with cute.printf(...)");
+  face_error(L, ERR_DYNAMIC, "'..' on a traced value: its number is known only "
+             "while the kernel runs\n  print it from the kernel with "
+             "cute.printf(...)");
 }
 static int v_call(lua_State *L) {
   check_defined(L, 1);
-  face_error(L, ERR_DYNAMIC, "a traced value was called like a function");
+  face_error(L, ERR_DYNAMIC, "a traced value cannot be called: it is not a "
+             "function");
 }
 
 // ---- methods ----
@@ -199,14 +203,15 @@ static int v_call(lua_State *L) {
 static int v_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
-  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {  // a number on the host:
-                                                      // round it
+  // On the host, round a number to the type.
+  if (!ir_fn(cx) && lua_type(L, 1) == LUA_TNUMBER) {
     double d = lua_tonumber(L, 1);
     if (dtype_is_float(t))
       lua_pushnumber(L, dtype_to_double(t, dtype_from_double(t, d)));
     else if (lua_isinteger(L, 1))
       lua_pushinteger(L, face_check_fits(L, 1, t));
-    else  // round toward zero and clamp, as the device does
+    // Round toward zero and clamp, as the GPU does.
+    else
       face_push_bits(L, t, dtype_from_double(t, trunc(d)));
     return 1;
   }
@@ -228,7 +233,7 @@ static int v_bitcast(lua_State *L) {
   return 1;
 }
 
-// Reports whether Lua's print requests the text.
+// Reports whether tostring was called by Lua's print.
 static bool is_printed(lua_State *L) {
   lua_Debug ar;
   return lua_getstack(L, 1, &ar) && lua_getinfo(L, "nS", &ar) &&
@@ -269,14 +274,16 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
-// Raises the error for m[1][2] = x, where m[1] is an element.
+// Raises the error for an indexed element, as in m[1][2] = x, where m[1] is a
+// number.
 static _Noreturn void element_indexed(lua_State *L, const char *what) {
   face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
              "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
              face_show(L, 2));
 }
 
-// dtype (or element_type) is a field; methods come from upvalue 2.
+// Implements __index of traced values: the field dtype (or element_type), or a
+// method, from upvalue 2.
 static int v_index(lua_State *L) {
   check_defined(L, 1);
   lua_pushvalue(L, 2);
@@ -309,8 +316,8 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Reports whether lua/cute reads the field: its code tests for fields that may
-// be absent.
+// Reports whether code of lua/cute reads the field. That code also tests for
+// fields that may be absent.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;
@@ -318,12 +325,12 @@ static bool ours(lua_State *L) {
   return *ar.what == 'C' || face_own_source(ar.source);
 }
 
-// __index of numbers and booleans, after their methods. Plain Lua would return
-// nil.
+// Implements __index of numbers and booleans for fields that are no methods:
+// raises an error, where plain Lua returns nil.
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  lua_pushvalue(L, 1);  // push the methods that Lua has already searched
+  lua_pushvalue(L, 1);  // the methods, where Lua has already searched
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
   face_nofield(L, lua_gettop(L), "");
@@ -359,7 +366,8 @@ static Fact check_fact(lua_State *L, int idx) {
   return (Fact){v[0], v[1], v[2]};
 }
 
-// fact(x) -> the known facts of an integer, traced or not.
+// fact(x) -> what is known about an integer, traced or not: its bounds and a
+// divisor.
 static int l_fact(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_isinteger(L, 1))
@@ -382,9 +390,9 @@ static int l_fact_within(lua_State *L) {
   return 1;
 }
 
-// assume(v, lo, hi, div[, narrow]): adds facts about v, permanently if they
-// follow from its computation. claim(v, lo, hi, div): makes the simulator check
-// them.
+// assume(v, lo, hi, div[, narrow]): adds facts about v (bounds, divisor).
+// claim(v, lo, hi, div): does the same, and makes the simulator check the
+// facts.
 static int l_claim(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -395,7 +403,8 @@ static int l_claim(lua_State *L) {
   return 0;
 }
 
-// name_place(name, begins): marks the beginning, or the end, of a named range.
+// name_place(name, begins): marks the beginning or the end of a named range of
+// the kernel.
 static int l_name_place(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -429,7 +438,7 @@ static int l_is_undefined(lua_State *L) {
   return 1;
 }
 
-// use(value): raises an error if it is undefined.
+// use(value): raises an error if the value is undefined.
 static int l_use(lua_State *L) {
   check_defined(L, 1);
   return 0;
@@ -445,8 +454,9 @@ static const luaL_Reg events[] = {
   {"__newindex", v_newindex},
   {NULL, NULL}};
 
-// Pops a value, and gives its type the methods (table at idx), and a metatable
-// if it has none. Keeps existing entries.
+// Pops a value of a basic type. Adds the methods in the table at methods_at to
+// the type's metatable, which is created if there is none. Keeps existing
+// entries.
 static void basic_type(lua_State *L, int methods_at) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {

@@ -1,5 +1,5 @@
-// Register vectors (the Python DSL's TensorSSA): immutable lists of traced
-// values with a shape. mathlib.c has functions of them.
+// Register vectors, the Python DSL's TensorSSA: immutable lists of traced
+// values with a shape. mathlib.c has functions on them.
 #include "bind/veclib.h"
 
 #include <string.h>
@@ -49,8 +49,8 @@ Vector *veclib_test(lua_State *L, int idx) {
   for (int64_t i = 0; i < v->n; i++) {
     Ref r = v->r[i];
     if (r < ir_fn(cx)->ins.n && ir_get(ir_fn(cx), r)->birth > v->born)
-      face_error(L, ERR_REGION, "a vector is left over from an earlier pass "
-                 "over a loop's body\n  keep it in a local, not in a table "
+      face_error(L, ERR_REGION, "a vector from an earlier pass over a loop's "
+                 "body was used\n  keep it in a local, not in a table "
                  "or a global");
     ir_use(cx, ir_fn(cx), r);
   }
@@ -88,7 +88,8 @@ static Tup common_shape(Ctx *cx, Tup a, Tup b) {
   return t;
 }
 
-// Returns an element of r, of shape `from`, for each coordinate of `shape`.
+// Broadcasts r from shape `from` to `shape`: returns an element for each
+// coordinate of `shape`.
 static const Ref *broadcast(Ctx *cx, const Ref *r, Tup from, Tup shape) {
   if (tup_eq(from, shape)) return r;
   Layout l = layout_broadcast(cx, from, shape);
@@ -114,7 +115,8 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b) {
   reshape(cx, b, shape);
 }
 
-// Reports whether any of the n arguments from `first` is a vector or traced.
+// Reports whether any of n arguments, from `first` on, is a vector or a traced
+// value.
 bool veclib_any_traced(lua_State *L, int first, int n) {
   for (int i = first; i < first + n; i++)
     if (lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
@@ -123,8 +125,8 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
   return false;
 }
 
-// Reads n operands. exact requires that a number beside a traced scalar fits
-// its type.
+// Reads n operands from argument `first` on. If `exact`, a number must fit the
+// type of the traced scalars.
 static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   Elements a = {.n = n, .count = 1};
   const Vector *v[MAX_OPERANDS];
@@ -166,7 +168,7 @@ Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n) {
   return operands(cx, L, first, n, true);
 }
 
-// Returns the shape at idx: a tuple, or a layout's.
+// Returns the tuple at idx, or the shape of a layout.
 static Tup check_shape(Ctx *cx, lua_State *L, int idx) {
   Layout l;
   Tup t = face_test_layout(L, idx, &l) ? l.shape : face_check_tup(cx, L, idx);
@@ -239,7 +241,7 @@ static Op check_reduction(lua_State *L, int idx) {
              s ? s : face_typename(L, idx));
 }
 
-// Returns shape with 1 for the modes that the profile reduces.
+// Returns `shape` with 1 for each mode that the profile reduces.
 static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   if (tup_is_leaf(profile))
     return dim_kind(*profile) == DIM_ANY ? shape : tup_int(cx, 1);
@@ -252,9 +254,9 @@ static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   return tupb_done(cx, &b);
 }
 
-// reduce(op, init [, profile [, {keep = true}]]): a scalar; with a profile such
-// as {_, 1}, the modes marked `_` are kept. Reduces in order, starting with
-// init.
+// v:reduce(op, init [, profile [, {keep = true}]]) -> a scalar or, with a
+// profile such as {_, 1}, a vector of the modes marked `_`. Combines init with
+// the elements in their order.
 static int vec_reduce(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -304,15 +306,15 @@ static int vec_reshape(lua_State *L) {
   const Vector *v = veclib_check(L, 1);
   Tup to = check_shape(cx, L, 2);
   if (dim_value(tup_size(cx, to)) != v->n)
-    face_error(L, ERR_SHAPE, "a vector of shape %s has %lld elements, which "
-               "%s does not hold", tup_text(cx, v->shape), (long long)v->n,
-               tup_text(cx, to));
+    face_error(L, ERR_SHAPE, "a vector of shape %s has %lld elements, "
+               "but shape %s has another number", tup_text(cx, v->shape),
+               (long long)v->n, tup_text(cx, to));
   veclib_push(L, v->type, to, v->r, v->n);
   return 1;
 }
 
-// broadcast(x...): broadcasts vectors to one shape; other values stay
-// unchanged.
+// broadcast(x...) -> the arguments, with vectors broadcast to one shape and
+// other values unchanged.
 static int l_broadcast(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
@@ -332,7 +334,8 @@ static int l_broadcast(lua_State *L) {
   return n;
 }
 
-// Reads an element at a traced coordinate, through a fragment.
+// Reads the element of v at a traced coordinate: copies v to a register
+// fragment, which can be indexed.
 static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
                           Tup c) {
   if (tup_has_any(c))
@@ -345,8 +348,8 @@ static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
   return 1;
 }
 
-// v[i], v(i, j): the element at a coordinate; with `_`, the vector of the
-// remaining modes.
+// v[i], v(i, j) -> the element at a coordinate or, if the coordinate contains
+// `_`, a vector of those modes.
 static int vec_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -444,7 +447,7 @@ static int push_full(lua_State *L, Ctx *cx, DType t, Tup shape, Ref x) {
   return 1;
 }
 
-// full(shape, x, dtype [, opts])
+// full(shape, x, dtype [, options]) -> a vector in kernels, a tensor elsewhere
 static int l_full(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!ir_fn(cx)) return hostlib_full(L);
@@ -453,8 +456,8 @@ static int l_full(lua_State *L) {
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
 }
 
-// Pushes a vector shaped like a vector or tensor, filled with argument xi, or
-// with a number.
+// Pushes a vector with the shape of the vector or tensor at ti. All elements
+// are argument xi or, if xi is 0, `number`.
 static int full_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t;

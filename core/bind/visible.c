@@ -1,12 +1,12 @@
-// Makes external text visible: escapes control characters, characters that
-// reorder a line, and bytes that are not UTF-8.
+// Makes external text safe to show: escapes control characters, characters that
+// change the direction of text, and bytes that are not UTF-8.
 #include "bind/face.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Returns the length of the UTF-8 sequence at s (n bytes left) and its code
-// point. Returns 0 if it is not valid.
+// Returns the length of the UTF-8 sequence at the start of the n bytes at s,
+// and stores its code point. Returns 0 if the sequence is not valid.
 static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
   size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
@@ -22,8 +22,8 @@ static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   return c < least[k] || c > 0x10ffff || surrogate ? 0 : k;
 }
 
-// Reports whether a terminal would obey the character instead of showing it, or
-// whether it reorders a line.
+// Reports whether a terminal obeys the character as a command, or shows later
+// characters in another direction.
 static bool commands(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
          c == 0x061c || (c >= 0x2028 && c <= 0x202e) ||
@@ -58,11 +58,12 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
-// Maximum bytes of a line of a message, and how many bytes of the start and end
-// of a longer line are shown.
+// Maximum bytes of a line in a message. Of a longer line, the first LINE_HEAD
+// and the last LINE_TAIL bytes are shown.
 enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
 
-// Returns the start of the UTF-8 sequence that contains s[i].
+// Returns the index of the first byte of the UTF-8 sequence that s[i] is part
+// of.
 static size_t letter_at(const char *s, size_t i) {
   while (i > 0 && (s[i] & 0xc0) == 0x80) i--;
   return i;

@@ -22,16 +22,17 @@
 typedef struct Head {
   char magic[8];
   uint32_t version, parts;
-  uint64_t key[2], text, part[CACHE_PARTS];  // lengths of the parts
-  uint64_t sum;  // hash of this header (with sum = 0) and of all parts
+  // Key[i]: hash i of the key text; text, part[i]: lengths in bytes.
+  uint64_t key[2], text, part[CACHE_PARTS];
+  uint64_t sum;  // checksum of this header (with sum = 0) and of all parts
 } Head;
 
 static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time. It differs from base_hash so much that both are
-// unlikely to collide at once.
+// Hashes eight bytes at a time. The method differs from base_hash's, so that
+// two texts hardly ever agree in both hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -108,7 +109,8 @@ void cache_open(Cache *c) {
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (off && strcmp(off, "0") == 0) return;
   int n = 0;
-  if (xdg && xdg[0] == '/')  // the XDG specification ignores a relative path
+  // By the XDG specification, a relative path counts as unset.
+  if (xdg && xdg[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/cutelua", xdg);
   else if (home && home[0] == '/')
     n = snprintf(c->dir, sizeof c->dir, "%s/.cache/cutelua", home);
@@ -135,8 +137,8 @@ static bool read_all(int fd, char *p, size_t n) {
   return true;
 }
 
-// Marks an entry as used, at most once an hour, so that eviction removes unused
-// ones.
+// Marks an entry as used by setting its times, at most once an hour. Eviction
+// removes the entries that were not used for the longest time.
 static void touch(int fd, const struct stat *st) {
   if (time(NULL) - st->st_mtim.tv_sec > 3600) futimens(fd, NULL);
 }
@@ -222,7 +224,8 @@ static bool write_all(int fd, const void *data, size_t n) {
 
 typedef struct Name { char s[120]; } Name;
 
-// Creates a temporary file next to its final name, or returns -1.
+// Creates a temporary file whose name starts with the final name. Returns a
+// descriptor, or -1.
 static int open_aside(Cache *c, const char *name, Name *tmp) {
   uint64_t seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   for (int i = 0; i < 8; i++) {
@@ -283,8 +286,8 @@ static size_t size_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Lists the entries of the folder, and removes temporary files and locks of
-// dead processes (older than an hour).
+// Lists the entries of the folder. Removes temporary files and lock files older
+// than an hour, whose processes must have died.
 static Entry *list_entries(Cache *c, size_t *count, size_t *total) {
   int fd = openat(c->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -377,7 +380,8 @@ static bool wait_lock(int fd) {
   return true;
 }
 
-// Opens a lock file of this user; removes anything else in its place.
+// Opens or creates a lock file that belongs to this user. Removes anything else
+// that has its name.
 static int open_lock(const Cache *c, const char *name) {
   for (int i = 0; i < 8; i++) {
     int fd = openat(c->fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
@@ -409,8 +413,8 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // If the previous holder removed the file, this lock is on a removed file
-    // and protects nothing.
+    // If the previous holder removed the file in the meantime, this lock
+    // protects nothing: another process can create and lock a new file.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -2,11 +2,11 @@
 // ~/.cache/cutelua), one file for each entry. CUTELUA_CACHE=0 disables it, and
 // CUTELUA_CACHE_MB sets its maximum size (256).
 //
-// An entry is found by a 128-bit hash of its key text (everything that the code
-// was compiled from). It is valid only if the whole text, the lengths and the
-// checksum agree. Otherwise it is a miss, and the next cache_put replaces it.
-// Nothing here can fail: problems only reduce caching, and `note` describes
-// them.
+// A 128-bit hash of the key text, which contains everything that the code was
+// compiled from, names an entry. The entry is valid only if the key text, the
+// lengths and the checksum agree. Otherwise it is a miss, and the next
+// cache_put replaces it. No function here can fail: a problem only disables
+// caching, and `note` describes it.
 //
 // Cached code runs on the GPU, so only this user may have written it. The
 // folder (0700, not a symbolic link) and the files read (0600, plain files)
@@ -19,19 +19,19 @@
 
 typedef struct Cache {
   bool on;
-  int fd;          // descriptor of the folder while `on`
+  int fd;          // descriptor of the folder, if `on`
   char dir[900];
-  char note[400];  // reason why entries are not written, or ""
+  char note[400];  // reason why entries cannot be written, or ""
 } Cache;
 
 typedef struct CacheKey {
   uint64_t h[2];
-  char name[33];  // h in hexadecimal
+  char name[33];  // hash h in hexadecimal, which names the entry's file
   const char *text;
   size_t n;
 } CacheKey;
 
-#define CACHE_PARTS 3  // log, CUBIN, PTX
+#define CACHE_PARTS 3  // parts of an entry: log, CUBIN, PTX
 
 typedef struct CachePart {
   const char *p;
@@ -46,19 +46,20 @@ CacheKey cache_key(const char *text, size_t n);
 // base_free), or false for a miss.
 bool cache_get(Cache *c, const CacheKey *key, CachePart parts[CACHE_PARTS],
                void **mem);
-// Publishes an entry (written to a temporary file, then renamed), then evicts
-// the oldest entries beyond the maximum size.
+// Writes an entry to a temporary file and renames the file, so that no reader
+// sees a part of it. Then evicts the entries that were not used for the longest
+// time until the folder has its maximum size.
 void cache_put(Cache *c, const CacheKey *key,
                const CachePart parts[CACHE_PARTS]);
 
-// Locks a key, which one process at a time can hold. Waits up to two minutes,
-// or until Ctrl-C. Returns a file descriptor for cache_unlock, or -1 if locks
-// do not work here.
+// Takes the lock of a key, which one process at a time can hold. Waits up to
+// two minutes, or until Ctrl-C. Returns a file descriptor for cache_unlock, or
+// -1 without a lock.
 int cache_lock(Cache *c, const CacheKey *key);
 void cache_unlock(Cache *c, const CacheKey *key, int fd);
 
-// Write a small file of the cache's folder atomically, and read one of less
-// than n bytes as a string.
+// cache_write replaces a small file of the cache's folder atomically.
+// cache_read reads one as a string, if it has less than n bytes.
 bool cache_write(Cache *c, const char *name, const void *p, size_t n);
 bool cache_read(const Cache *c, const char *name, char *p, size_t n);
 

@@ -1,4 +1,5 @@
-// Products by cuBLAS and cublasLt: prepared once, run many times.
+// Runs matrix products of cuBLAS and cublasLt: each is prepared once and run
+// many times.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cublas.h"
 
@@ -33,7 +34,8 @@ static bool blas_use(Gpu *g, Why *w) {
 
 static bool lt_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
-  if (!g->blas_api) g->blas_api = dl_cublas(w);  // needed for error names
+  // For the names of status codes.
+  if (!g->blas_api) g->blas_api = dl_cublas(w);
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;
   if (g->lt) return true;
@@ -109,15 +111,16 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   return true;
 }
 
-// cuBLAS is column-major. An operand with K contiguous is a K x M or K x N
-// matrix there, so the left one is transposed and the right one is not;
-// otherwise the opposite holds. D with M contiguous is op(A) * op(B). D with N
-// contiguous is its transpose, so A and B are exchanged.
+// The operands in cuBLAS's terms. cuBLAS is column-major: an operand with K
+// contiguous is a K x M or K x N matrix there. A left operand with K contiguous
+// is transposed and a right one is not; with M or N contiguous, the opposite
+// holds. If N is contiguous in D, cuBLAS computes D's transpose, so A and B are
+// exchanged.
 typedef struct Operands {
   const DevBuf *a, *b, *scale_a, *scale_b;
   DType ta, tb;
   int m, n;
-  bool am, bn;  // whether M of A, and N of B, is contiguous
+  bool am, bn;  // M is contiguous in a; N is contiguous in b
   int64_t step_a, step_b;
 } Operands;
 
@@ -325,7 +328,7 @@ bool blas_gemm_run(BlasGemm *g, const GpuStream *s, int n, Why *w) {
   }
   cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
   gpu_runs(gpu, "cuBLAS", NULL, n);
-  SigHold hold;  // the first call loads kernels
+  SigHold hold;  // the library's first call loads kernels and may start threads
   signals_hold(&hold);
   for (int i = 0; i < n && r == CUBLAS_STATUS_SUCCESS; i++)
     r = g->lt ? run_lt(g, stream) : run_gemm(g, stream);

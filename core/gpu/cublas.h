@@ -9,24 +9,25 @@ typedef struct BlasSpec {
   int m, n, k;
   DType ta, tb, td;
   bool tf32;      // tensor cores round f32 operands to tf32
-  bool m_major;   // D has M contiguous (else N)
-  bool a_m, b_n;  // A has M, B has N contiguous (else K)
+  bool m_major;   // M is contiguous in D (false: N)
+  bool a_m, b_n;  // M is contiguous in A, N in B (false: K)
   DevBuf *a, *b, *d;
-  // cublasLt, 8-bit floats: an f32 factor each for A and B (or NULL), and fast
-  // accumulation in the tensor cores, with less precision than f32
+  // For cublasLt with 8-bit floats: an f32 scale factor of A and of B (or
+  // NULL). fast_accum selects faster accumulation, less precise than f32.
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
   double alpha, beta;  // floats only
-  // cublasLt, D with N contiguous: a bias for each column (or NULL), in D's
-  // type, and an epilogue (cublasLtEpilogue_t; 0: none)
+  // For cublasLt and a D in which N is contiguous: a bias for each column in
+  // D's type (or NULL), and a cublasLtEpilogue_t (0: none).
   DevBuf *bias;
   int epilogue;
-  // batch size, and elements between matrices (0: the same matrix for all)
+  // Number of products in a batch, and the elements from one matrix to the next
+  // of the batch (0: all products use the same matrix).
   int batches;
   int64_t step_a, step_b, step_d;
 } BlasSpec;
 
-// A product with one algorithm; blas_gemm_run makes n library calls.
+// A product prepared with one algorithm. blas_gemm_run runs it n times.
 typedef struct BlasGemm {
   GpuOwned own;
   bool lt;
@@ -42,9 +43,10 @@ typedef struct BlasGemm {
 
 // Prepares a product with the default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
-// cublasLt: writes up to max algorithms to algos, the heuristic's best first,
-// given a workspace size (buffers are not needed). blas_lt_about describes an
-// algorithm; blas_lt_new prepares a product with it.
+// Algorithms of cublasLt. blas_lt_algos writes at most max algorithms for a
+// workspace size to algos, the heuristic's best first; the buffers in spec may
+// be NULL. blas_lt_about describes an algorithm; blas_lt_new prepares a product
+// with it.
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {

@@ -23,7 +23,7 @@ static bool sticky(CUresult r) {
   }
 }
 
-// Forgets everything that exists only in a context.
+// Forgets all objects and memory of the context, which is destroyed elsewhere.
 static void forget(Gpu *g) {
   g->epoch++;
   g->ctx = NULL;
@@ -36,8 +36,8 @@ static void forget(Gpu *g) {
   pool_forget(g);
 }
 
-// Drops a dead context with all its objects. Their owners notice that g's epoch
-// has changed.
+// Destroys a context that an error made unusable, with all its objects. The
+// objects count as closed, since g's epoch changes.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -48,7 +48,7 @@ static void drop_context(Gpu *g) {
 
 enum { RAN = sizeof ((Gpu *)0)->ran / sizeof *((Gpu *)0)->ran };
 
-// Returns the index of `who` in ran, or nran if it is not there.
+// Returns the index of kernel `who` in g->ran, or g->nran if it is not there.
 static int find_ran(const Gpu *g, const char *who) {
   int k = 0;
   while (k < g->nran && k < RAN &&
@@ -78,8 +78,8 @@ void gpu_runs(Gpu *g, const char *who, const char *at, long times) {
   if (k < RAN) g->ran[k].times += times;
 }
 
-// Writes "kernel add (x.lua:3) or kernel mul (first at x.lua:4, 7 launches)",
-// or "" if no kernel ran.
+// Writes the kernels that may have caused an error: "kernel add (x.lua:3) or
+// kernel mul (first at x.lua:4, 7 launches)", or "" if none ran.
 static void culprits(const Gpu *g, char *out, size_t size) {
   size_t n = 0;
   *out = '\0';
@@ -162,18 +162,19 @@ static bool init_held(Gpu *g, int ordinal, Why *w) {
 }
 
 bool gpu_init(Gpu *g, int ordinal, Why *w) {
-  SigHold hold;  // the driver starts threads
+  SigHold hold;  // the driver starts threads, which must not receive signals
   signals_hold(&hold);
   bool ok = init_held(g, ordinal, w);
   signals_release(&hold);
   return ok;
 }
 
-// After a kernel's error many drivers refuse the process another context: the
-// error that ended the old one is returned again.
+// Creates a context if g has none. After a kernel's error, many drivers refuse
+// this process another context and return the same error again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
-  if (g->ctx) {  // it is current, unless another GPU was used meanwhile
+  // The context is current, unless another GPU was used meanwhile.
+  if (g->ctx) {
     g->api->cuCtxGetCurrent(&c);
     return c == g->ctx || CU(cuCtxSetCurrent, (g->ctx));
   }
@@ -282,7 +283,7 @@ void gpustream_close(GpuStream *s) {
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    g->api->cuStreamSynchronize(s->s);  // its number may be reused
+    g->api->cuStreamSynchronize(s->s);  // another stream may get this number
   g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;
@@ -308,7 +309,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Converts the driver's answer to the question whether work has completed.
+// Sets *out to whether the work that a query asked about has completed, given
+// the query's result r.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -343,7 +345,8 @@ bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w) {
          CU(cuEventRecord, (e->e, on));
 }
 
-// In a capture, the wait makes another stream part of the graph.
+// Makes a stream wait for an event. In a capture, this adds the stream to the
+// graph.
 bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w) {
   Gpu *g = s ? s->own.gpu : e->own.gpu;
   if (!s) s = g->now;
@@ -430,7 +433,7 @@ int gpufn_param(const GpuFn *f, int k) {
 
 static unsigned volume(const unsigned v[3]) { return v[0] * v[1] * v[2]; }
 
-// Reports whether the launch has attributes.
+// Reports whether the launch needs attributes, and so cuLaunchKernelEx.
 static bool extended(const GpuLaunch *l) {
   return volume(l->cluster) > 1 || l->pdl || l->cooperative;
 }
@@ -443,7 +446,8 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
     return why(w, ERR_LAUNCH, "%u threads a block, but the kernel can have "
                "at most %d", volume(l->block), f->max_threads);
   if ((int)l->smem + f->smem_static > g->smem_optin)
-    return why(w, ERR_SMEM, "%u + %d bytes of shared memory, but %s has %d",
+    return why(w, ERR_SMEM, "%u bytes of dynamic and %d of static shared "
+               "memory, but a block on %s has at most %d",
                l->smem, f->smem_static, g->name, g->smem_optin);
   if (extended(l) && !g->api->cuLaunchKernelEx)
     return why(w, ERR_DRIVER, "this driver cannot launch clusters");
@@ -462,8 +466,8 @@ bool gpulaunch_prepare(GpuLaunch *l, Why *w) {
 
 enum { ATTRIBUTES = 3 };
 
-// Returns the driver's description of the launch; a: room for its attributes.
-// With `all`, a launch without clusters has clusters of one block.
+// Returns a launch's configuration for the driver, with its attributes in `a`.
+// With `all`, a launch without clusters gets clusters of one block.
 static CUlaunchConfig config_of(const GpuLaunch *l, CUstream s, bool all,
                                 CUlaunchAttribute a[ATTRIBUTES]) {
   unsigned n = 0;
@@ -503,7 +507,7 @@ bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w) {
   return CU(cuOccupancyMaxActiveClusters, (n, f->fn, &c));
 }
 
-// Reports the error of a launch that never started.
+// Describes in w why the driver did not start a launch. Returns false.
 static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
   const GpuFn *f = l->fn;
   Why plain;
@@ -518,8 +522,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  bool one = !sticky(r);  // otherwise gpu_check's message names all possible
-                          // kernels
+  // Otherwise gpu_check's message names all kernels that may have failed.
+  bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",
              plain.msg);

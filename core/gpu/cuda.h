@@ -1,6 +1,6 @@
-// A GPU through the CUDA driver: context, streams, events, modules, launches.
-// Every function with a Why returns false if the driver reports an error, whose
-// driver name is in the message.
+// A GPU through the CUDA driver: context, streams, events, modules, launches. A
+// function with a Why parameter returns false if the driver reports an error.
+// The message contains the driver's name for the error.
 //
 // After an error that leaves the context unusable (such as an illegal address),
 // the context is destroyed and `epoch` is incremented. Objects of the old
@@ -17,74 +17,80 @@ typedef struct Gpu {
   const CudaApi *api;  // NULL before gpu_init succeeds
   const CublasApi *blas_api;
   const CublasLtApi *lt_api;
-  int ordinal, driver;      // driver version, 13000 for CUDA 13.0
-  int major, minor, sms;    // compute capability, multiprocessors
-  int smem_optin, l2, khz;  // smem_optin: shared memory of a block, l2: size of
-                            // L2, in bytes; khz: clock in kHz
+  // Number of the device; driver version, 13000 for CUDA 13.0.
+  int ordinal, driver;
+  int major, minor, sms;    // compute capability; number of multiprocessors
+  // Maximum shared memory of a block and size of L2, in bytes; clock in kHz.
+  int smem_optin, l2, khz;
   size_t memory;
   char name[128];
   CUdevice dev;
-  CUcontext ctx;  // NULL: created on next use
+  CUcontext ctx;  // NULL: the next use creates it
   unsigned epoch;
-  // Kernels that ran since the host last waited for the whole GPU, one of which
-  // caused the next error; and the error that ended the last context.
+  // Kernels that ran since the host last waited for the whole GPU: one of them
+  // caused an error that the driver reports next. `lost` describes the error
+  // that ended the last context.
   struct {
-    char who[96], at[64];  // at: line of its first launch; "": unknown
+    // `at` is the script's line of the first launch, or "" if it is unknown.
+    char who[96], at[64];
     long times;
   } ran[4];
-  int nran;  // number of entries; one more than `ran` holds if there are others
+  int nran;  // number of kernels that ran; 5 means more than `ran` holds
   char lost[640];
-  struct GpuPool *pool;          // memory.c; NULL: nothing allocated yet
-  size_t since;  // bytes allocated since the last garbage collection
+  struct GpuPool *pool;          // memory.c; NULL before the first allocation
+  size_t since;  // bytes allocated since Lua's last garbage collection
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
-  CUevent fence;                 // NULL: created when first needed
-  unsigned syncs;                // number of waits for the whole GPU
-  cublasHandle_t blas;  // NULL until next use; ends with the context
+  // Event by which one stream waits for another; NULL: next use creates it.
+  CUevent fence;
+  unsigned syncs;                // how often the host waited for the whole GPU
+  cublasHandle_t blas;  // NULL: next use creates it; ends with the context
   cublasLtHandle_t lt;
 } Gpu;
 
-bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds driver and device
-bool gpu_use(Gpu *g, Why *w);    // creates the context and makes it current
+bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds the driver and the device
+// Creates the context if necessary and makes it current.
+bool gpu_use(Gpu *g, Why *w);
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
 bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
-// Records that `who` ("kernel add") starts to run `times` times, from line `at`
-// of a script ("x.lua:3"; NULL: unknown). gpu_ran reports whether it is
-// recorded already.
+// Records that kernel `who` ("kernel add") was launched `times` times, by the
+// line `at` of a script ("x.lua:3"; NULL: unknown). gpu_ran reports whether the
+// kernel is already recorded.
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// Common fields of all objects that belong to a context. Such an object is
-// closed by its owner, or lost with the context.
+// Common fields of all objects of a context. Its owner closes an object, or the
+// object is lost when its context ends.
 typedef struct GpuOwned {
   Gpu *gpu;
-  unsigned epoch;  // epoch of its context
+  unsigned epoch;  // epoch of the GPU when the object was created
   bool closed;
 } GpuOwned;
 static inline bool gpu_owns(const GpuOwned *o) {
   return !o->closed && o->epoch == o->gpu->epoch;
 }
-// Returns gpu_owns. If that is false, sets the reason, which names the object
-// ("stream").
+// Reports whether the object is usable (gpu_owns). If not, w says why the
+// `what` ("stream") is closed.
 bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 
-// A stream. Where NULL is allowed it means the current stream, g->now. If that
-// is NULL, too, it means the driver's default stream, which synchronises with
-// all others.
+// A stream. Where a parameter of this type may be NULL, NULL is the current
+// stream, g->now, or if that is NULL the driver's default stream. The default
+// stream synchronizes with all others.
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  int number;  // 1 to 63: its bit in the stream sets of blocks
+  int number;  // 1 to 63: the stream's bit in GpuBlock's sets of streams
 } GpuStream;
 bool gpustream_new(GpuStream *s, Gpu *g, unsigned flags, Why *w);
-void gpustream_close(GpuStream *s);  // waits for its work; in a capture, the
-                                     // stream stays until the capture ends
+// Waits for the stream's work. A stream that a graph captures ends with the
+// capture.
+void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
-// Makes s wait for all work that `other` has received so far.
+// Makes s wait for all work that was launched on `other` so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Report whether all work of the stream, or the work before the event, has
+// Report whether all work on the stream, or all work before the event, has
 // completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
@@ -95,34 +101,36 @@ typedef struct GpuEvent {
 bool gpuevent_new(GpuEvent *e, Gpu *g, Why *w);
 void gpuevent_close(GpuEvent *e);
 bool gpuevent_record(GpuEvent *e, const GpuStream *s, Why *w);
-bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w);  // makes s wait
+// Makes stream s wait for the event.
+bool gpuevent_wait(GpuEvent *e, const GpuStream *s, Why *w);
 bool gpuevent_sync(GpuEvent *e, Why *w);
 bool gpuevent_done(GpuEvent *e, bool *done, Why *w);
 bool gpuevent_elapsed(GpuEvent *from, GpuEvent *to, double *ms, Why *w);
 
-// A kernel, in a module of its own.
+// A loaded kernel. Each kernel has its own module.
 typedef struct GpuFn {
   GpuOwned own;
   CUmodule mod;
   CUfunction fn;
   char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
-  int smem_dynamic;  // bytes of dynamic shared memory allowed so far
+  // Bytes of dynamic shared memory that were opted in to so far.
+  int smem_dynamic;
   int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name, Why *w);
 void gpufn_close(GpuFn *f);
-// Returns the bytes of parameter k; 0: there is none; -1: the driver is too old
-// to report it. Do not ask beyond nparam: tools that watch the driver count
-// that as an error.
+// Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the
+// driver is too old to report sizes. Call it only for k < nparam: tools that
+// observe driver calls report any other k as an error.
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch with packed arguments. `params` ends with NULL and points into
-// memory that lives as long as the struct. `bufs` are the buffers that the
-// arguments point to.
+// A launch. `params` are pointers to the arguments, with NULL after the last
+// one; they point into memory that lives as long as the struct. `bufs` are the
+// buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;
-  const GpuStream *stream;  // may be NULL
+  const GpuStream *stream;  // NULL: the current stream
   unsigned grid[3], block[3], cluster[3], smem;
   bool pdl;  // programmatic dependent launch
   bool cooperative;  // all blocks run at once, or the launch fails
@@ -130,10 +138,12 @@ typedef struct GpuLaunch {
   struct DevBuf **bufs;
   int nbufs;
 } GpuLaunch;
-// Opts in to dynamic shared memory over 48 KiB and checks the limits.
+// Checks the limits of the kernel and the GPU, and opts in to more than 48 KiB
+// of dynamic shared memory.
 bool gpulaunch_prepare(GpuLaunch *l, Why *w);
 bool gpulaunch_run(const GpuLaunch *l, int n, Why *w);
-// Counts how many clusters of the launch fit on the GPU at a time.
+// Sets *n to the number of clusters of the launch that can run on the GPU at a
+// time.
 bool gpulaunch_clusters(const GpuLaunch *l, int *n, Why *w);
 
 #endif

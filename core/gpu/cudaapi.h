@@ -1,9 +1,9 @@
-// CUDA declarations that this project needs, written without the toolkit:
-// types, constants, and a table of functions for each library.
+// The CUDA declarations that this project needs, without the toolkit's headers:
+// types, constants, and a function table for each library.
 //
-// If CUTE_TOOLKIT is defined, the types come from the toolkit's headers,
-// included before this one. The assertions at the end of this file then check
-// that the tables and layouts agree with them; a spec compiles that.
+// With CUTE_TOOLKIT defined, the types come from the toolkit's headers,
+// included before this file. Assertions at its end then compare tables and
+// layouts with them; a spec compiles this.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
 
@@ -153,8 +153,8 @@ typedef struct {
   K(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2) \
   K(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3)
 
-// F(result, name, arguments) for required functions, G for those that only
-// newer libraries have (a NULL pointer otherwise).
+// F(result, name, arguments) is a function that every supported library has.
+// G(...) is one that only newer libraries have; its pointer may be NULL.
 #define CUDA_FUNCTIONS(F, G) \
   F(CUresult, cuInit, (unsigned)) \
   F(CUresult, cuDriverGetVersion, (int *)) \
@@ -321,7 +321,7 @@ typedef struct CublasApi { CUBLAS_FUNCTIONS(F, F) } CublasApi;
 typedef struct CublasLtApi { CUBLASLT_FUNCTIONS(F, F) } CublasLtApi;
 #undef F
 
-#else  // agreement with the toolkit, checked if its headers are present
+#else  // Assert that the declarations agree with the toolkit's headers.
 
 #define K(name, value) _Static_assert((int)(name) == (value), #name);
 #define F(result, name, args) \

@@ -13,14 +13,14 @@
 
 typedef struct DlSym {
   const char *name;
-  size_t offset;  // offset of the function pointer in the library's table
+  size_t offset;  // of the function pointer in the struct `table`
   bool optional;
 } DlSym;
 
 typedef struct Dl {
-  const char *name, *versions[8];  // versions: suffixes to try in order; "" is
-                                   // lib<name>.so
-  ErrKind kind;                    // error if it is not found
+  // versions: suffixes of lib<name>.so to try in order; "" is no suffix.
+  const char *name, *versions[8];
+  ErrKind kind;  // kind of the error if the library is not found
   const DlSym *syms;
   void *table;
   int state;  // 0: not tried, 1: loaded, -1: not found (reason in `why`)
@@ -35,8 +35,8 @@ static const char *env(const char *name) {
   return s && *s ? s : NULL;
 }
 
-// Returns a folder. A relative path is ignored: it would depend on the working
-// directory.
+// Returns the folder that an environment variable names, or NULL. Ignores a
+// relative path, since it would depend on the working directory.
 static const char *env_folder(const char *name) {
   const char *s = env(name);
   return s && *s == '/' ? s : NULL;
@@ -47,7 +47,7 @@ bool dl_disabled(void) {
   return s && strcmp(s, "0") != 0;
 }
 
-// Finds the folder of the python3 on PATH, without "/bin"; returns false if
+// Writes the folder whose bin/ has the first python3 on PATH. Returns false if
 // there is none.
 static bool python_prefix(char *out, size_t size) {
   const char *path = env("PATH");
@@ -70,7 +70,8 @@ static bool python_prefix(char *out, size_t size) {
 
 #define MAX_PATTERNS 12
 
-// Writes glob patterns of folders, in order of preference.
+// Writes glob patterns of folders to search for libraries, in order of
+// preference.
 static int folder_patterns(char out[MAX_PATTERNS][1024]) {
   int n = 0;
   const char *roots[] = {env_folder("CUDA_HOME"), env_folder("CUDA_PATH"),
@@ -132,7 +133,8 @@ static void *open_anywhere(const Dl *lib) {
   for (int i = 0; i < n && !h; i++) {
     glob_t g;
     if (glob(patterns[i], platform_glob_folders(), NULL, &g) == 0)
-      for (size_t j = g.gl_pathc; j-- > 0 && !h;)  // newest version first
+      // Names are sorted: the newest version is last.
+      for (size_t j = g.gl_pathc; j-- > 0 && !h;)
         h = open_in(lib, g.gl_pathv[j]);
     globfree(&g);
   }
@@ -179,7 +181,7 @@ static void *get(Dl *lib, Why *w) {
     return NULL;
   }
   if (lib->state == 0) {
-    SigHold hold;  // constructors run, and may start threads
+    SigHold hold;  // constructors of the library run, and may start threads
     signals_hold(&hold);
     lib->state = load(lib) ? 1 : -1;
     signals_release(&hold);
@@ -228,8 +230,8 @@ const char *dl_nvrtc_path(void) { return nvrtc_dl.path; }
 
 const CublasLtApi *dl_cublaslt(Why *w) { return get(&cublaslt_dl, w); }
 
-// libcublas needs libcublasLt, which its own search path may not contain; the
-// loader uses one that is already open.
+// Opens libcublasLt first: libcublas needs it and may not find it, but the
+// loader uses a library that is already open.
 const CublasApi *dl_cublas(Why *w) {
   return dl_cublaslt(w) ? get(&cublas_dl, w) : NULL;
 }

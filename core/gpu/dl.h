@@ -1,8 +1,8 @@
 // The CUDA libraries, opened with dlopen on first use and never closed.
 //
-// Search order: the loader's own path, $CUDA_HOME, $CUDA_PATH,
-// /usr/local/cuda*, and the nvidia packages of the python3 on PATH. With
-// CUTELUA_NO_CUDA=1 in the environment, no library is ever found.
+// Libraries are searched for in the loader's own path, $CUDA_HOME, $CUDA_PATH,
+// /usr/local/cuda*, and the nvidia packages of the python3 on PATH, in this
+// order. With CUTELUA_NO_CUDA=1 in the environment, no library is found.
 #ifndef CUTE_DL_H
 #define CUTE_DL_H
 
@@ -20,9 +20,9 @@ bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 // Returns the path of the NVRTC library (after dl_nvrtc succeeded).
 const char *dl_nvrtc_path(void);
 
-// Returns a hash of everything that determines which file a search finds,
-// without a search: the environment variables above, and the times of the
-// folders and of the loader's cache.
+// Returns a hash of everything that determines which files a search would find:
+// the environment variables above, and the times of the folders and of the
+// loader's cache. Does not search.
 uint64_t dl_fingerprint(void);
 
 #endif

@@ -60,7 +60,8 @@ static void drop_blocks(GpuGraph *x) {
 
 // ---- capture ----
 
-// Waits for all work first: no other stream may still use memory.
+// Starts a capture. Waits for all work of the GPU first, so that no other
+// stream still uses memory that the graph will use.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
     return why(w, ERR_DRIVER, "this driver has no graphs");
@@ -81,19 +82,18 @@ bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   return true;
 }
 
-// Ends the capture and returns the driver's graph; the capture ends in any
-// case.
+// Ends the capture, even if this fails, and stores the driver's graph in *out.
 static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;
   g->now = x->before;
-  x->spare = NULL;  // x keeps the spare blocks
+  x->spare = NULL;  // these blocks remain in x->block
   for (size_t i = 0; i < x->nblock; i++) x->block[i]->of = NULL;
   bool ok = CU(cuStreamEndCapture, (x->on->s, out));
   if (g->ctx && x->on == &x->stream) gpustream_close(&x->stream);
   enum { MOST = sizeof g->stream / sizeof *g->stream };
-  for (int k = 1; k < MOST; k++)  // now close the streams that were closed in
-                                  // the capture
+  // End the streams that were closed during the capture.
+  for (int k = 1; k < MOST; k++)
     if (g->stream[k] && g->stream[k]->own.closed) gpustream_end(g->stream[k]);
   x->on = NULL;
   return ok;
@@ -108,7 +108,8 @@ void graph_abandon(GpuGraph *x) {
   drop_blocks(x);
 }
 
-// Makes x from the driver's graph, by updating `old` in place if possible.
+// Makes x executable from the driver's graph: updates the executable graph of
+// `old` if the driver can, else instantiates a new one.
 static bool instantiate(GpuGraph *x, CUgraph graph, GpuGraph *old, Why *w) {
   Gpu *g = x->own.gpu;
   CUgraphExecUpdateResultInfo info;

@@ -1,5 +1,6 @@
 // CUDA graphs: the launches and copies of a function, recorded once by stream
-// capture and replayed as one launch. A graph keeps the memory that it uses.
+// capture and replayed as one launch. A graph keeps the device memory that it
+// uses.
 #ifndef CUTE_GRAPH_H
 #define CUTE_GRAPH_H
 
@@ -8,33 +9,34 @@
 typedef struct GpuGraph {
   GpuOwned own;
   CUgraphExec exec;
-  size_t nodes;       // launches, copies, fills
-  char name[96];      // "graph of kernel a, kernel b"
-  GpuBlock **block;   // blocks that it keeps
+  size_t nodes;       // number of launches, copies and fills
+  char name[96];  // "graph of kernel a, kernel b": names the kernels launched
+  GpuBlock **block;   // blocks of device memory that the graph keeps
   size_t nblock, cap;
-  const GpuStream *on;  // captured stream, during the capture
-  const GpuStream *before;  // current stream before the capture began
-  GpuStream stream;     // its own stream, if the user names none
-  GpuBlock *spare;      // its blocks that became free again during the capture
+  const GpuStream *on;  // stream being captured; NULL after the capture
+  const GpuStream *before;  // g->now before the capture
+  GpuStream stream;     // the stream captured if the user names none
+  // List of blocks in `block` that were freed during the capture.
+  GpuBlock *spare;
 } GpuGraph;
 
-// Starts recording g's work, until graph_end or graph_abandon.
+// Starts recording the work of g, until graph_end or graph_abandon. s is the
+// stream to capture; NULL: a new one.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w);
-// Ends the recording. `old`: NULL, or a previous version of the graph, which is
-// replaced in place if the driver supports that.
+// Ends the recording. `old` is NULL or a previous version of the graph: if the
+// driver can update it in place, x takes it over and it counts as closed.
 bool graph_end(GpuGraph *x, GpuGraph *old, Why *w);
 void graph_abandon(GpuGraph *x);
 bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);
 void graph_close(GpuGraph *x);
 
-// During the capture: checks that this stream (NULL: the default one) is part
-// of the graph.
+// During a capture: reports whether work on stream s (NULL: the default stream)
+// becomes part of graph x. If not, w says why.
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
-bool graph_has(const GpuGraph *x, const GpuStream *s);  // reports whether the
-                                                        // stream is part of the
-                                                        // graph
-void graph_runs(GpuGraph *x, const char *who);  // adds `who` to the graph's
-                                                // name
+// Reports whether stream s is part of the graph.
+bool graph_has(const GpuGraph *x, const GpuStream *s);
+// Adds `who` ("kernel add") to the graph's name.
+void graph_runs(GpuGraph *x, const char *who);
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 
 #endif

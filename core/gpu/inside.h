@@ -1,28 +1,33 @@
-// Shared by the files of core/gpu: calls of the driver.
+// Declarations that the files of core/gpu share: checked calls of the driver,
+// and others.
 #ifndef CUTE_GPU_INSIDE_H
 #define CUTE_GPU_INSIDE_H
 
 #include "gpu/graph.h"
 
-// CU(f, (args)): calls f of g->api and checks the result.
+// CU(f, (args)) calls the driver's function f and checks the result. Expects
+// variables g and w.
 #define CU(f, args) gpu_check(g, g->api->f args, #f, w)
 
-// Returns true for CUDA_SUCCESS; otherwise reports the error and drops a dead
-// context.
+// Returns true for CUDA_SUCCESS. Otherwise describes the error of the call
+// `what` in w, and drops the context if the error made it unusable.
 bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
-// Marks an object as closed. Returns whether its context still holds the
-// object.
+// Marks an object as closed. Returns false if it was closed already or lost
+// with its context.
 bool gpu_disown(GpuOwned *o);
-// Fails while a graph is captured; for operations that wait for the GPU.
+// Checks that no graph is being captured, for an operation `what` that waits
+// for the GPU.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
-// Returns the driver's stream for work on s; false if it cannot take work.
+// Stores the driver's stream for work on s in *out. Returns false if work
+// cannot be launched there.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
-// Returns the stream to the driver.
+// Destroys the driver's stream after its work.
 void gpustream_end(GpuStream *s);
-// Makes s wait for all work that `other` has received so far.
+// Makes s wait for all work that was launched on `other` so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);
 
-// Called when the context was lost, or is being closed (memory.c).
+// Free the records of the pool when its context is lost, or g is closed
+// (memory.c).
 void pool_forget(Gpu *g);
 void pool_close(Gpu *g);
 

@@ -1,4 +1,5 @@
-// Compiles through the cache; only one process at a time compiles a text.
+// Compiles a job through the disk cache. Only one process at a time compiles
+// the same source.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 
@@ -34,10 +35,10 @@ static bool nvrtc_id(NvrtcId *id, Why *w) {
   return true;
 }
 
-// The cache remembers which library an equal search found last: file
-// "nvrtc-<hash of the search>" holds the library's path, time, size and
-// version. While the search and the library file are unchanged, this saves the
-// 0.1 s of opening the library.
+// Writes the name of a file of the cache: "nvrtc-<hash of the search>". It
+// remembers the NVRTC that this search found last: path, time, size and
+// version. Until the search or the library file changes, this saves the 0.1 s
+// of opening the library.
 static void memo_name(char name[40]) {
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
 }
@@ -73,8 +74,8 @@ static void memo_write(Cache *c, const NvrtcId *id) {
 
 // ---- key ----
 
-// Returns everything that the CUBIN depends on as text owned by the caller, or
-// NULL when memory is exhausted.
+// Returns the cache key text: everything that the CUBIN depends on. The caller
+// frees it; NULL: memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   size_t size = strlen(job->source) + strlen(job->arch) + 160;
   for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
@@ -94,8 +95,8 @@ static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
 typedef nvrtcResult SizeFn(nvrtcProgram, size_t *);
 typedef nvrtcResult TextFn(nvrtcProgram, char *);
 
-// Reads one result (log, CUBIN, PTX) of a program into *mem, which is NULL if
-// there is none.
+// Copies one result of a program (log, CUBIN or PTX) to new memory, *mem. If
+// there is none, returns "" and sets *mem to NULL.
 static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
                          size_t *n, void **mem) {
   char *s = NULL;
@@ -110,15 +111,15 @@ static const char *fetch(nvrtcProgram p, SizeFn *size, TextFn *text,
   return s ? s : "";
 }
 
-// Returns the length of a text that NVRTC counts with its NUL; after errors of
-// ptxas it has two.
+// Returns the length of a text without NULs at its end: NVRTC counts one, and
+// two after errors of ptxas.
 static size_t text_n(const char *s, size_t n) {
   while (n && s[n - 1] == '\0') n--;
   return n;
 }
 
-// `fewer` selects the options: 0 all of our own, 1 those without options of
-// CUDA 12.9, 2 none.
+// Compiles a job. `fewer` drops our own options: 0 none, 1 those that need CUDA
+// 12.9, 2 all.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -130,8 +131,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
     opt[n++] = "--ptxas-options=-v";
     opt[n++] = "-minimal";
   }
-  // NVRTC's own cache (used where a driver is present) returns no log: no
-  // registers, no spills, no warnings.
+  // NVRTC's own cache, used if a driver is present, returns no log. The log has
+  // the registers, spills and warnings.
   if (fewer < 1) opt[n++] = "--no-cache";
   for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
   nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
@@ -139,7 +140,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
   return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
 }
 
-// Reports an architecture that NVRTC does not support, with those that it does.
+// Reports that NVRTC does not support the job's architecture, and lists those
+// that it supports.
 static bool unknown_arch(const NvrtcApi *api, const JitJob *job, Why *w) {
   enum { MOST = 64 };
   int n = 0, major = 0, minor = 0, list[MOST];
@@ -178,7 +180,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // the error message already contains the reason
+    out->log_n = 0;  // the error message already says so
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)
@@ -263,14 +265,14 @@ static bool lookup(Cache *c, const CacheKey *key, JitOut *out) {
   return true;
 }
 
-// Compiles while it holds the lock of the key, unless another process has just
-// done so.
+// Takes the key's lock and compiles, unless another process has stored the
+// entry in the meantime.
 static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
                          JitOut *out, Why *w) {
   int lock = cache_lock(c, key);
   bool ok = lookup(c, key, out);
-  if (!ok && signals_asked) {  // Lua raises the interrupt as soon as it runs
-                               // again
+  // Lua raises the interrupt as soon as it runs again.
+  if (!ok && signals_asked) {
     why(w, ERR_COMPILE, "interrupted");
   } else if (!ok && (ok = compile(job, out, w))) {
     CachePart parts[CACHE_PARTS] = {{out->log, out->log_n},
@@ -282,8 +284,9 @@ static bool compile_once(Cache *c, const CacheKey *key, const JitJob *job,
   return ok;
 }
 
-// Looks the job up under `id`, then compiles with the installed NVRTC, which
-// may differ from the remembered one.
+// Looks a job up in the cache for the NVRTC `id`, and compiles it on a miss. If
+// `id` is only remembered (not `sure`), it is first compared with the installed
+// NVRTC, and replaced if they differ.
 static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
                     JitOut *out, Why *w) {
   NvrtcId real = *id;
@@ -291,7 +294,7 @@ static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
   size_t n;
   char *text = key_text(job, id, &n);
   bool ok = text != NULL;
-  if (!ok) return why(w, ERR_MEMORY, "memory ran out");
+  if (!ok) return why(w, ERR_MEMORY, "out of memory");
   key = cache_key(text, n);
   if (!lookup(c, &key, out)) {
     if (!sure) ok = nvrtc_id(&real, w);
@@ -327,7 +330,7 @@ bool jit_compile(const JitJob *job, JitOut *out, Why *w) {
   memset(out, 0, sizeof *out);
   out->log = out->cubin = out->ptx = "";
   if (job->noptions > MAX_OPTIONS)
-    return why(w, ERR_LIMIT, "more than %d options", MAX_OPTIONS);
+    return why(w, ERR_LIMIT, "more than %d options of NVRTC", MAX_OPTIONS);
   if (dl_disabled()) return dl_nvrtc(w) != NULL;
   Cache c;
   if (job->no_cache) memset(&c, 0, sizeof c);

@@ -1,4 +1,5 @@
-// A GPU's memory pool, buffers from it, and copies from and to them.
+// A GPU's memory pool, buffers allocated from the pool, and copies between
+// buffers and the host.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,13 +19,13 @@ static int logarithm(size_t n) {
   return k;
 }
 
-// Returns the streams that may still use a free block.
+// Returns the set of streams that may still use a free block.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
 
-// Takes the first block of a list that has at least n bytes and wastes at most
-// an eighth. `none` is a set of streams, which must not be using the block.
+// Removes from a list the first block of n to n + n / 8 bytes, and returns it.
+// Skips blocks that a stream of the set `none` may still use.
 static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   for (; *at; at = &(*at)->next) {
     GpuBlock *b = *at;
@@ -35,8 +36,9 @@ static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   return NULL;
 }
 
-// Returns a free block, or NULL. During a capture, a spare block of the graph
-// is preferred.
+// Returns a free block of n bytes or a little more, or NULL. Skips blocks that
+// a stream of the set `none` may still use. During a capture, a spare block of
+// the graph is preferred.
 static GpuBlock *find(Gpu *g, size_t n, uint64_t none) {
   GpuBlock *b = g->capture ? take(&g->capture->spare, n, 0) : NULL;
   for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
@@ -50,7 +52,7 @@ static void put(GpuPool *p, GpuBlock *b) {
   *list = b;
 }
 
-// Takes any free block, or returns NULL.
+// Removes any free block from the pool and returns it, or NULL if none is left.
 static GpuBlock *pop(GpuPool *p) {
   for (size_t k = 0; k < sizeof p->free / sizeof *p->free; k++) {
     GpuBlock *b = p->free[k];
@@ -62,7 +64,7 @@ static GpuBlock *pop(GpuPool *p) {
 }
 
 static void hand_out(GpuPool *p, GpuBlock *b) {
-  if (b->refs++) return;  // a graph still holds it
+  if (b->refs++) return;  // a graph holds the block: it counts as used
   p->used += b->bytes;
   if (p->used > p->peak) p->peak = p->used;
 }
@@ -71,7 +73,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // the block ended with its context
+  bool lost = b->epoch != g->epoch;  // the driver freed it with its context
   bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
   if (b->refs && !spare) return;
   if (lost) {
@@ -104,7 +106,8 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// cuMemFree waits for work that still uses the blocks.
+// Needs no wait before cuMemFree: that function waits for work that still uses
+// a block.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
@@ -121,7 +124,8 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  if (!s) return true;  // the default stream waits for others anyway
+  // The driver makes the default stream wait for all others.
+  if (!s) return true;
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
   uint64_t others = busy(b) & ~bit;
@@ -133,8 +137,8 @@ bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   return true;
 }
 
-// Returns a new block from the driver. If memory is exhausted, first returns
-// free blocks to the driver.
+// Allocates a block from the driver. If memory is exhausted, returns all free
+// blocks of the pool to the driver and tries again.
 static GpuBlock *new_block(Gpu *g, size_t asked, Why *w) {
   CUdeviceptr p = 0;
   size_t freed = 0, bytes = rounded(asked);
@@ -192,8 +196,7 @@ bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count) {
   return reuse(b, g, t, count, 0);
 }
 
-// Allocates a buffer. `none` is a set of streams, which must not be using its
-// block.
+// Allocates a buffer, whose block no stream of the set `none` may still use.
 static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
                      Why *w) {
   size_t bytes;
@@ -235,15 +238,16 @@ bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w) {
          (!g->capture || graph_keeps(g->capture, b->block, w));
 }
 
-// Checks a buffer for an operation that the host waits for.
+// Checks that the buffer is usable and that the host may wait, for an operation
+// `what`.
 static bool usable(const DevBuf *b, const char *what, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_waits(g, what, w) &&
          gpu_use(g, w);
 }
 
-// Checks a buffer for an operation in stream order, and returns the driver's
-// stream.
+// Checks that the buffer is usable on stream s, records the use, and stores the
+// driver's stream in *out.
 static bool ready(DevBuf *b, const GpuStream *s, CUstream *out, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_use(g, w) &&
@@ -263,7 +267,7 @@ bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w) {
   if (!usable(b, "a copy to the host", w)) return false;
   if (n == 0) return true;
   if (!CU(cuMemcpyDtoH_v2, (p, b->ptr + at, n))) return false;
-  g->nran = 0;  // a copy on the default stream waits for all other streams
+  g->nran = 0;  // the copy, on the default stream, waited for all other streams
   g->syncs++;
   return true;
 }
@@ -284,7 +288,7 @@ bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
          (n == 0 || CU(cuMemcpyDtoHAsync_v2, (p, b->ptr + at, n, from)));
 }
 
-// Copies between two GPUs; waits for pending work of the source.
+// Copies between two GPUs. The host waits for pending work of the source GPU.
 static bool copy_peer(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
                       CUstream to, Why *w) {
   Gpu *g = b->own.gpu, *other = src->own.gpu;
@@ -335,7 +339,8 @@ bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w) {
 void gpu_unpin(Gpu *g, unsigned epoch, void *p) {
   Why w;
   if (epoch != g->epoch || !g->ctx) return;
-  if (!g->capture) gpu_sync(g, &w);  // waits: a copy may still use the memory
+  // A copy may still use the memory: wait for it.
+  if (!g->capture) gpu_sync(g, &w);
   if (g->ctx && gpu_use(g, &w)) g->api->cuMemHostUnregister(p);
 }
 // SPDX-License-Identifier: MIT

@@ -1,7 +1,7 @@
-// Device memory. Buffers use blocks of the driver's memory from a pool and
-// return them to it, so that neither needs a driver call. A block may be reused
-// while streams still work with it; the first work of another stream then waits
-// for them.
+// Device memory. A pool keeps blocks that were allocated by the driver.
+// Creating a buffer takes a block from the pool and closing it returns the
+// block, without a driver call. A new buffer may get a block that streams still
+// use; the first work of another stream on it then waits for them.
 #ifndef CUTE_GPU_MEMORY_H
 #define CUTE_GPU_MEMORY_H
 
@@ -12,29 +12,33 @@ typedef struct GpuBlock {
   CUdeviceptr ptr;
   size_t bytes;
   Gpu *gpu;
-  unsigned epoch;  // epoch of its context
-  int refs;        // number of references: by the buffer, and by graphs
-  struct GpuGraph *of;  // last graph that captured it, or NULL
-  // Sets of streams by number: those that have used the block since its last
-  // allocation, and those before. The latter have finished if g->syncs has
-  // changed.
+  unsigned epoch;  // epoch of the GPU when the block was allocated
+  int refs;        // number of references, from a buffer and from graphs
+  struct GpuGraph *of;  // graph being captured that uses the block, or NULL
+  // Sets of streams, by number: `used` have used the block since it was last
+  // taken from the pool, `before` used it before that. If g->syncs differs from
+  // `syncs`, the host has waited for the GPU since, and the work of `before` is
+  // done.
   uint64_t used, before;
   unsigned syncs;
 } GpuBlock;
 
 typedef struct GpuPool {
   GpuBlock *free[64];  // lists of free blocks by the logarithm of their bytes
-  size_t used, peak;   // bytes in use, and their maximum
-  size_t held;         // bytes obtained from the driver
-  size_t hits, misses; // number of blocks from the pool, and from the driver
+  size_t used, peak;   // bytes of buffers, and their maximum so far
+  size_t held;         // bytes allocated from the driver
+  // Number of buffers that got a block from the pool, and from the driver.
+  size_t hits, misses;
 } GpuPool;
 
-// Returns free blocks to the driver; sets the number of bytes.
+// Returns all free blocks to the driver; sets *bytes to their total size.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w);
-// Adds or removes a reference.
+// Add or remove a reference to a block. The last one to be removed frees the
+// block.
 void block_keep(GpuBlock *b);
 void block_drop(GpuBlock *b);
-// Records that the stream uses the block; makes it wait for earlier users.
+// Records that stream s uses the block. Makes s wait for streams that used the
+// block for an earlier buffer.
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w);
 
 // A buffer: the C side of MT_DEVBUF. A binding checks gpu_owns before it
@@ -46,34 +50,40 @@ typedef struct DevBuf {
   uint64_t ptr;     // CUdeviceptr; 0 when closed
   GpuBlock *block;
 } DevBuf;
-// devbuf_reuse returns false, without a reason, if no free block fits.
+// Allocate a buffer of count elements. devbuf_reuse only takes free blocks of
+// the pool, and returns false if none fits.
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
-// Allocates bytes for the next work of a stream, so that this work need not
-// wait for another stream.
+// Allocates bytes for the next work on stream s. Chooses no block that another
+// stream may still use, so that the work need not wait.
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,
                     Why *w);
 void devbuf_close(DevBuf *b);
-// Records that a stream uses the buffer; a captured graph keeps its memory.
+// Records that work on stream s uses the buffer. If a graph is being captured,
+// the graph keeps the buffer's memory.
 bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w);
 
-// Copies of n bytes starting at byte `at`; the caller has checked the ranges.
-// These two wait for completion.
+// Copy n bytes between the host and the buffer, from byte `at` of the buffer
+// on. The caller has checked the range. These two functions wait until the copy
+// is complete.
 bool devbuf_upload(DevBuf *b, size_t at, const void *p, size_t n, Why *w);
 bool devbuf_download(const DevBuf *b, size_t at, void *p, size_t n, Why *w);
-// These two run in stream order; memory that is not pinned may make them wait.
+// Copy like devbuf_upload and devbuf_download, but in stream order. The host
+// may wait if its memory is not pinned.
 bool devbuf_write(DevBuf *b, size_t at, const void *p, size_t n,
                   const GpuStream *s, Why *w);
 bool devbuf_read(DevBuf *b, size_t at, void *p, size_t n, const GpuStream *s,
                  Why *w);
-// Copies from a buffer of any GPU, on a stream of b's GPU.
+// Copies n bytes from a buffer, which may be another GPU's, on a stream of b's
+// GPU.
 bool devbuf_copy(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
                  const GpuStream *s, Why *w);
-// Fills n elements of 1, 2, 4 or 8 bytes from byte `at`, in stream order.
+// Fills n elements of `size` bytes (1, 2, 4 or 8), from byte `at` on, in stream
+// order.
 bool devbuf_fill(DevBuf *b, size_t at, size_t n, uint64_t bits, int size,
                  const GpuStream *s, Why *w);
 
-// Pins host memory, in whole pages, so that copies need not wait.
+// Pins whole pages of host memory, so that the host need not wait for copies.
 bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w);
 void gpu_unpin(Gpu *g, unsigned epoch, void *p);
 

@@ -1,6 +1,6 @@
-// The Lua files and documents embedded in the program, by name. As text they
-// would be two thirds of the program, so they are compressed with gzip, and
-// each is unpacked when it is required or quoted.
+// Lua files and documents embedded in the program, by name. As plain text they
+// would be two thirds of the program. So each is compressed with gzip and
+// unpacked when a script requires it or a message quotes it.
 #include <string.h>
 
 #include <zlib.h>
@@ -24,7 +24,7 @@ void embedded_push(lua_State *L, const Embedded *e) {
     .next_out = (Bytef *)luaL_buffinitsize(L, &b, e->size),
     .avail_out = (uInt)e->size,
     .zalloc = embedded_alloc, .zfree = embedded_free};
-  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // with a gzip header
+  int rc = inflateInit2(&z, 16 + MAX_WBITS);  // 16: the data has a gzip header
   if (rc == Z_OK) {
     rc = inflate(&z, Z_FINISH);
     inflateEnd(&z);
@@ -49,7 +49,7 @@ static const Embedded *find(const char *name) {
   return NULL;
 }
 
-// A searcher of package.searchers.
+// Finds a module among the embedded files: a function of package.searchers.
 static int embedded_search(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const Embedded *e = find(name);

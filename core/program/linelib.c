@@ -21,22 +21,27 @@
 #include "bind/interrupt.h"
 #include "program/terminal.h"
 
-// A function of libtinfo, whose header would define names such as `lines` as
+// Declared here because libtinfo's header defines names such as `lines` as
 // macros.
 int tgetent(char *bp, const char *name);
 
 #define MT_EDITOR "cute.editor"
 
-// Uservalue 1: the completion function.
+// A line editor. Its uservalue 1 is the completion function.
 typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
-  sigset_t mask;  // signal mask while waiting for a key; at other times Ctrl-C
-                  // is blocked
-  lua_State *L;   // Lua state of the waiting read; the editor is at index 1
-  char ahead[64];  // keys read to see what follows a TAB
-  size_t from, n;  // the keys from index `from` to n - 1 are pending
+  // Signals that are blocked while the editor waits for a key. At other times
+  // Ctrl-C is blocked too.
+  sigset_t mask;
+  // State of the Lua call that reads a line; the editor is at index 1 of its
+  // stack.
+  lua_State *L;
+  // Keys that were read to see whether they follow a TAB at once. Those from
+  // index `from` to n - 1 are still to be handled.
+  char ahead[64];
+  size_t from, n;
 } Editor;
 
 static char *editor_prompt(EditLine *el) {
@@ -45,8 +50,8 @@ static char *editor_prompt(EditLine *el) {
   return e->prompt;
 }
 
-// Reads a byte of the terminal. Returns 1; 0 at the end of input; -1 for Ctrl-C
-// or an error.
+// Reads one byte from the terminal. Returns 1; 0 at the end of input; -1 after
+// Ctrl-C or an error.
 static int read_byte(Editor *e, char *c) {
   if (e->from < e->n) {
     *c = e->ahead[e->from++];
@@ -59,8 +64,8 @@ static int read_byte(Editor *e, char *c) {
   }
 }
 
-// Reads a character of the terminal; Ctrl-C ends the line. A new size of the
-// terminal is applied before the key.
+// Reads a character from the terminal for libedit. Ctrl-C ends the line. If the
+// terminal's size has changed, tells libedit first.
 static int editor_getc(EditLine *el, wchar_t *out) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -80,10 +85,12 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 
 // ---- completion ----
 
-// Returns the terminal rows between the prompt and the end of s.
+// Returns the number of terminal rows that the prompt and the n bytes of s
+// fill, before the row of the end of s.
 static int rows_above(Editor *e, const char *s, size_t n) {
   int columns = 80, row = 0, at = (int)strlen(e->prompt);
-  el_get(e->el, EL_GETTC, "co", &columns);  // column where libedit wraps
+  // The column at which libedit wraps lines.
+  el_get(e->el, EL_GETTC, "co", &columns);
   mbstate_t st;
   memset(&st, 0, sizeof st);
   for (size_t i = 0; i < n;) {
@@ -102,7 +109,8 @@ static int rows_above(Editor *e, const char *s, size_t n) {
   return row;
 }
 
-// Returns the rows of the line. `above` receives the rows above the cursor.
+// Returns the number of rows of the edited line. Stores the number of rows
+// above the cursor's in *above.
 static int rows_of(Editor *e, int *above) {
   const LineInfo *line = el_line(e->el);
   size_t before = (size_t)(line->cursor - line->buffer);
@@ -115,8 +123,8 @@ static void put_lines(int n) {
   for (int i = 0; i < n; i++) putchar('\n');
 }
 
-// Reports whether keys other than completion keys follow at once. A TAB that is
-// held down, or pressed again before the first one is handled, is not a paste.
+// Reports whether other keys follow a TAB at once, as in pasted text. Further
+// TABs do not count: a user may hold the key down.
 static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
   if (e->from == e->n) {
@@ -134,8 +142,8 @@ static unsigned char insert(EditLine *el, const char *text) {
   return el_insertstr(el, text) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
-// Shows a text below the line, which has `rows` rows, `above` of them above the
-// cursor. libedit moves up again from where it left the cursor.
+// Shows a text below the edited line, which has `rows` rows, `above` of them
+// above the cursor's. Then libedit redraws the line.
 static unsigned char show_below(const char *text, int above, int rows) {
   put_lines(rows - above);
   fputs(text, stdout);
@@ -143,9 +151,10 @@ static unsigned char show_below(const char *text, int above, int rows) {
   return CC_REDISPLAY;
 }
 
-// The TAB key: f(text before the cursor, columns, rows of a page, back) -> text
-// to insert | nil, text to show below the line | nil, number of characters
-// before the cursor to delete first | nil. A tab in a paste is inserted.
+// Handles the TAB key (back: Shift-TAB). Calls the completion function f(text
+// before the cursor, columns, rows of a page, back). It returns text to insert,
+// text to show below the line, and the number of characters to delete before
+// the cursor; each may be nil. A TAB in pasted text is inserted.
 static unsigned char complete(EditLine *el, bool back) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);
@@ -203,7 +212,8 @@ static Editor *check_editor(lua_State *L) {
   return e;
 }
 
-// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C
+// ed:read(prompt) -> line | nil at the end of input | false after Ctrl-C: lets
+// the user edit a line.
 static int editor_read(lua_State *L) {
   Editor *e = check_editor(L);
   const char *prompt = luaL_checkstring(L, 2);
@@ -214,7 +224,7 @@ static int editor_read(lua_State *L) {
   e->prompt = copy;
   interrupt_answered();
   sys_hold(&e->mask);
-  el_set(e->el, EL_PREP_TERM, 1);  // before the prompt is shown
+  el_set(e->el, EL_PREP_TERM, 1);  // raw mode, before the prompt is shown
   el_resize(e->el);
   int n = 0;
   e->L = L;
@@ -247,8 +257,8 @@ static int editor_add(lua_State *L) {
   return 0;
 }
 
-// Reads libedit's settings, $EDITRC or ~/.editrc, if that is a plain file:
-// libedit would wait for a pipe.
+// Reads libedit's settings from $EDITRC or ~/.editrc, if that is a plain file:
+// libedit would block at a pipe.
 static void read_settings(EditLine *el) {
   const char *name = getenv("EDITRC"), *home = getenv("HOME");
   char path[1024];
@@ -268,8 +278,8 @@ static void set_locale(void) {
     setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// editor(complete) -> an editor; nil: no terminal, or an unknown one. complete:
-// see above.
+// editor(complete) -> a line editor; nil if there is no terminal or its type is
+// unknown. `complete` is the function that the TAB key calls.
 static int sys_editor(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   const char *term = getenv("TERM");
@@ -294,7 +304,7 @@ static int sys_editor(lua_State *L) {
   el_set(e->el, EL_HIST, history, e->hist);
   el_set(e->el, EL_GETCFN, editor_getc);
   el_set(e->el, EL_SIGNAL, 0);
-  // libedit converts plain strings to wide ones, and leaks them.
+  // libedit would convert plain strings to wide ones, and leak them
   el_wset(e->el, EL_ADDFN, L"complete", L"completes a name", editor_complete);
   el_wset(e->el, EL_ADDFN, L"complete-back", L"goes back", editor_back);
   el_set(e->el, EL_BIND, "^I", "complete", NULL);

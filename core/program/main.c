@@ -11,8 +11,8 @@
 
 #include "program/program.h"
 
-// Allocates for Lua through base_realloc, so that `make memerr` fails those,
-// too.
+// Allocates memory for Lua by base_realloc, so that `make memerr` tests failing
+// allocations of Lua, too.
 static void *main_alloc(void *ud, void *p, size_t osize, size_t nsize) {
   (void)ud;
   (void)osize;
@@ -51,7 +51,8 @@ int program_open(lua_State *L) {
   return 0;
 }
 
-// (argc, argv) -> exit code
+// main_protected(argc, argv) -> exit code: runs the program in a protected
+// call.
 static int main_protected(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
@@ -69,17 +70,15 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
-// Checks, however the program ends (also by os.exit), that all output was
-// written.
+// Reports output that could not be written. Runs at exit, also after os.exit.
 static void check_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fputs("cutelua: standard output could not be written [io]\n", stderr);
   _exit(EXIT_FAILURE);
 }
 
-// Keeps the numbers of standard streams that the caller closed. Otherwise the
-// first opened file would get such a number, and output would be written into
-// it.
+// Opens /dev/null for each standard stream that the caller closed. Otherwise
+// the next file opened would get the stream's number, and receive its output.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&

@@ -1,6 +1,6 @@
-// Sockets of the `cutelua` program, for require "cute.sys". A child process
-// communicates through a socket that is its standard input, output and error;
-// other programs of this computer connect to a listening socket.
+// Child processes, sockets and locks for require "cute.sys". A child process
+// communicates through a socket that is its standard input, output and error.
+// Other programs of this computer can connect to a listening socket.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,11 @@
 #define MT_PROCESS "cute.process"
 
 typedef struct Process {
-  pid_t pid;   // process id; 0: it was waited for, or is no process
-  int fd;      // socket; -1: closed
-  int status;  // status from waitpid
+  // Process id; 0 after the process was waited for, and for a socket without a
+  // process.
+  pid_t pid;
+  int fd;      // socket; -1 after it was closed
+  int status;  // exit status from waitpid
 } Process;
 
 static Process *check_process(lua_State *L, int idx) {
@@ -51,8 +53,8 @@ static int close_file(lua_State *L) {
   return luaL_fileresult(L, fclose(p->f) == 0, NULL);
 }
 
-// divert() -> file | nil, reason: returns the former standard output. From now
-// on, standard output is standard error.
+// divert() -> file | nil, reason: makes standard output write to standard
+// error. The file is the former standard output.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -65,7 +67,8 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-// Runs the program in the child, which ends with its parent in any case.
+// Becomes the program `words`, in the child process. The child also ends when
+// its parent does.
 static _Noreturn void become(char **words, int fd, pid_t parent) {
   platform_end_with_parent();
   if (getppid() == parent && dup2(fd, 0) == 0 && dup2(fd, 1) == 1 &&
@@ -74,7 +77,8 @@ static _Noreturn void become(char **words, int fd, pid_t parent) {
   _exit(127);
 }
 
-// spawn(words) -> process | nil, reason: words[1] is the program.
+// spawn(words) -> process | nil, reason: runs program words[1] with the other
+// words as arguments.
 static int sys_spawn(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   size_t n = (size_t)luaL_len(L, 1);
@@ -101,7 +105,7 @@ static int sys_spawn(lua_State *L) {
 }
 
 // listen(port) -> socket, port | nil, reason: listens on the loopback address
-// only. Port 0 means any free one.
+// only. Port 0 selects any free port.
 static int sys_listen(lua_State *L) {
   struct sockaddr_in at = {.sin_family = AF_INET};
   socklen_t size = sizeof at;
@@ -120,15 +124,16 @@ static int sys_listen(lua_State *L) {
   return 2;
 }
 
-// p:accept() -> socket | nil, reason: the next connection.
+// p:accept() -> socket | nil, reason: waits for the next connection.
 static int process_accept(lua_State *L) {
   Process *of = check_process(L, 1), *p = new_process(L);
   p->fd = accept4(of->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   return p->fd < 0 ? failed(L, errno) : 1;
 }
 
-// p:offer(text, from) -> index after the bytes that the socket accepts now,
-// without waiting | nil, reason
+// p:offer(text, from) -> index | nil, reason: sends what the socket accepts
+// without waiting, from byte `from` on. The index is that of the next byte to
+// send.
 static int process_offer(lua_State *L) {
   Process *p = check_process(L, 1);
   size_t n, at = (size_t)luaL_checkinteger(L, 3) - 1;
@@ -141,13 +146,14 @@ static int process_offer(lua_State *L) {
   return 1;
 }
 
-// p:finish(): ends sending; the other side sees the end.
+// p:finish(): closes the socket for sending, so that the other side reads an
+// end of file.
 static int process_finish(lua_State *L) {
   shutdown(check_process(L, 1)->fd, SHUT_WR);
   return 0;
 }
 
-// p:send(text) -> true | nil, reason
+// p:send(text) -> true | nil, reason: sends all of the text.
 static int process_send(lua_State *L) {
   Process *p = check_process(L, 1);
   size_t n, at = 0;
@@ -161,8 +167,8 @@ static int process_send(lua_State *L) {
   return 1;
 }
 
-// p:receive() -> the available bytes, after waiting for a first one | nil at
-// the end
+// p:receive() -> bytes | nil at the end: waits for a first byte and returns all
+// bytes that have arrived.
 static int process_receive(lua_State *L) {
   Process *p = check_process(L, 1);
   char text[1 << 14];
@@ -175,14 +181,14 @@ static int process_receive(lua_State *L) {
   return 1;
 }
 
-// p:kill(): ends the process at once.
+// p:kill(): kills the process (SIGKILL).
 static int process_kill(lua_State *L) {
   Process *p = check_process(L, 1);
   if (p->pid > 0) kill(p->pid, SIGKILL);
   return 0;
 }
 
-// p:wait() -> "exit", code | "signal", number: waits for its end.
+// p:wait() -> "exit", code | "signal", number: waits for the process to end.
 static int process_wait(lua_State *L) {
   Process *p = check_process(L, 1);
   while (p->pid > 0) {
@@ -208,8 +214,9 @@ static int process_close(lua_State *L) {
   return 0;
 }
 
-// poll(processes, seconds[, sends]) -> index of one that has something to
-// receive, or has ended, or (sends[index]) accepts more; nil: timeout.
+// poll(processes, seconds[, sends]) -> index | nil after a timeout: waits for a
+// process that has sent something or has ended, or, if sends[index], that
+// accepts more data.
 static int sys_poll(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Number seconds = luaL_checknumber(L, 2);
@@ -236,8 +243,8 @@ static int sys_poll(lua_State *L) {
   return 0;
 }
 
-// lock(path) -> a handle that no other process gets until it is closed; creates
-// the file if absent | nil, reason
+// lock(path) -> handle | nil, reason: waits for the lock of a file and takes
+// it, until the handle is closed. Creates the file if it does not exist.
 static int sys_lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Process *p = new_process(L);
@@ -248,13 +255,13 @@ static int sys_lock(lua_State *L) {
   return 1;
 }
 
-// program() -> the running executable
+// program() -> path of the running executable
 static int sys_program(lua_State *L) {
   lua_pushliteral(L, "/proc/self/exe");
   return 1;
 }
 
-// home() -> the folder of the running executable | nil, reason
+// home() -> folder of the running executable | nil, reason
 static int sys_home(lua_State *L) {
   char path[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path);

@@ -1,5 +1,5 @@
-// require "cute.sys" in the program: terminal, Ctrl-C, folders, embedded files.
-// The core library and the rock do not have it.
+// The module "cute.sys" of the program: terminal, Ctrl-C, folders, embedded
+// files. The core library and the rock do not contain it.
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include <dirent.h>
@@ -41,8 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Checks for Ctrl-C first: pselect would not see one that came before a pending
-// key.
+// Waits for a key. Checks for Ctrl-C first: pselect would not notice a Ctrl-C
+// that came before a key that is already pending.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);
@@ -60,8 +60,8 @@ bool sys_wait(const sigset_t *mask) {
 
 // ---- other functions ----
 
-// ask(prompt): prompts on a terminal without an editor; true: a line can be
-// read; false: Ctrl-C.
+// ask(prompt) -> true when a line can be read; false after Ctrl-C. Shows the
+// prompt on a terminal that has no line editor.
 static int l_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   sigset_t mask;
@@ -77,8 +77,8 @@ static int l_ask(lua_State *L) {
   return 1;
 }
 
-// mkdirs(path) -> true | nil, reason: creates the folder and its parents, for
-// this user only.
+// mkdirs(path) -> true | nil, reason: creates a folder and its parents,
+// accessible only by this user.
 static int l_mkdirs(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   for (const char *p = path; *p;) {
@@ -93,7 +93,7 @@ static int l_mkdirs(lua_State *L) {
   return 1;
 }
 
-// columns() -> characters per line of output, 80 if unknown
+// columns() -> characters per line of the terminal, 80 if unknown
 static int l_columns(lua_State *L) {
   lua_pushinteger(L, sys_columns());
   return 1;
@@ -101,7 +101,8 @@ static int l_columns(lua_State *L) {
 
 enum { MOST_FILES = 4096 };
 
-// Appends the name of an entry of a folder, with "/" after a folder.
+// Appends the name of a folder's entry to a table, with "/" if the entry is a
+// folder itself.
 static void add_file(lua_State *L, const char *folder, const char *name,
                      lua_Integer at) {
   struct stat st;
@@ -119,8 +120,8 @@ static int folder_gc(lua_State *L) {
   return 0;
 }
 
-// files(folder) -> names of its entries, at most MOST_FILES; empty if it cannot
-// be read
+// files(folder) -> names of at most MOST_FILES entries; an empty table if the
+// folder cannot be read
 static int l_files(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
   lua_newtable(L);
@@ -143,7 +144,8 @@ static int l_files(lua_State *L) {
   return 1;
 }
 
-// stamp(path) -> a string that changes whenever the file is saved; nil: no file
+// stamp(path) -> a string that changes whenever the file is saved; nil if there
+// is no file
 static int l_stamp(lua_State *L) {
   struct stat st;
   if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;
@@ -166,8 +168,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends the program, as a write would, if the reader of standard output
-// has exited.
+// heard(): ends the program, as a write would, if the program that reads its
+// standard output has exited.
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
@@ -186,7 +188,8 @@ static void add_name(void *ud, const char *name, size_t n) {
   lua_rawseti(to->L, -2, ++to->n);
 }
 
-// atoms("mma" | "copy", prefix) -> the names with that prefix: see atom_each
+// atoms("mma" | "copy", prefix) -> names of atoms that begin with prefix, cut
+// as atom_each cuts them
 static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};

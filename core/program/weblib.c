@@ -1,6 +1,6 @@
-// The program in a browser. The page edits lines in place of linelib.c, and
-// sends requests in place of a command line: web_open creates a Lua state that
-// persists, web_ask answers requests in it (lua/cutelua/workshop/).
+// The program in a browser. Instead of linelib.c, the web page edits lines;
+// instead of a command line, it sends requests. web_open creates a Lua state
+// that persists, and web_ask answers requests in it (lua/cutelua/workshop/).
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "program/program.h"
 
-// editor(complete) -> nil: there is no terminal
+// editor(complete) -> nil, since a browser has no terminal
 static int web_editor(lua_State *L) {
   (void)L;
   return 0;
@@ -23,10 +23,10 @@ void linelib_open(lua_State *L) {
 
 // ---- interface for the page ----
 
-static lua_State *web;  // one Lua state for each page
+static lua_State *web;  // the page's Lua state
 static char failed[1024];
 
-// Returns the answer if Lua cannot: its state is unusable.
+// Returns the JSON of an answer for an error that made the Lua state unusable.
 static const char *failure(const char *message) {
   char *p = failed;
   p += sprintf(p, "{\"ok\":false,\"dead\":true,\"error\":{\"message\":\"");
@@ -44,7 +44,8 @@ static const char *failure_of(int status) {
     : "the script crashed the program, which was restarted");
 }
 
-// request -> answer, which stays in the registry until the next one
+// web_protected(request) -> answer. The registry keeps the answer until the
+// next request.
 static int web_protected(lua_State *L) {
   lua_pushstring(L, lua_touserdata(L, 1));
   lua_getglobal(L, "require");
@@ -57,7 +58,7 @@ static int web_protected(lua_State *L) {
   return 0;
 }
 
-// Creates the state; returns NULL, or the reason of a failure.
+// Creates the Lua state. Returns NULL, or the reason of a failure.
 EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   static char lines[1 << 12];
   setvbuf(stdout, lines, _IOLBF, sizeof lines);
@@ -68,8 +69,9 @@ EMSCRIPTEN_KEEPALIVE const char *web_open(void) {
   return status == LUA_OK ? NULL : lua_tostring(web, -1);
 }
 
-// Answers a request; both are JSON (lua/cutelua/workshop/init.lua). The answer
-// is valid until the next one. No error escapes.
+// Answers a request. Request and answer are JSON
+// (lua/cutelua/workshop/init.lua). The answer is valid until the next call. Lua
+// errors become answers.
 EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   if (!web) return failure("web_open was not called, or failed");
   lua_settop(web, 0);
@@ -82,12 +84,12 @@ EMSCRIPTEN_KEEPALIVE const char *web_ask(const char *request) {
   return lua_tostring(web, -1);
 }
 
-// Returns the size of the program's memory in bytes; it never shrinks.
+// Returns the current size of WebAssembly's memory in bytes; it never shrinks.
 EMSCRIPTEN_KEEPALIVE double web_heap(void) {
   return (double)emscripten_get_heap_size();
 }
 
-// Returns the maximum size of the program's memory in bytes.
+// Returns the maximum size of WebAssembly's memory in bytes.
 EMSCRIPTEN_KEEPALIVE double web_memory(void) {
   return (double)emscripten_get_heap_max();
 }

@@ -224,9 +224,10 @@ describe("gemm_check", function()
 
   it("refuses what it knows no bound for", function()
     local b = core.buffer("e4m3", 16)
-    support.raises("no bound", core.gemm_check, b, b, b, 4, 4, 4, {})
+    support.raises("no bound of rounding is known for a D of e4m3",
+                   core.gemm_check, b, b, b, 4, 4, 4, {})
     b = core.buffer("f32", 16)
-    support.raises("nothing to check", core.gemm_check, b, b, b, 0, 4, 4, {})
+    support.raises("none to check", core.gemm_check, b, b, b, 0, 4, 4, {})
     support.raises("ref has 16 elements, 4 by 3 needed", core.gemm_check, b, b,
                    b, 4, 3, 4, {ref = b})
   end)

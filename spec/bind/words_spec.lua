@@ -380,7 +380,8 @@ describe("an easily mistaken name", function()
       function() cute.layout "8:1":coalesce "x" end)
     says("bad argument #1 to 'layout:size' (integer expected, got \"x\") "
       .. "[bad-argument]", function() cute.layout "8:1":size "x" end)
-    says("tensor ptr[f32,host] o 1:0 - 5 has no meaning [bad-argument]",
+    says("operator '-' does not apply to tensor ptr[f32,host] o 1:0 and 5 "
+      .. "[bad-argument]",
       function() return T.iterator - 5 end)
     says("bad argument #2 to 'npy.write' (table expected, got 5) "
       .. "[bad-argument]", cute.npy.write, "x", 5)

@@ -199,9 +199,11 @@ describe("a product of cuBLAS", function()
       assert.equal("gpu.cublaslt: " .. case[1],
                    (asked("cublaslt", "bf16 bf16 bf16", case[2])))
     end
-    assert.equal("gpu.cublas: beta holds floats, D holds i32 [type-mismatch]",
+    assert.equal("gpu.cublas: beta needs a D of floats, not of i32 "
+      .. "[type-mismatch]",
                  (asked("cublas", "i8 i8 i32", "beta = 1")))
-    assert.equal("gpu.cublas: alpha holds floats, D holds i32 [type-mismatch]",
+    assert.equal("gpu.cublas: alpha needs a D of floats, not of i32 "
+      .. "[type-mismatch]",
                  (asked("cublas", "i8 i8 i32", "alpha = 2")))
   end)
 end)

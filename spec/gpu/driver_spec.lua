@@ -140,7 +140,8 @@ describe("the GPU's face", function()
       local refused = f:prepare {grid = 1, block = 32}
       print(message(refused.launch, refused))]]
     assert.equal("opt in 50000\nopt in 60000\n", err)
-    assert.equal("200000 + 0 bytes of shared memory, but Fake has 166912 "
+    assert.equal("200000 bytes of dynamic and 0 of static shared memory, but a "
+      .. "block on Fake has at most 166912 "
       .. "[smem-budget]\ngpufn:prepare: 513 threads a block, but the kernel "
       .. "can have at most 512 [bad-launch]\ngpufn:prepare: 2048 threads a "
       .. "block are too many: at most 1024 [bad-launch]\nnil\tthis driver "
@@ -504,8 +505,8 @@ describe("a launch of what is known", function()
       "kernel axpy: argument 3 is a number (i32); this launch takes a number "
         .. "(f32) [bad-launch]",
       "kernel axpy: this launch takes 5 arguments, got 4 [bad-launch]",
-      "kernel axpy: arguments 1 and 2 share memory, which the arguments at "
-        .. "compilation did not [bad-launch]",
+      "kernel axpy: arguments 1 and 2 share memory, but this launch was "
+        .. "compiled for arguments that do not [bad-launch]",
       "grid = -1; one to three integers of at least 0 are needed [bad-launch]",
       "the device buffer was closed [closed]",
       "call:launch: the device buffer was closed [closed]"})

@@ -164,9 +164,9 @@ describe("a list", function()
        function() params({4, 1, 1}, {1, m = 2}) end},
       {"grid with [3] = 2; one to three integers of at least 0 are needed",
        function() launch {1, nil, 2} end},
-      {"cute.tensor: a list of 1 has the key \"x\" too",
+      {"cute.tensor: a list of length 1 also has the key \"x\"",
        function() cute.tensor {1, x = 3} end},
-      {"cute.tensor: a list of 2 has the key 0 too",
+      {"cute.tensor: a list of length 2 also has the key 0",
        function() cute.tensor {{1, 2}, {3, 4, [0] = 5}} end}} do
       support.raises(row[1], row[2])
     end

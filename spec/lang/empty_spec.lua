@@ -24,7 +24,7 @@ describe("host tensors without elements", function()
     raises("the tables are ragged: 0 entries are expected at depth 2",
            cute.tensor, {{}, {1}})
     raises("the tables are ragged", cute.tensor, {{}, 1})
-    raises("a list of 0 has the key \"x\" too", cute.tensor, {x = 1})
+    raises("a list of length 0 also has the key \"x\"", cute.tensor, {x = 1})
   end)
 
   it("are filled, copied and looked at", function()

@@ -391,9 +391,10 @@ describe("traced values in Lua's own operators", function()
     for sign, method in pairs {["<"] = "lt", ["<="] = "le"} do
       local f = assert(load(("return function(n) if n %s 3 then end end")
         :format(sign), "@spec/lang/trace_spec.lua"))()
-      assert.equal(("'%s' on a traced value: Lua would need its answer now "
-        .. "[traced-in-lua]\n  write a:%s(b), and cute.when(...) to branch on "
-        .. "it"):format(sign, method), (message(f, 5)))
+      assert.equal(("'%s' on a traced value: Lua would need the result "
+        .. "during the trace [traced-in-lua]\n  write a:%s(b), and "
+        .. "cute.when(...) to branch on it"):format(sign, method),
+        (message(f, 5)))
     end
   end)
 

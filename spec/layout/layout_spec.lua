@@ -25,8 +25,8 @@ describe("notation", function()
   end)
 
   it("is made of a shape and one stride", function()
-    raises("bad argument #3 to 'cute.make_layout' (nothing beside a shape and "
-      .. "its stride expected, got 2)", cute.make_layout, {8, 4}, {1, 8}, 2)
+    raises("bad argument #3 to 'cute.make_layout' (no argument after shape "
+      .. "and stride expected, got 2)", cute.make_layout, {8, 4}, {1, 8}, 2)
   end)
 
   it("reads tilers as tables", function()

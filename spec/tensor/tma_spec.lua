@@ -458,7 +458,8 @@ describe("a TMA copy", function()
       local args = table.pack(...)
       raises(text, function() made_of(table.unpack(args, 1, args.n)) end)
     end
-    refuses("internal_type f32 has 32 bits, bf16 16 [type-mismatch]",
+    refuses("internal_type f32 has 32 bits, but the tensor's type bf16 has 16 "
+      .. "[type-mismatch]",
       {32, 64}, sw128(32, 64), {-1, -1}, {-1, -1}, {1, 1}, {1, 1}, nil, nil,
       nil, 1, {internal_type = cute.f32})
     refuses("make_im2col_tma_atom: lower_corner_whd: 2 integers (w, "

@@ -110,10 +110,10 @@ describe("counting iterators", function()
   end)
 
   it("fit their layout", function()
-    raises("coordinates from 5 on do not fit (4,4):(1@0,1@1)", cute.make_tensor,
-           5, L "(4,4):(1@0,1@1)")
-    raises("coordinates from (1,2) on do not fit 4:1", cute.make_tensor,
-           {1, 2}, L "4:1")
+    raises("coordinate 5 cannot be the origin of layout (4,4):(1@0,1@1)",
+           cute.make_tensor, 5, L "(4,4):(1@0,1@1)")
+    raises("coordinate (1,2) cannot be the origin of layout 4:1",
+           cute.make_tensor, {1, 2}, L "4:1")
     raises("gives coordinates, not offsets into memory", cute.make_tensor,
            cute.buffer("f32", 4), L "4:1@0")
     raises("gives coordinates, not offsets into memory", cute.make_tensor,

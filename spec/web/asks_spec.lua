@@ -152,7 +152,7 @@ describe("the workshop under node", function()
         file {["<f4"] = ">f4"}},
       {"x structured element types are not supported",
         file {["'<f4'"] = "[('a', '<f4')]"}},
-      {"x: npy.tensor: buffers do not hold complex_f64",
+      {"x: npy.tensor: a buffer cannot have elements of complex_f64",
         file({["<f4"] = "<c16"}, ("\0"):rep(96))},
       {"x has the unknown .npy version 9.0",
         (file():gsub("^(.......)", "%1", 1):gsub("^(......).", "%1\9", 1))}}

@@ -29,7 +29,7 @@ local LAWS = {
 local ROWS = {
   {"attention", "ld.shared", "sunk", {"script attention", "odd attention",
     "attention 2x33x40x4x2x32 f16 causal",
-    "attention 1x65x70x2x1x128 bf16 causal", "script train"}},
+    "attention 1x65x70x2x1x128 bf16 causal"}},
   {"attention_dk", "ld.shared", "sunk", {
     "attention_backward 1x9x7x1x1x192 bf16"}},
   {"attention_dkv", "ld.shared", "sunk", {
@@ -43,16 +43,13 @@ local ROWS = {
     "odd attention_decode", "attention_decode 1x50x3x1x32 f16"}},
   {"conv2d", "ld.shared", "sunk", {"script conv2d", "odd conv2d",
     "conv2d 2x7x5x24x40 f16 dilation stride"}},
-  {"elementwise", "ld.global 1", "sunk", {"script train"}},
-  {"elementwise", "ld.global 2", "sunk", {"script train"}},
-  {"elementwise", "ld.global 4", "sunk", {"script train"}},
   {"embedding_backward", "ld.shared", "widened", {"ops.embedding_backward"}},
   {"gemm_f64", "ld.shared", "unused", {"odd gemm_f64"}},
   {"gemm_gelu", "ld.shared", "sunk", {"script gemm_epilogue",
     "odd gemm_epilogue"}},
   {"gemm_sm80", "ld.shared", "sunk", {"ops.gemm of bf16", "ops.gemm of f16",
     "ops.gemm with an epilogue", "ops.gemm, gated", "ops.gemm with scales",
-    "ops.grouped_gemm of a list", "script train"}},
+    "ops.grouped_gemm of a list"}},
   {"gemm_sm80_best", "ld.shared", "sunk", {"odd gemm_sm80_best"}},
   {"gemm_sm90", "ld.shared", "sunk", {
     "ops.grouped_gemm by gemm_sm90, rows",

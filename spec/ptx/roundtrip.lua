@@ -94,18 +94,10 @@ end
 ---@field kernel string
 ---@field arch string
 ---@field equal boolean memory is equal, bit for bit
----@field trigonometric boolean calls sinf or cosf
 ---@field faults string[] kinds of faults, direct and through PTX
 ---@field unread integer[] shared tensors that are never read
 ---@field traffic table<string, integer[]> counters that differ
 ---@field verdicts? string[] direct and through PTX
-
--- Reports whether a program calls sinf or cosf. The simulator rounds results of
--- C's sin and cos, and NVRTC's code for them is less accurate.
-local function is_trigonometric(program)
-  local text = program:cuda(program.arch)
-  return (text:find "%f[%w_]sinf%(" or text:find "%f[%w_]cosf%(") ~= nil
-end
 
 -- Runs a launch directly and through PTX, and leaves the direct results.
 -- Returns the comparison and the direct report.
@@ -113,8 +105,7 @@ local function compare(program, launch, checks)
   local before = memory.keep(program, launch.args, true)
   local direct = core.sim_run(program.fn, launch)
   local after = memory.keep(program, launch.args, true)
-  local pair = {kernel = program.info.name, arch = program.arch,
-                trigonometric = is_trigonometric(program)}
+  local pair = {kernel = program.info.name, arch = program.arch}
   local sum = before()
   local ptx_text = assert(through.ptx(program, program.arch))
   local theirs, other = through.launch(program, launch, ptx_text)
@@ -158,15 +149,14 @@ function roundtrip.during(f, found, checks)
   if not ok then error(why, 0) end
 end
 
---- Runs a script, without what it prints.
+--- Runs a script.
 ---@param script string its path
 ---@param words string[] its arguments
 function roundtrip.script(script, words)
   local saved = arg
   _G.arg = table.move(words, 1, #words, 1, {[0] = script})
-  local quiet = setmetatable({print = function() end}, {__index = _G})
   local ok, why = pcall(function()
-    assert(loadfile(script, "t", quiet))(table.unpack(words))
+    assert(loadfile(script))(table.unpack(words))
   end)
   _G.arg = saved
   if not ok then error(why, 0) end

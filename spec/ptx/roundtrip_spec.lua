@@ -7,15 +7,17 @@ local library = require "spec.ptx.library"
 local roundtrip = require "spec.ptx.roundtrip"
 local support = require "spec.support"
 
-local LADDERS = {ladder = true, copy_ladder = true, start = true}
+-- Scripts that are not compared. The paths of llama.lua and train.lua differ in
+-- the last bits of sinf and cosf, those of train.lua also of expf. Gaps of a
+-- view that train.lua's rope writes are reported as unwritten, because PTX gets
+-- the view's memory as bytes.
+local OTHERS = {ladder = true, copy_ladder = true, start = true, llama = true,
+                train = true}
 local SM90 = {copy_tma = true, gemm_hopper = true, gemm_tma = true,
-              gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true}
--- Further arguments of scripts.
-local WORDS = {train = {"--steps", "1", "--layers", "1", "--length", "7",
-                        "--heads", "1", "--vocab", "11"}}
-
--- The cases that `make test` runs; the others are #long. Only those run the
--- check of every schedule.
+              gemm_wgmma = true, gemm_ws = true, gemm_fp8_sm89 = true,
+              attention_hopper = true}
+-- The cases that `make test` runs, without verdicts. All cases are #long, with
+-- the check of every schedule.
 local SHORT = {}
 for _, name in ipairs {"script copy_async", "script gemm3stage",
     "script softmax", "script histogram", "script topk", "script gemm_ws",
@@ -29,12 +31,12 @@ local function scripts()
   local p <close> = io.popen "ls scripts/*.lua"
   for path in p:lines() do
     local name = path:match "([%w_]+)%.lua$"
-    if not LADDERS[name] then
+    if not OTHERS[name] then
       list[#list + 1] = {name = "script " .. name,
         archs = SM90[name] and {"sm_90a"} or {"sm_80", "sm_90a"},
         run = function(device)
           roundtrip.script(path, {"--device", "sim", "--arch",
-            device:match "sm_.*", table.unpack(WORDS[name] or {})})
+                                  device:match "sm_.*"})
         end}
     end
   end
@@ -43,9 +45,7 @@ end
 
 -- Describes what is wrong with a comparison, or returns nil.
 local function complaint(case, pair)
-  if not pair.equal and not pair.trigonometric then
-    return pair.kernel .. ": memory differs"
-  end
+  if not pair.equal then return pair.kernel .. ": memory differs" end
   for _, what in ipairs {"faults", "verdicts"} do
     local a, b = table.unpack(pair[what] or {})
     if a ~= b then
@@ -82,9 +82,13 @@ describe("our kernels through their own PTX:", function()
   for _, cases in ipairs {scripts(), library} do
     for _, case in ipairs(cases) do
       for k, arch in ipairs(case.archs) do
-        local long = not (SHORT[case.name] and k == 1)
-        it(("%s for %s%s"):format(case.name, arch, long and " #long" or ""),
-          function() compare(case, arch, long and always or nil) end)
+        local name = ("%s for %s"):format(case.name, arch)
+        if SHORT[case.name] and k == 1 then
+          it(name, function() compare(case, arch) end)
+        end
+        it(name .. ", verdicts #long", function()
+          compare(case, arch, always)
+        end)
       end
     end
   end

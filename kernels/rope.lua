@@ -56,7 +56,7 @@ local function head_of(o, name, t)
   rules.need(type(shape) == "table" and #shape == 3
     and shape[1] == o.m and shape[2] == o.heads and shape[3] == o.d
     and (o.d == 1 or stride[3] == 1), "rope",
-    "%s is %s; (%d,%d,%d) with contiguous heads is needed", name,
+    "operand %s is %s; (%d,%d,%d) with contiguous heads is needed", name,
     tostring(t.layout), o.m, o.heads, o.d)
   return function(head)
     if stride[1] == o.heads * stride[2] then return head * stride[2] end

@@ -73,7 +73,7 @@ local FAULTS = {
     {BELOW, 1}},
   {"attention_backward", file = "kernels/attention_bwd", {BELOW, 1, OUT},
     {BELOW, 2, RACE}, {BELOW, 3, OUT}, {BELOW, 4, OUT}},
-  {"attention_decode", file = "kernels/attention_decode", {BELOW, 1, OUT}},
+  {"attention_decode", file = "kernels/attention_decode", {BELOW, 2, OUT}},
   {"conv2d", file = "kernels/conv2d", {BELOW, 1, OUT}},
   {"elementwise", file = "kernels/elementwise", {BELOW, 1, OUT},
     {BELOW, 2, OUT}},

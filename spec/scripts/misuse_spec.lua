@@ -180,7 +180,8 @@ local q = Z({1, 5, 3, 32}, bf16)
       {"go(columns, view({4, 6}, {9, 1}), Z({6}, f32))",
        "reduce: " .. dense("X", "(4,6):(9,1)", 24)},
       {"go(rope, Z({2, 2, 16}, f32), c, c, Z({2, 2, 16}, f32))",
-       "rope: " .. dense("X", "(2,2,16):(32,16,1)", 32)},
+       "rope: operand X is (2,2,16):(32,16,1); (2,2,8) with contiguous heads "
+       .. "is needed"},
       {"go(hist, Z({64}, cute.u8), view({4}, {2}, cute.i32))",
        "histogram: " .. dense("H", "(4):(2)", 4)},
       {"go(scan, Z({2, 64}, f32), x, Z({9}, cute.u64))",

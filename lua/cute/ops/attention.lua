@@ -5,6 +5,7 @@
 -- the last of the T keys. See kernels/attention_sm90.lua (Hopper),
 -- kernels/attention.lua (other devices, and operands that the former does not
 -- take), kernels/attention_bwd.lua and kernels/attention_decode.lua.
+local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
@@ -160,11 +161,6 @@ end
 -- Functions of scores
 ---------------------------------------------------------------------------
 
--- Makes one function of both, so that its captures are those of both. A chunk
--- that load compiles counts as the user's (capture.is_users).
-local pair = load("local score, mask = ... "
-  .. "return function() return score, mask end", "=score_mod and mask_mod")
-
 local function traced(o)
   local score, mask = o.score_mod, o.mask_mod
   if score == nil and mask == nil then return nil end
@@ -174,7 +170,7 @@ local function traced(o)
         .. "needed"):format(name, core.show(f)))
     end
   end
-  return pair(score, mask)
+  return capture.pair(score, mask)
 end
 
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its

@@ -199,6 +199,17 @@ function Capture:clone()
   end
 end
 
+-- A chunk that load compiles is the user's (capture.is_users).
+local pair = load("local f, g = ... return function() return f, g end",
+                  "=two functions")
+
+--- Returns a function that returns f and g, either of which may be nil. Its
+-- captures are those of both functions.
+---@param f function?
+---@param g function?
+---@return fun(): function?, function?
+function capture.pair(f, g) return pair(f, g) end
+
 ---------------------------------------------------------------------------
 -- State
 ---------------------------------------------------------------------------

@@ -51,13 +51,14 @@ end
 
 -- Adds the tensors of one file to the entries.
 local function add(entries, path)
-  local f, why = io.open(path, "rb")
-  if not f then core.fail("io", why) end
+  local f, why = core.open_input(path)
+  if not f then fail(path, "%s", why) end
   local head = f:read(8)
   if not head or #head < 8 then
     fail(path, "not a safetensors file: it has less than 8 bytes")
   end
   local n, total = string.unpack("<I8", head), f:seek "end"
+  if not total then fail(path, "a file is needed; this is a pipe or device") end
   if not math.ult(n, MOST + 1) or n > total - 8 then
     fail(path, "not a safetensors file: a header of %u bytes in a file of %d",
          n, total)

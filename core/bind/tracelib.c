@@ -110,6 +110,7 @@ static int fn_info(lua_State *L) {
   for (Ref r = 1; r < fn->ins.n; r++)
     prints |= ir_get(fn, r)->op == OP_PRINTF;
   face_set_bool(L, "prints", prints);
+  face_set_bool(L, "ptx", ((const FnBox *)fn)->ptx_sm != 0);
   face_set_bool(L, "addresses", ir_has_addresses(fn));
   lua_createtable(L, (int)fn->arg.n, 0);
   for (size_t i = 0; i < fn->arg.n; i++) {

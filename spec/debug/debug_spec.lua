@@ -1,6 +1,7 @@
 -- The debugger: steps forward and back, visible values, the times when elements
 -- changed. Compared with what the script itself can compute, and with runs
 -- without the debugger.
+local support = require "spec.support"
 local cute = require "cute"
 
 local function lines(text)
@@ -321,8 +322,8 @@ describe("cutelua debug", function()
     local f = assert(io.open(input, "w"))
     f:write(commands)
     f:close()
-    local ok, _, code = os.execute(("build/cutelua debug %s < %s > %s 2>&1")
-      :format(words, input, output))
+    local ok, _, code = os.execute(("%s debug %s < %s > %s 2>&1"):format(
+      support.program, words, input, output))
     f = assert(io.open(output))
     local text = f:read "a"
     f:close()

@@ -16,12 +16,14 @@ local function ints(n, f)
   return cute.tensor(list, cute.i32)
 end
 
-local documents = ints(T, function(i) return i // 23 end)
-local prefix = ints(B, function(b) return 10 + 30 * b end)
 local slopes = cute.tensor({0.5, 0.25, 0.125, 0.0625}, cute.f32)
 local sinks = cute.tensor({0.3, -1, 2, 0}, cute.f32)
 local relative = cute.randn({2 * T}, cute.f32, {seed = 9})
-local parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)
+local HOST = {slopes = slopes, sinks = sinks, relative = relative,
+  documents = ints(T, function(i) return i // 23 end),
+  prefix = ints(B, function(b) return 10 + 30 * b end),
+  parent = ints(T, function(i) return i < 3 and 0 or (i * 7) % 3 end)}
+local on = {}  -- the tensors of HOST on the device of the call
 local cap, window, left = 5.0, 17, 40
 
 -- Returns x, or -inf unless seen.
@@ -40,16 +42,16 @@ local CASES = {
      return cap * (e - 1) / (e + 1)
    end},
   {"ALiBi", function(s, at)
-    return s + slopes[at.h] * (at.k - at.q):to(cute.f32)
+    return s + on.slopes[at.h] * (at.k - at.q):to(cute.f32)
   end, nil, function(s, _, h, q, k) return s + slopes(h) * (k - q) end},
   {"a sink for each head", function(s, at)
-    return cute.where(at.k:eq(0), sinks[at.h], s)
+    return cute.where(at.k:eq(0), on.sinks[at.h], s)
   end, nil, function(s, _, h, _, k) return k == 0 and sinks(h) or s end},
   {"documents", nil, function(at)
-    return documents[at.q]:eq(documents[at.k])
+    return on.documents[at.q]:eq(on.documents[at.k])
   end, function(s, _, _, q, k) return only(q // 23 == k // 23, s) end},
   {"a prefix", nil, function(at)
-    return at.k:lt(prefix[at.b]) | at.k:le(at.q)
+    return at.k:lt(on.prefix[at.b]) | at.k:le(at.q)
   end, function(s, b, _, q, k) return only(k < 10 + 30 * b or k <= q, s) end},
   {"a sliding tile", nil, function(at)
     return cute.abs(at.q // 8 - at.k // 8):le(1)
@@ -57,7 +59,7 @@ local CASES = {
     return only(math.abs(q // 8 - k // 8) <= 1, s)
   end},
   {"a relative bias", function(s, at)
-    return s + relative[at.k - at.q + T]
+    return s + on.relative[at.k - at.q + T]
   end, nil, function(s, _, _, q, k) return s + relative(k - q + T) end},
   {"dropped keys", nil, function(at)
     return ((at.k * 7 + at.q * 13 + at.h) % 5):ne(0)
@@ -65,7 +67,7 @@ local CASES = {
     return only((k * 7 + q * 13 + h) % 5 ~= 0, s)
   end},
   {"a tree", nil, function(at)
-    return at.k:eq(at.q) | at.k:eq(parent[at.q])
+    return at.k:eq(at.q) | at.k:eq(on.parent[at.q])
   end, function(s, _, _, q, k)
     return only(k == q or k == (q < 3 and 0 or q * 7 % 3), s)
   end},
@@ -81,6 +83,7 @@ local CASES = {
 local function check(case, device, p)
   p.modify = case[4]
   local function place(t) return device == "gpu" and t:to "gpu" or t end
+  for name, t in pairs(HOST) do on[name] = place(t) end
   local O, L = ops.attention(place(p.Q), place(p.K), place(p.V), {
     device = device, score_mod = case[2], mask_mod = case[3]})
   local out, lse = oracle.forward(p)

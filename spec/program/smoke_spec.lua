@@ -49,7 +49,8 @@ describe("the program runs", function()
   for _, case in ipairs(CASES) do
     local name, words, input, text, code = table.unpack(case)
     it(name, function()
-      local out, err, got = support.run(words, {stdin = input})
+      local out, err, got = support.run(words, {stdin = input,
+        env = {CUTELUA_NO_CUDA = "1"}})
       assert.equal(code or 0, got, out .. err)
       assert.is_truthy((out .. err):find(text, 1, true), out .. err)
     end)

@@ -822,8 +822,14 @@ function Call:compile(opts)
   opts = opts or {}
   local program, kind = traced(self, opts)
   local values = not kind.symbolic and core.launch_values(self) or nil
-  local device, why = devices.pick(values, opts, "auto")
+  local device, why = devices.pick(values, opts,
+                                   program.info.ptx and "sim" or "auto")
   if not device then return nil, why end
+  if device.kind == "gpu" and program.info.ptx then
+    core.fail("bad-launch", ("kernel %s is PTX, which runs on the simulator; "
+      .. "the launch is on %s\n  launch it with device = \"sim\"; on a GPU, "
+      .. "load the PTX itself"):format(program.info.name, tostring(device)))
+  end
   program = view(program, device.arch)
   program.fn:check_smem(device.sm)
   program.fn:check_arch(device.sm, device.arch)

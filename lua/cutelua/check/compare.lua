@@ -217,8 +217,10 @@ local function results_of(program, launch, all)
   return list
 end
 
---- Returns the GPU, or nil and the reason why there is none.
-function compare.gpu()
+--- Returns the GPU on which a program can run, or nil and the reason why there
+-- is none.
+function compare.gpu(program)
+  if program.info.ptx then return nil, "PTX runs on the simulator only" end
   local simulates = devices.simulates
   devices.simulates = nil
   local ok, device, why = pcall(devices.device, "gpu")
@@ -281,7 +283,7 @@ end
 -- gpu: boolean?}
 function compare.launch(v, program, launch, o)
   local device, why
-  if o.gpu ~= false then device, why = compare.gpu() end
+  if o.gpu ~= false then device, why = compare.gpu(program) end
   if o.gpu and not device then core.fail("bad-launch", "check: " .. why) end
   if device and v.verdict ~= "ok" and not o.gpu then
     device, why = nil, "some schedules may not end (gpu = true compares anyway)"

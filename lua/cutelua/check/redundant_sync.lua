@@ -92,7 +92,7 @@ end
 ---@return string how
 ---@return table<integer, string> why reasons for missing times
 function redundant_sync.times(program, launch, edits, on_gpu)
-  local device, failed = on_gpu ~= false and compare.gpu(), nil
+  local device, failed = on_gpu ~= false and compare.gpu(program), nil
   if device and repeats(program) then
     local times, why = attempt(measured, program, launch, edits, device)
     if times then return times, ("measured alternately, "

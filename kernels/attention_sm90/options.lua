@@ -51,12 +51,24 @@ local function check(o)
     M, N, o.q_stages, o.stages, options.bytes(o), MOST)
 end
 
--- Returns the tile that takes the least time for sequences of `rows` rows,
--- filled up to whole tiles; the first one for an unknown number of rows.
-local function fastest(known, rows)
+-- Returns the number of scores that tiles of M rows and N keys compute for a
+-- sequence of `rows` rows and as many keys: those of whole tiles, and with
+-- causal = true only of tiles that some row sees.
+local function scores(rows, M, N, causal)
+  local n, keys = 0, tiles.count(rows, N) * N
+  for i = 1, tiles.count(rows, M) do
+    n = n + M * (causal and math.min(tiles.count(i * M, N) * N, keys) or keys)
+  end
+  return n
+end
+
+-- Returns the tile that takes the least time for sequences of `rows` rows; the
+-- first one for an unknown number of rows.
+local function fastest(known, rows, causal)
   local best, least
+  rows = rows and math.min(rows, 1 << 16)  -- beyond, the order does not change
   for _, t in ipairs(known) do
-    local time = (rows and tiles.count(rows, t[1]) * t[1] or 1) * t[3]
+    local time = t[3] * (rows and scores(rows, t[1], t[2], causal) or 1)
     if not least or time < least then best, least = t, time end
   end
   return {best[1], best[2]}
@@ -95,7 +107,7 @@ function options.complete(given)
     "values of %s for a head of %d; as many, or 128 for 192, are needed",
     core.show(o.value), o.head)
   o.dynamic = o.left ~= nil or o.right ~= nil  -- tiles take different times
-  o.tile = given.tile or fastest(known, o.rows)
+  o.tile = given.tile or fastest(known, o.rows, given.causal)
   o.q_stages = given.q_stages or 2
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
   check(o)

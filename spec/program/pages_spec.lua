@@ -60,7 +60,7 @@ describe("pages of the documents", function()
     for name, want in pairs {
         workshop = {"<h1 id=\"the-workshop\">The workshop</h1>",
           "<td>Ctrl-Enter</td><td>runs the script, or the step of a lesson"},
-        simulator = {"<ol><li>Operations of warps", "to |x| = 1, 7.8"},
+        simulator = {"<ol><li>Two operations of", "for |x| up to 1, 7.8"},
         index = {'href="layouts.html">docs/layouts.md</a>',
           'href="contents.html">docs/README.md</a>'},
         ["measured-few_rows"] = {'href="ops.html#constant-weights"'},

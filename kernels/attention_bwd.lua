@@ -85,16 +85,42 @@ local function in_bits(lse)
 end
 
 -- Converts s to the weights P and, if requested, dp to dS: lse(i, j) and
--- delta(i, j) return the numbers for accumulator (i, j) of a thread.
-local function weigh(s, dp, c, lse, delta)
+-- delta(i, j) return the numbers for accumulator (i, j) of a thread. slopes
+-- has the derivatives of changed scores, if any.
+local function weigh(s, dp, c, lse, delta, slopes)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
+  local slope = slopes and flash.by_rows(slopes)
   for i = 0, cute.size(sr, 0) - 1 do
     for j = 0, cute.size(sr, 1) - 1 do
       local w = flash.exp2(cute.fma(sr(i, j), c, -lse(i, j)))
       sr[{i, j}] = w
-      if dp then pr[{i, j}] = w * (pr(i, j) - delta(i, j)) end
+      local d = dp and w * (pr(i, j) - delta(i, j))
+      if slope then  -- the slope of a hidden score may be no number
+        d = cute.where(cute.eq(w, 0), 0.0, d * slope(i, j))
+      end
+      if dp then pr[{i, j}] = d end
     end
   end
+end
+
+-- Replaces the scores of a tile, from `row` and `col` on, by those of the
+-- functions. Returns their derivatives if dX needs them.
+local function change(t, s, places, row, col)
+  local all = flash.by_rows(s)
+  local slopes = t.dX and t.score and cute.make_fragment_like(s)
+  local slope = slopes and flash.by_rows(slopes)
+  for i = 0, cute.size(all, 0) - 1 do
+    for j = 0, cute.size(all, 1) - 1 do
+      local x = all(i, j) * t.scale
+      local y = x
+      local where = t.at(row + places(i, 0)[1], col + places(i, j)[2])
+      if t.score then y = t.score(x, where) end
+      if slope then slope[{i, j}] = cute.derivative(y, x) end
+      if t.mask then y = cute.where(t.mask(where), y, -math.huge) end
+      all[{i, j}] = y
+    end
+  end
+  return slopes
 end
 
 -- Returns accumulators, rounded to dtype, as the left operand of a product.
@@ -149,13 +175,16 @@ local function walk(o, team, t, c)
   flash.walk(first, last, load, cute.arch.sync_threads, function(kb, stage)
     local s, dp = team:zeros(BM, BN), t.dX and team:zeros(BM, BN)
     t.Y.times(stage, s, t.X.block)
+    local slopes
+    if t.at then slopes = change(t, s, places, t.row, kb * BN) end
     if dp then t.W.times(stage, dp, t.Z.block) end
     if to then
       cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
         t.sight:hide(s, places, t.row, kb * BN, -math.huge)
       end)
     end
-    weigh(s, dp, c, t.numbers(places, stage))
+    local lse, delta = t.numbers(places, stage)
+    weigh(s, dp, t.at and flash.LOG2E or c, lse, delta, slopes)
     if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
     if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
   end)
@@ -176,6 +205,17 @@ local function frame(o, dtype)
   return team, t
 end
 
+-- Returns the function `at` of a tile for `change`, or nil without functions of
+-- scores. where(row, column) returns the row of Q and the key for a row and a
+-- column of the scores. The result's indices are below S and T.
+local function indices(a, b, h, S, T, where)
+  if not a.score and not a.mask then return nil end
+  return function(row, col)
+    local q, k = where(row, col)
+    return {b = b, h = h, q = cute.min(q, S - 1), k = cute.min(k, T - 1)}
+  end
+end
+
 local function finish()
   -- A block without tiles has not waited for its first copies.
   cute.arch.cp_async_wait_group(0)
@@ -191,6 +231,7 @@ local function of_rows(o, a)
   local S, BM = cute.size(Q, 0), o.tile[1]
   local bm = flash.place(S, BM, o.right, a.cu_q)
   local team, t = frame(o, Q.element_type)
+  t.score, t.mask, t.scale = a.score, a.mask, a.scale
   t.row, t.sight = bm * BM, flash.sight(S, cute.size(K, 0), o.left, o.right)
   team:rows(Q, t.sX)(bm, 0)
   team:rows(row(a.dO), t.sZ)(bm, 0)
@@ -200,6 +241,7 @@ local function of_rows(o, a)
     flash.numbers(a.LSE, b, h, a.cu_q),
     flash.numbers(a.delta, b, h, a.cu_q))
   function t.numbers() return lse, delta end
+  t.at = indices(a, b, h, S, cute.size(K, 0), function(i, j) return i, j end)
   walk(o, team, t, a.scale * flash.LOG2E)
   finish()
   t.dX:store(t.dX:load() * a.scale)
@@ -213,6 +255,7 @@ local function of_keys(o, a)
   local K, BM = key(a.K), o.tile[1]
   local bm = flash.place(cute.size(K, 0), BM, o.left, a.cu_k)
   local team, t = frame(o, K.element_type)
+  t.score, t.mask, t.scale = a.score, a.mask, a.scale
   t.row = bm * BM
   team:rows(K, t.sX)(bm, 0)
   team:rows(key(a.V), t.sZ)(bm, 0)
@@ -236,6 +279,8 @@ local function of_keys(o, a)
     t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
                numbers(team, number(a.LSE), sL),
                numbers(team, number(a.delta), sD)}
+    t.at = indices(a, b, h, cute.size(Q, 0), cute.size(K, 0),
+                   function(i, j) return j, i end)
     walk(o, team, t, a.scale * flash.LOG2E)
   end
   finish()
@@ -256,10 +301,11 @@ local DEFAULT = {
 --- Returns the kernels in the order in which they run, each with its function
 -- grid(S, T, H, G, B).
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
--- tile: integer[]?, warps: integer?} as for kernels/attention.lua
+-- tile: integer[]?, warps: integer?, modify: function?} as for
+-- kernels/attention.lua
 ---@return {kernel: any, block: integer, grid: function}[]
 return function(o)
-  rules.options("attention_bwd", o, flash.OPTIONS)
+  rules.options("attention_bwd", o, "modify " .. flash.OPTIONS)
   local p = flash.options("attention_bwd", o, DEFAULT)
   rules.need(p.tile[2] <= 32 * p.warps, "attention_bwd",
     "tiles of %d columns; at most %d, one for each thread, are "
@@ -268,12 +314,16 @@ return function(o)
   local function made(name, f, fields, block, grid)
     local mine = setmetatable(fields, {__index = p})
     return {kernel = cute.kernel(name, {block = block, fastmath = true},
-      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k)
+      function(Q, K, V, O, dO, LSE, delta, dQ, dK, dV, scale, cu_q, cu_k, ...)
         flash.check("attention_bwd", p.head, {Q = Q, K = K, V = V, O = O,
           dO = dO, dQ = dQ, dK = dK, dV = dV})
-        f(mine, {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE, scale = scale,
-                 delta = delta, dQ = dQ, dK = dK, dV = dV, cu_q = cu_q,
-                 cu_k = cu_k})
+        local a = {Q = Q, K = K, V = V, O = O, dO = dO, LSE = LSE,
+                   scale = scale, delta = delta, dQ = dQ, dK = dK, dV = dV,
+                   cu_q = cu_q, cu_k = cu_k}
+        local done
+        if o.modify then a.score, a.mask, done = o.modify(...) end
+        f(mine, a)
+        if done then done() end
       end), block = block, grid = grid}
   end
   local threads = 32 * p.warps

@@ -105,8 +105,10 @@ local function zeros(n)
   return list
 end
 
+local STEP = 1e-5  -- of the differences that give slopes of p.modify
+
 -- Calls f for each row with its number, its offset, its weights, the first and
--- last key, the offset of a key, and LSE.
+-- last key, the offset of a key, LSE, and the slopes of p.modify.
 local function each_row(p, f)
   local d = p.d
   for b = 0, p.b - 1 do
@@ -115,10 +117,14 @@ local function each_row(p, f)
       local function key(j) return place(p, p.t, p.g, b, j, g) end
       for i = 0, p.s - 1 do
         local at, first, last = place(p, p.s, p.h, b, i, h), sees(p, i)
-        local most, w, sum = -math.huge, {}, 0.0
+        local most, w, slopes, sum = -math.huge, {}, {}, 0.0
         for j = first, last do
           w[j] = dot(p.q, at, p.k, key(j), d) * p.scale
-          if p.modify then w[j] = p.modify(w[j], b, h, i, j) end
+          if p.modify then
+            local function changed(s) return p.modify(s, b, h, i, j) end
+            slopes[j] = (changed(w[j] + STEP) - changed(w[j] - STEP)) / 2 / STEP
+            w[j] = changed(w[j])
+          end
           most = math.max(most, w[j])
         end
         for j = first, last do
@@ -127,7 +133,7 @@ local function each_row(p, f)
         end
         for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
         f((b * p.h + h) * p.s + i, at, w, first, last, key,
-          most + math.log(sum))
+          most + math.log(sum), slopes)
       end
     end
   end
@@ -146,7 +152,7 @@ end
 --- Returns the gradients of sum(O dO) with respect to Q, K and V.
 function attention.backward(p)
   local dq, dk, dv = zeros(#p.q + 1), zeros(#p.k + 1), zeros(#p.k + 1)
-  each_row(p, function(_, at, w, first, last, key)
+  each_row(p, function(_, at, w, first, last, key, _, slopes)
     local dp, mean = {}, 0.0
     for j = first, last do
       dp[j] = dot(p.go, at, p.v, key(j), p.d)
@@ -155,6 +161,7 @@ function attention.backward(p)
     end
     for j = first, last do
       local ds = w[j] * (dp[j] - mean) * p.scale
+      if p.modify and w[j] ~= 0 then ds = ds * slopes[j] end
       add(dq, at, ds, p.k, key(j), p.d)
       add(dk, key(j), ds, p.q, at, p.d)
     end

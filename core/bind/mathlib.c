@@ -7,6 +7,7 @@
 #include "bind/row.h"
 #include "bind/trace.h"
 #include "bind/veclib.h"
+#include "ir/derivative.h"
 #include "ir/eval.h"
 
 static double m_rsqrt(double x) { return 1 / sqrt(x); }
@@ -216,9 +217,31 @@ static int fold_bool(lua_State *L, int op) {
   return 1;
 }
 
+// derivative(y, x): the derivative of a traced float with respect to another.
+static int l_derivative(lua_State *L) {
+  Ctx *cx = face_enter(L);
+  Fn *fn = face_tracing(cx, L, "derivative");
+  Ref x = face_check_value(cx, L, 2, DT_NONE);
+  if (lua_type(L, 1) == LUA_TNUMBER) {
+    lua_pushnumber(L, 0);
+    return 1;
+  }
+  Ref y = face_check_value(cx, L, 1, DT_NONE);
+  DType of_x = ir_type(fn, x), of_y = ir_type(fn, y);
+  if (!dtype_is_float(of_x) || !dtype_is_float(of_y))
+    face_error(L, ERR_TYPE, "the values have types %s and %s; floats are "
+               "needed", dtype_name(of_y), dtype_name(of_x));
+  const char *op;
+  Ref d = ir_derivative(cx, fn, y, x, &op);
+  if (!d) face_error(L, ERR_ARG, "the derivative of '%s' is not known", op);
+  face_push_value(L, d);
+  return 1;
+}
+
 // ---- module ----
 
 static const FnRow rows[] = {
+  {"derivative(y, x)", "", FN(l_derivative)},
   {"abs(x)", "", FN(l_abs)},
   {"fma(a, b, c)", "", FN(l_fma)},
   {"where(cond, a, b)", "", FN(l_where)},

@@ -7,7 +7,7 @@ local support = require "spec.support"
 local ops, raises = cute.ops, support.raises
 
 local B, S, T, H, G, D = 2, 70, 90, 4, 2, 32
-local BOUND = {6e-3, 3e-2}
+local BOUND, GRADIENT = {6e-3, 3e-2}, {1.2e-2, 0.15}
 local NONE = -math.huge
 
 local function ints(n, f)
@@ -92,6 +92,14 @@ local function check(case, device, p)
                  ("%g, %g"):format(mean, most))
   mean, most = oracle.distance(L:to "host", lse)
   assert.is_true(most < 1e-4, ("%g, %g"):format(mean, most))
+  local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
+    place(p.V), O, L, {device = device, score_mod = case[2],
+                       mask_mod = case[3]})}
+  for i, want in ipairs {oracle.backward(p)} do
+    mean, most = oracle.distance(got[i]:to "host", want)
+    assert.is_true(mean < GRADIENT[1] and most < GRADIENT[2],
+                   ("gradient %d: %g, %g"):format(i, mean, most))
+  end
 end
 
 describe("ops.attention with functions of scores", function()

@@ -45,6 +45,18 @@ function cute.min(x, ...) end
 ---@return any
 function cute.max(x, ...) end
 
+---Returns the derivative of y with respect to x, two floats of a kernel. Emits
+---the instructions that compute it, by the chain rule. Values of memory,
+---integers and conditions count as constants. Raises an error for functions
+---whose derivative it does not know, such as `atan2`, and for values that pass
+---through variables of a loop or a branch, or through registers.
+---
+---     local slope = cute.derivative(30 * cute.tanh(s / 30), s)
+---@param y number|cute.Value
+---@param x cute.Value
+---@return number|cute.Value
+function cute.derivative(y, x) end
+
 ---Computes a * b + c with one rounding.
 ---
 ---     cute.fma(2, 3, 4)  --> 10.0

@@ -223,6 +223,16 @@ local function check_functions(call, modify)
   call.captured:check_stores(program)
 end
 
+-- Sets the option `modify` of kernels from the functions of a call, and the
+-- plan's check before a new launch.
+local function trace_functions(call, o, p)
+  if not call.captured then return end
+  local take
+  o.modify, take = modifying(call.captured)
+  check_functions(call, o.modify)
+  p.check = function(now) take(now.captured) end
+end
+
 ---------------------------------------------------------------------------
 -- Forward
 ---------------------------------------------------------------------------
@@ -286,12 +296,7 @@ local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
       p.anew, p.steps = true, nothing(call, p, results)
       return p
     end
-    if call.captured then
-      local take
-      o.modify, take = modifying(call.captured)
-      check_functions(call, o.modify)
-      p.check = function(now) take(now.captured) end
-    end
+    trace_functions(call, o, p)
     local k, refused = hopper_kernel(call, p.device, q, o)
     if k then
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
@@ -370,7 +375,7 @@ end
 
 local back = operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
-  options = OPTIONS, plan = function(call)
+  traced = traced, options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "O dO", "V")
     local scale, o = options_of(call, q)
@@ -392,13 +397,16 @@ local back = operation("ops.attention_backward", {
         .. "computed", call.Q.layout, call.K.layout)
     end
     p.floats = cute.product(rows)
+    trace_functions(call, o, p)
     for i, k in ipairs(gradients(o)) do
       p.steps[i] = {kernel = k.kernel, block = k.block, ready = {},
         grid = k.grid(q.S, q.T, q.H, q.G, q.B),
         arguments = function(now, out, work)
-          return {now.Q, now.K, now.V, now.O, now.dO,
+          local list = {now.Q, now.K, now.V, now.O, now.dO,
             view(now.LSE, 0, rows), view(work, 0, rows), out[1], out[2], out[3],
-            scale, now.cu_q, now.cu_k, n = now.cu_q and 13 or 11}
+            scale, now.cu_q, now.cu_k,
+            n = (now.cu_q or now.captured) and 13 or 11}
+          return now.captured and push_captured(now, list) or list
         end}
     end
     return p

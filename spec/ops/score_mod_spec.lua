@@ -80,12 +80,45 @@ local CASES = {
    end},
 }
 
-local function check(case, device, p)
+-- Options that change scores: {name, options, the same in plain Lua}.
+local whole = cute.randn({B, H, S, T}, cute.f32, {seed = 11})
+local shared = cute.randn({1, H, 1, T}, cute.bf16, {seed = 12})
+local function capped(s)
+  local e = math.exp(2 * s / 4)
+  return 4 * (e - 1) / (e + 1)
+end
+local OPTIONS = {
+  {"softcap", {softcap = 4}, capped},
+  {"alibi_slopes", {alibi_slopes = slopes}, function(s, _, h, q, k)
+    return s - slopes(h) * math.abs(q + T - S - k)
+  end},
+  {"bias", {bias = whole}, function(s, b, h, q, k)
+    return s + whole(b, h, q, k)
+  end},
+  {"a bias of one row", {bias = shared}, function(s, _, h, _, k)
+    return s + shared(0, h, 0, k)
+  end},
+  {"all of them, and score_mod", {softcap = 4, alibi_slopes = slopes,
+    bias = shared, score_mod = function(s, at)
+      return s + at.k:to(cute.f32) * 0.01
+    end, mask_mod = function(at) return at.k:ne(5) end},
+   function(s, _, h, q, k)
+    if k == 5 then return NONE end
+    return capped(s) - slopes(h) * math.abs(q + T - S - k) + shared(0, h, 0, k)
+      + k * 0.01
+  end},
+}
+
+-- Compares a call, and its gradients, with plain Lua. more: further options.
+local function check(case, device, p, more)
   p.modify = case[4]
   local function place(t) return device == "gpu" and t:to "gpu" or t end
   for name, t in pairs(HOST) do on[name] = place(t) end
-  local O, L = ops.attention(place(p.Q), place(p.K), place(p.V), {
-    device = device, score_mod = case[2], mask_mod = case[3]})
+  local o = {device = device, score_mod = case[2], mask_mod = case[3]}
+  for name, v in pairs(more or {}) do
+    o[name] = type(v) == "userdata" and place(v) or v
+  end
+  local O, L = ops.attention(place(p.Q), place(p.K), place(p.V), o)
   local out, lse = oracle.forward(p)
   local mean, most = oracle.distance(O:to "host", out)
   assert.is_true(mean < BOUND[1] and most < BOUND[2],
@@ -93,8 +126,7 @@ local function check(case, device, p)
   mean, most = oracle.distance(L:to "host", lse)
   assert.is_true(most < 1e-4, ("%g, %g"):format(mean, most))
   local got = {ops.attention_backward(place(p.dO), place(p.Q), place(p.K),
-    place(p.V), O, L, {device = device, score_mod = case[2],
-                       mask_mod = case[3]})}
+    place(p.V), O, L, o)}
   for i, want in ipairs {oracle.backward(p)} do
     mean, most = oracle.distance(got[i]:to "host", want)
     assert.is_true(mean < GRADIENT[1] and most < GRADIENT[2],
@@ -107,6 +139,16 @@ describe("ops.attention with functions of scores", function()
   for i, case in ipairs(CASES) do
     it(("computes %s%s"):format(case[1], i % 4 == 1 and "" or " #long"),
       function() check(case, i % 2 == 0 and "sim:sm_80" or "sim:sm_90a", p) end)
+  end
+
+  for i, case in ipairs(OPTIONS) do
+    it(("has the option %s%s"):format(case[1], i == 5 and "" or " #long"),
+      function()
+        check({nil, nil, nil, case[3]}, "sim", p, case[2])
+      end)
+    it(("has the option %s on the GPU #gpu"):format(case[1]), function()
+      check({nil, nil, nil, case[3]}, "gpu", p, case[2])
+    end)
   end
 
   it("combines them with causal and a window #long", function()
@@ -138,6 +180,23 @@ describe("ops.attention with functions of scores", function()
     for e = 0, 31 do assert.equal(0, O(0, 3, 0, e)) end
     assert.equal(NONE, L(0, 0, 3))
     assert.is_true(L(0, 0, 2) > NONE)
+  end)
+
+  it("rejects other options, in one sentence", function()
+    for said, o in pairs {
+      ["softcap = 0; a finite number above 0 is needed"] = {softcap = 0},
+      ["alibi_slopes is 4:1 of f32; (1) of f32 is needed"] =
+        {alibi_slopes = slopes},
+      ["bias is (2,4,70,90):(25200,6300,90,1); (1,1,5,40), or 1 in place of "
+        .. "any extent, is needed"] = {bias = whole},
+      ["bias is 3; (1,1,5,40)"] = {bias = 3},
+    } do
+      local one = oracle.problem {s = 5, t = 40, d = 32}
+      o.device = "sim"
+      raises("ops.attention: " .. said, function()
+        return (ops.attention(one.Q, one.K, one.V, o))
+      end)
+    end
   end)
 
   it("rejects other functions, in one sentence", function()

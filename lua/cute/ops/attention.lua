@@ -132,7 +132,8 @@ end
 ---------------------------------------------------------------------------
 
 local OPTIONS = {causal = "boolean", window = "table", scale = "number"}
-local FUNCTIONS = {score_mod = "function", mask_mod = "function"}
+local FUNCTIONS = {score_mod = "function", mask_mod = "function",
+                   softcap = "number", alibi_slopes = "tensor", bias = "tensor"}
 for name, type_ in pairs(OPTIONS) do FUNCTIONS[name] = type_ end
 local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
 
@@ -161,16 +162,85 @@ end
 -- Functions of scores
 ---------------------------------------------------------------------------
 
-local function traced(o)
-  local score, mask = o.score_mod, o.mask_mod
-  if score == nil and mask == nil then return nil end
-  for name, f in pairs {score_mod = score, mask_mod = mask} do
-    if type(f) ~= "function" then
-      core.fail("bad-argument", ("ops.attention: %s is %s; a function is "
-        .. "needed"):format(name, core.show(f)))
+-- Statements that change the scaled score s, in this order, by the option that
+-- requires them. 'shift' is the row's position among the keys.
+local CHANGES = {
+  {"softcap", "s = softcap * tanh(s / softcap)"},
+  {"alibi_slopes", "s = s - alibi_slopes[at.h] "
+    .. "* abs(at.q + shift - at.k):to(f32)"},
+  {"bias", "s = s + bias[{at.b, at.h, at.q, at.k}]:to(f32)"},
+  {"score_mod", "s = score_mod(s, at)"}}
+
+local makers = {}  -- by the options that they use
+
+-- Returns the function of scores for the options, or nil.
+local function score_of(o, bias, shift)
+  local key, lines = {}, {}
+  for _, c in ipairs(CHANGES) do
+    if o[c[1]] ~= nil then key[#key + 1], lines[#lines + 1] = c[1], c[2] end
+  end
+  if #lines == 0 then return nil end
+  if #lines == 1 and o.score_mod then return o.score_mod end
+  key = table.concat(key, " ")
+  makers[key] = makers[key] or capture.compile(("local softcap, alibi_slopes, "
+    .. "bias, score_mod, shift, tanh, abs, f32 = ... return function(s, at) %s "
+    .. "return s end"):format(table.concat(lines, " ")), "scores")
+  return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
+                     o.score_mod, shift, cute.tanh, cute.abs, cute.f32)
+end
+
+local function refuse(text, ...)
+  core.fail("bad-argument", "ops.attention: " .. text:format(...))
+end
+
+-- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.
+local function bias_view(bias, shape)
+  if bias == nil then return nil end
+  local own = core.typename(bias) == "tensor" and modes.extents(bias.layout)
+  local stride = {}
+  for i, n in ipairs(shape) do
+    if not own or #own ~= 4 or own[i] ~= n and own[i] ~= 1 then
+      refuse("bias is %s; (%s), or 1 in place of any extent, is needed",
+             own and tostring(bias.layout) or core.show(bias),
+             table.concat(shape, ","))
+    end
+    stride[i] = own[i] == 1 and 0 or bias.stride[i]
+  end
+  return cute.make_tensor(bias.iterator, cute.make_layout(shape, stride))
+end
+
+-- Returns the function that kernels trace, for the options and the operands Q
+-- and K, or nil: it returns score_mod and mask_mod.
+local function traced_of(o, Q, K)
+  for _, name in ipairs {"score_mod", "mask_mod"} do
+    if o[name] ~= nil and type(o[name]) ~= "function" then
+      refuse("%s is %s; a function is needed", name, core.show(o[name]))
     end
   end
-  return capture.pair(score, mask)
+  local bias, shift
+  local plain = o.alibi_slopes == nil and o.bias == nil
+  if not plain and core.typename(Q) == "tensor" and core.typename(K) == "tensor"
+    and cute.rank(Q) == 4 and cute.rank(K) == 4 then
+    local q, k = modes.extents(Q.layout), modes.extents(K.layout)
+    local slopes = o.alibi_slopes
+    shift = k[2] - q[2]
+    bias = bias_view(o.bias, {q[1], q[3], q[2], k[2]})
+    if slopes ~= nil and (core.typename(slopes) ~= "tensor"
+      or slopes.element_type ~= cute.f32 or cute.rank(slopes) ~= 1
+      or cute.size(slopes) ~= q[3]) then
+      refuse("alibi_slopes is %s; (%d) of f32 is needed",
+             core.typename(slopes) == "tensor" and ("%s of %s"):format(
+               slopes.layout, slopes.element_type) or core.show(slopes), q[3])
+    end
+  elseif not plain then
+    refuse "alibi_slopes and bias need Q (B,S,H,D) and K (B,T,G,D)"
+  end
+  local cap = o.softcap
+  if cap ~= nil and not (math.type(cap) and cap > 0 and cap < math.huge) then
+    refuse("softcap = %s; a finite number above 0 is needed", core.show(cap))
+  end
+  local score = score_of(o, bias, shift)
+  if score or o.mask_mod then return capture.pair(score, o.mask_mod) end
 end
 
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
@@ -280,7 +350,8 @@ local function general_step(k, q, scale)
 end
 
 local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
-  tensors = {"cu_q", "cu_k"}, traced = traced,
+  tensors = {"cu_q", "cu_k"},
+  traced = function(o, list) return traced_of(o, list[1], list[2]) end,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "", "V")
@@ -375,7 +446,8 @@ end
 
 local back = operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
-  traced = traced, options = FUNCTIONS, plan = function(call)
+  traced = function(o, list) return traced_of(o, list[2], list[3]) end,
+  options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "O dO", "V")
     local scale, o = options_of(call, q)

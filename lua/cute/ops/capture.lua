@@ -199,9 +199,17 @@ function Capture:clone()
   end
 end
 
--- A chunk that load compiles is the user's (capture.is_users).
-local pair = load("local f, g = ... return function() return f, g end",
-                  "=two functions")
+--- Returns the function that a text of ours defines. Functions that it makes
+-- count as the user's, so that their upvalues are captured.
+---@param text string
+---@param name string for error messages
+---@return function
+function capture.compile(text, name)
+  return assert(load(text, "=" .. name, "t", {}))
+end
+
+local pair = capture.compile("local f, g = ... return function() return f, g "
+  .. "end", "two functions")
 
 --- Returns a function that returns f and g, either of which may be nil. Its
 -- captures are those of both functions.

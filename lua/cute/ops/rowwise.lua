@@ -283,7 +283,8 @@ end
 -- apart(t): reports whether a kernel accepts the layout of a result (equally
 --   spaced rows when absent).
 -- options: types of further options, by name.
--- traced(o): returns the function in the options that kernels trace, or nil;
+-- traced(o, list): returns the function that kernels trace, or nil, from the
+--   options and the operands, which are not checked yet;
 --   call.captured then has its captures (cute.ops.capture), and call.at is its
 --   position among the arguments of known calls.
 -- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
@@ -373,11 +374,11 @@ function rowwise.operation(what, spec)
 
   return function(...)
     local list, o = split(...)
-    local f = spec.traced and spec.traced(o)
+    local f = spec.traced and spec.traced(o, list)
     return finish(list, o, f, known(arguments(list, o, f)))
   end, function(...)
     local list, o = split(...)
-    local call = begin(list, o, spec.traced and spec.traced(o))
+    local call = begin(list, o, spec.traced and spec.traced(o, list))
     prepare(call, names, spec, true)
     return planned(call), call
   end

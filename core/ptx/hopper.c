@@ -93,8 +93,9 @@ void row_mapa(PtxOp *o, int k) {
   op_result(o, op2(o, OP_OR, at, rank));
 }
 
-// Makes the place that a cluster address names one in the CTA's own memory, and
-// returns the rank of the CTA that it is in.
+// Replaces a place in distributed shared memory by the place at the same offset
+// in this CTA's shared memory. Returns the rank of the CTA that the former
+// place was in; 0: it was not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -103,7 +104,8 @@ static Ref place_rank(PtxOp *o, Place *p) {
   return rank;
 }
 
-// Does the same for a barrier, and counts in 64-bit elements.
+// Does what place_rank does for an mbarrier's place, and counts the offset in
+// 64-bit elements.
 static Ref barrier_rank(PtxOp *o, Place *p) {
   Ref rank = place_rank(o, p);
   count_barriers(o, p);
@@ -261,9 +263,10 @@ static void tensor_store(PtxOp *o, bool reduce) {
   emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
 }
 
-// Returns the place in this CTA's memory whose offset a cluster address has,
-// and in *rank the CTA that it names. Emits a report for threads where it is
-// not the CTA of an earlier operand, which *rank then holds.
+// Returns the place in this CTA's shared memory at the offset of a cluster
+// address, and stores the rank of the CTA that the address names in *rank. If
+// *rank held the rank of an earlier operand, emits a report for threads where
+// the two ranks differ.
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = op_place(o, a, IN_CLUSTER);
   Ref was = *rank;
@@ -274,7 +277,7 @@ static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   return p;
 }
 
-// Returns the mbarrier of a store or a copy to another CTA.
+// Does what peer_place does for the mbarrier of a store or copy to another CTA.
 static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = peer_place(o, a, rank);
   count_barriers(o, &p);

@@ -375,7 +375,8 @@ static PtxArg single(Parse *p) {
   if (take(p, "{")) {
     if (is(p, "}")) lex_fail(&p->x, "a vector without registers");
     PtxArg a = list_arg(p, PTX_A_VECTOR, "}");
-    return a.parts == 1 ? p->m->args.p[a.part] : a;  // {r} is r
+    // {r}, a vector of one register, is the register itself.
+    return a.parts == 1 ? p->m->args.p[a.part] : a;
   }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;
@@ -994,7 +995,7 @@ static void top(Parse *p) {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n) {
   Parse p = {.cx = cx, .m = m};
   lex_start(&p.x, cx, text, n);
-  vec_reserve(cx, m->args, 1);  // instructions may point to no operands
+  vec_reserve(cx, m->args, 1);  // args.p is valid even without operands
   vec_reserve(cx, m->ins, 1);
   header(&p);
   while (p.x.kind != TOK_END) top(&p);

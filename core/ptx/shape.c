@@ -8,17 +8,18 @@
 #include <string.h>
 
 enum {
-  DEEPEST = 2000,   // nested calls: regions inside regions
-  MOST_ITEMS = 16   // limit for one block
+  DEEPEST = 2000,   // limit of nested regions, each of which is a call
+  MOST_ITEMS = 16   // maximum number of ShapeItems of a block
 };
 
 typedef struct Node {
   uint32_t order;    // position in reverse postorder; SHAPE_NONE if not reached
   uint32_t idom;     // immediate dominator
-  uint32_t preds;    // number of forward edges into it
+  uint32_t preds;    // number of forward edges into the block
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
-  uint32_t outer;    // in a header, the loop around its own
-  uint32_t first, next;        // list of blocks emitted inside it, by order
+  uint32_t outer;    // in a loop's header, the header of the next outer loop
+  uint32_t first, next;        // list of blocks emitted inside this one, by
+                               // order
   uint32_t after, next_after;  // in a header, list of blocks emitted after its
                                // loop, by order
   bool header;
@@ -311,9 +312,10 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // at: index of its item; breaks: number of BREAKs that
-                        // leave exactly up to its end
-  bool counted;         // whether it is a ONCE or a LOOP
+  uint32_t at, breaks;  // at: index of the item that opens the region; breaks:
+                        // number of BREAKs that leave this region and none
+                        // around it
+  bool counted;         // whether the region is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 

@@ -8,11 +8,11 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // its instructions, without the branch
+  uint32_t first, n;   // instructions of the block, without its branch
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
-  uint32_t region, pos;  // region: where it is emitted; pos: its position in
-                         // the order of emission
+  uint32_t region, pos;  // region: number of the region that the block is
+                         // emitted in; pos: position in the order of emission
 } Block;
 
 typedef struct Frame {
@@ -74,8 +74,8 @@ static void split(Frame *fr) {
   for (k = 0; k < fr->n; k++) {
     Block *x = &fr->block[k];
     ShapeBlock *g = &fr->graph[k];
-    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;  // the last one goes to the
-                                                    // end
+    // The last block ends the thread.
+    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;
     g->to[1] = SHAPE_NONE;
     const PtxIns *last = x->n ? &m->ins.p[x->first + x->n - 1] : NULL;
     if (!last || !ends(last)) continue;
@@ -177,7 +177,7 @@ static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
   return row && k < row->dsts;
 }
 
-// Looks each opcode up once. Equal names have one address.
+// Looks each opcode up once. Equal opcodes are interned at one address.
 static void find_rows(PtxBuild *b) {
   enum { SEEN = 256 };
   struct { const char *op; const PtxRow *row; } seen[SEEN];
@@ -579,7 +579,7 @@ static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
   uint32_t at = b->fn->at;
-  b->fn->at = 0;  // it comes from no line
+  b->fn->at = 0;  // no source line for the undefined value
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
   m.name = ir_text(b->cx, b->fn, name, strlen(name));
   Ref mem = ir_mem(b->cx, b->fn, m);
@@ -617,8 +617,7 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// Reads the types among the modifiers: those of a register, and those of its
-// elements.
+// A type among the modifiers: the type of a register, and of its elements.
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind
@@ -845,7 +844,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   check_launch(cx, fn, f);
-  ir_at(cx, fn, file, f->line);  // the line of memory objects
+  ir_at(cx, fn, file, f->line);  // line at which memory objects are created
   Frame fr = {.b = &b};
   split(&fr);
   waits(&fr);

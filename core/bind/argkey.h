@@ -57,11 +57,11 @@ typedef struct Leaf {
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of the leaf, from 1 on
-  uint32_t symbol;         // number of its cute.sym_int; 0: it has none
+  uint32_t symbol;         // number of the value's cute.sym_int; 0: none
   int64_t number;          // the value, if it is an integer
   double real;             // the value, if it is a float
   uint64_t bits;
-  const Tensor *t;         // the tensor in its userdata, for a pointer
+  const Tensor *t;         // for memory: the tensor, inside its userdata
   const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
   // Host or device buffer of the memory; both are NULL for a symbolic tensor.
   const HostBuf *host;
@@ -123,7 +123,7 @@ typedef struct Walk {
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;
   // constant: numbers become constants of the program. symbolic: some leaf is
-  // symbolic.
+  // a cute.sym_int or belongs to a symbolic tensor.
   bool constant, symbolic;
   // numbers: some argument is or contains a number. in_table: a table contains
   // one.

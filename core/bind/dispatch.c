@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // its layout comes first, as in field l
+  LayoutOperand o;  // starts with a Layout, so l is its layout
   Layout l;
   Tiler t;
   Tup p;

@@ -280,8 +280,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU. (Some others
-// have only for f32.)
+// Float functions whose results have the same bits on every GPU. (Some other
+// functions have that property only for f32.)
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 

@@ -27,7 +27,7 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // GpuOwned, marked as closed. The userdata keeps the GPU at stack index `gpu`
 // alive.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
-// Returns a number of launches, checked.
+// Returns the argument at idx as a number of launches, or raises an error.
 int gpulib_times(lua_State *L, int idx);
 // Returns the stream at idx; NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);

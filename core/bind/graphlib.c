@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // of a userdata whose __close ends a capture
+// Metatable of a userdata whose __close ends a capture.
+#define MT_CAPTURE "cute.capture"
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");

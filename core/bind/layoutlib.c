@@ -147,7 +147,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   } else if (strcmp(k, "inner") == 0) {  // left side
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // name of this field in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // right side, as in the Python DSL
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);

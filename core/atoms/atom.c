@@ -379,8 +379,9 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A sparse A stores half of its elements, so each counts as half a value.
-    // CuTe halves the bits of the type even where registers hold bytes.
+    // A sparse A stores half of its elements, so its registers have half the
+    // bits. r->bits is half of the type's bits, as in CuTe, even if an element
+    // takes a byte in registers.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);

@@ -402,7 +402,8 @@ static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
                        double *panels) {
   const BulkMat *d = g->d;
   memset(panels, 0, COLS * g->k * sizeof *panels);
-  // Panel j / 4 holds 4 rows of b, element by element.
+  // Panel j / 4 interleaves rows j to j + 3 of b: element k of each row, then
+  // element k + 1 of each.
   for (size_t j = 0; j < cols; j++)
     load_row(g->b, n0 + j, g->k, panels + j / 4 * 4 * g->k + j % 4, 4);
   for (size_t i = 0; i < g->m; i += 4) {

@@ -12,7 +12,7 @@
 // ---- types ----
 
 typedef struct Format {
-  // Half an ulp of 1, least and largest positive number.
+  // Half an ulp of 1; smallest and largest positive number of the type.
   double unit, least, most;
 } Format;
 

@@ -180,7 +180,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // the error message already says so
+    out->log_n = 0;  // unknown_arch's message says the same as the log
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)

@@ -84,7 +84,7 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  op_has(o, "shared::cluster");  // else the address is generic
+  op_has(o, "shared::cluster");  // without it, the address is generic
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
                number(o, t, ~((int64_t)255 << RANK_BIT)));
@@ -412,7 +412,9 @@ static void multiply(PtxOp *o) {
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;
   if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
-  bool floats = n > 4;  // scales follow, then transpositions of 16-bit types
+  // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
+  // also have imm-trans-a and imm-trans-b.
+  bool floats = n > 4;
   if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }

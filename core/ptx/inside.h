@@ -65,15 +65,15 @@ typedef struct PtxBuild {
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // whether lines are lines of the PTX text, not those
-                          // that .loc gives
+  bool ptx_lines;         // whether instructions of the IR get lines of the
+                          // PTX text, instead of those that .loc gives
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   Ref local;              // local memory of the thread, or 0
   int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;
-  bool generic_shared, generic_local;  // whether there are generic addresses of
-                                       // these spaces
+  // Whether cvta makes generic addresses of shared or local memory.
+  bool generic_shared, generic_local;
   bool generic_cluster;   // whether the function has mapa, which returns
                           // addresses of other CTAs' shared memory
   Ref carry;              // the variable for the condition code's carry, or 0

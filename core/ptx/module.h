@@ -39,7 +39,7 @@ typedef struct PtxVar {
                      // registers
   bool array, range;
   uint32_t line;
-  uint32_t reg;      // number of the first register in its function
+  uint32_t reg;      // number of the range's first register in its function
   uint32_t offset;   // bytes of a parameter from the start of the first one
   uint32_t init, inits;  // range of PtxModule.inits, in elements
 } PtxVar;

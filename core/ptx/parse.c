@@ -18,7 +18,7 @@ typedef struct Parse {
   PtxModule *m;
   PtxLex x;
   uint32_t block;         // innermost block
-  uint32_t loc;           // number + 1 of the current .loc
+  uint32_t loc;           // index of the current .loc in PtxModule.locs, plus 1
   uint32_t depth;
   PtxFunc *f;             // current function; NULL at module scope
 } Parse;
@@ -487,7 +487,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // no expression, in which '>' would be an operator
+    v->count = primary(p);  // an expression would read '>' as an operator
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -591,7 +591,7 @@ static PtxLoc position(Parse *p) {
 
 // Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5.
 static void loc_directive(Parse *p) {
-  bool in_asm = p->x.in_asm;  // the next token may already be in a block
+  bool in_asm = p->x.in_asm;  // the token after .loc may be in an asm block
   PtxLoc l = position(p);
   while (take(p, ",")) {
     if (take(p, "function_name")) {

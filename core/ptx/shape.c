@@ -51,8 +51,8 @@ static uint32_t succ(const Build *b, uint32_t x, int k) {
 // Numbers the blocks in reverse postorder, without recursion.
 static void order(Build *b) {
   uint32_t *stack = NEW(b->cx, uint32_t, b->n + 1);
-  uint8_t *seen = NEW(b->cx, uint8_t, b->n);  // 0 if not visited; otherwise the
-                                              // next successor + 1
+  // By block: 0 if not visited, else 1 + the number of visited successors.
+  uint8_t *seen = NEW(b->cx, uint8_t, b->n);
   memset(seen, 0, b->n);
   uint32_t n = 0, at = b->n;
   stack[n++] = 0;

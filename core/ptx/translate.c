@@ -163,7 +163,8 @@ static void regions(Frame *fr) {
 
 // ---- registers ----
 
-// Finds where each register is defined, in the order of emission.
+// Where a register is defined: the region, the block's position in the order of
+// emission, and the index of the instruction in PtxModule.ins.
 typedef struct Def {
   uint32_t region, pos, at;
 } Def;
@@ -265,8 +266,8 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
-  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits are
-                                               // stored as pairs
+  // Registers of 128 bits are stored as pairs of 64-bit elements.
+  for (uint32_t r = 0; r < b->f->regs; r++) {
     if (b->m->regs.p[b->f->reg + r].type.bits != 128) continue;
     int pool = pool_of(b, DT_U64, 128);
     b->slot[r].pool = (uint8_t)pool;
@@ -698,7 +699,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->op[0] == '.') return;  // ignore a prototype
+  if (i->op[0] == '.') return;  // .callprototype
   b->at = i;
   line_of(b, i, file);
   const PtxRow *row = row_of(b, i);

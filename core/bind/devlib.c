@@ -190,7 +190,8 @@ Gpu *devlib_place(lua_State *L, int idx) {
 typedef struct Span {
   int64_t at, bytes;
   Tensor t;       // the tensor, with an offset that counts from `at`
-  HostBuf *host;  // the buffer, on the host or on a GPU; the other is NULL
+  // The buffer: host is NULL for a GPU's buffer, dev for a host buffer.
+  HostBuf *host;
   DevBuf *dev;
 } Span;
 

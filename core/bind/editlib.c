@@ -79,7 +79,7 @@ static const char *role_of(const Operand *o) {
 typedef struct Role {
   Operand o;
   const char *name;
-  Ref v;         // the operand, or a memory operand's offset
+  Ref v;         // value of the operand; for memory, the offset
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } Role;

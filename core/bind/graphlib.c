@@ -72,7 +72,7 @@ static int l_update(lua_State *L) {
   lua_settop(L, 2);
   lua_pushnil(L);            // no stream, at stack index 3
   lua_getiuservalue(L, 1, 1);  // the GPU, at stack index 4
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y at stack index 5
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y: stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
   lua_setiuservalue(L, 1, 2);  // objects that the new graph keeps alive

@@ -137,7 +137,7 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // of the same name, the innermost one
+    if (strcmp(s, name) == 0) found = n;  // the last match is the innermost
     lua_pop(L, 1);
   }
   if (found) return lua_getlocal(L, ar, found) != NULL;
@@ -312,7 +312,7 @@ static int hook_mask(const Hook *h) {
 // The hook after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // A line event comes before the table is in its register.
+  // The register does not have the table yet if a line event comes first.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;

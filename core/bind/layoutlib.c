@@ -88,7 +88,8 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  // Print known facts about traced extents only in their own kernel.
+  // Print facts about traced extents (bounds, divisors) only while the kernel
+  // that they belong to is traced.
   Fn *fn = ir_fn(cx);
   if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};

@@ -12,7 +12,7 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  const void *made;  // address after the bytecode instruction that created it
+  const void *made;  // address after the instruction that made the value
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether something used it
   // For a boolean: whether it may stay unused, unless Lua's `if` tested it.

@@ -36,7 +36,7 @@ static const char TYPE_NAMES[] =
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
-  long lo, hi, step;       // of {N=lo..hi+step}; step is 0 for other choices
+  long lo, hi, step;  // range {N=lo..hi+step}; step is 0 for other choices
 } Choice;
 
 static Choice choice_at(const char *p) {
@@ -639,8 +639,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Offers Blackwell's tensor memory MMAs only for names with "100": there
-    // are tens of thousands.
+    // Offers Blackwell's tensor memory MMAs only for names with "100", because
+    // these MMAs have tens of thousands of names.
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

@@ -60,7 +60,7 @@ typedef struct PtxBuild {
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
   bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
                           // in a loop that ends when it succeeds
-  PtxMma mma[MMAS];       // MMAs that were looked up
+  PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
@@ -265,7 +265,7 @@ _Noreturn void op_reject(PtxOp *o, const char *what);
 
 // ---- soft.h's operations ----
 
-// Returns the modifiers that are flags of soft.h.
+// Returns the modifiers as SOFT_* flags (base/soft.h).
 uint8_t op_flags(PtxOp *o);
 // Returns the rounding that the modifiers name, or .rn if they name none.
 SoftRound op_rounding(PtxOp *o);

@@ -137,8 +137,8 @@ typedef struct PtxFunc {
   uint32_t label, labels;     // PtxModule.labels
   uint32_t reg, regs;         // PtxModule.regs
   uint32_t var, vars;         // variables of its body in PtxModule.vars
-  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0 if not given
-  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0 if not given
+  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
+  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
   bool explicitcluster;
 } PtxFunc;
 

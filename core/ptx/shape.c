@@ -350,7 +350,7 @@ static void count_break(const ShapeItem *it, size_t i, Region *open,
   }
 }
 
-// Finds the ONCEs that no BREAK leaves, or only their first item.
+// Finds the ONCEs that no BREAK leaves, or only a BREAK as their first item.
 static void find_superfluous(const Shape *s, Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -369,7 +369,7 @@ static void find_superfluous(const Shape *s, Fates *t) {
   }
 }
 
-// Counts the levels of BREAKs without the regions that do not stay.
+// Subtracts the ONCEs that are removed or become IFs from the levels of BREAKs.
 static void recount_levels(Shape *s, const Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -386,7 +386,8 @@ static void recount_levels(Shape *s, const Fates *t) {
   }
 }
 
-// Makes the IFs, whose condition is that of the BREAK, and removes items.
+// Turns ONCEs into IFs, whose condition is their BREAK's negated condition, and
+// removes items.
 static void replace_items(Shape *s, Fates *t) {
   for (size_t i = 0; i < s->n; i++) {
     ShapeItem *it = &s->item[i];

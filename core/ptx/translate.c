@@ -242,7 +242,7 @@ static int pool_of(PtxBuild *b, DType t, int bits) {
   return b->pools++;
 }
 
-// Gives the registers of an operand elements of type t in a pool.
+// Assigns elements of type t of a pool to the registers of an operand.
 static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
     give_home(b, &b->m->args.p[a->part + k], t);
@@ -467,7 +467,8 @@ static void roots(PtxBuild *b) {
 
 // ---- memory ----
 
-// Reports whether any barrier reduces, which needs a word of shared memory.
+// Reports whether the function has a barrier.red or bar.red, which needs a word
+// of shared memory.
 static bool reduces(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const PtxIns *i = &b->m->ins.p[b->f->ins + k];
@@ -476,7 +477,7 @@ static bool reduces(const PtxBuild *b) {
   return false;
 }
 
-// Reports whether any instruction reads or writes the carry.
+// Reports whether any instruction reads or writes the condition code's carry.
 static bool carries(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;
@@ -748,7 +749,7 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   ir_open(cx, fn, i);
 }
 
-// Emits a BREAK. The IR counts branches among the regions, too.
+// Emits a BREAK. Levels of OP_BREAKIF include IFs; levels of a BREAK do not.
 static void break_out(Frame *fr, const ShapeItem *it) {
   Fn *fn = fr->b->fn;
   uint32_t left = it->levels;

@@ -16,7 +16,7 @@
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
   SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
   SO(CVT, "cvt")          /* converts from Soft.from */ \
-  SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
+  SO(RINT, "cvt.rint")    /* rounds to an integral value */ \
   SO(APPROX, "approx")    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
   SO(PACK, "cvt.pack")    /* c a b, from the high bits down */ \

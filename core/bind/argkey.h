@@ -107,9 +107,8 @@ typedef struct Walk {
   // Stack index of a list that keeps objects alive whose addresses are in
   // words, or 0.
   int hold;
-  // Stack index of a table of buffers, or 0. Its key for the memory of a
-  // pointer is the number of the leaf, from 1 on. For a TMA atom, the key is
-  // that number negated.
+  // Stack index of a table {[leaf] = buffer}, or 0, where `leaf` is the number
+  // of the leaf, from 1 on. {[-leaf] = atom} has the leaf's TMA atom.
   int buffers;
   // Callbacks that replace arguments during a trace; otherwise NULL.
   const Seen *see;
@@ -125,8 +124,8 @@ typedef struct Walk {
   // constant: numbers become constants of the program. symbolic: some leaf is
   // a cute.sym_int or belongs to a symbolic tensor.
   bool constant, symbolic;
-  // numbers: some argument is or contains a number. in_table: a table contains
-  // one.
+  // numbers: some argument is or contains a number. in_table: a table among the
+  // arguments contains a number.
   bool numbers, in_table;
 } Walk;
 
@@ -140,7 +139,7 @@ void argkey_value(Walk *w, int idx);   // walks over a value in an argument
 void argkey_object(Walk *w, int idx);
 // Reports whether the walk met table p before. If so, appends ARG_SAME.
 bool argkey_met(Walk *w, const void *p);
-void argkey_end(Walk *w);           // call it after the last argument
+void argkey_end(Walk *w);           // ends a walk, after the last argument
 uint64_t argkey_hash(const Walk *w);
 // Returns the name of the kernel that the call, a table at a stack index,
 // launches; NULL: it has no name.

@@ -426,7 +426,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                tup_text(cx, to->l.shape));
 }
 
-// Copies a tensor element by element. Both are on the host.
+// Copies a tensor element by element. Both tensors are on the host.
 static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   DType t = to->t.type;
   int64_t n = tensor_count(cx, &to->t, "copy_from");
@@ -504,7 +504,7 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
 
 // Copies the tensor at 2 to the tensor at 1 one element at a time, since their
 // layouts differ or have gaps. The GPU of the result does this if possible,
-// else the host. The stream is at a stack index.
+// else the host. `stream` is the stack index of the stream.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);

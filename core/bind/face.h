@@ -75,7 +75,7 @@ Ctx *face_state(lua_State *L);
 // with parameters, such as "size(layout, modes...)", makes a function public
 // (public.h).
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// Does the same for functions that rows describe (row.h).
+// Stores the functions that rows describe (row.h), as face_setfuncs does.
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
 // Creates the metatable `tname` with these functions, and leaves it on top.

@@ -68,7 +68,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 // Pins the memory of the host buffer at idx, which buflib_new_pages created.
 void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
-extern const luaL_Reg devlib_methods[];  // methods of tensors
+extern const luaL_Reg devlib_methods[];  // methods of tensors (devlib.c)
 
 // blaslib.c: methods of a GPU, and of products
 int blaslib_cublas(lua_State *L);

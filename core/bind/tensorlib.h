@@ -24,7 +24,7 @@ _Noreturn void tensorlib_outside(lua_State *L);
 // Returns the arguments from `first` on as one coordinate: several form a
 // tuple, a single one is the coordinate.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
-// Pushes a tensor on a device buffer, which is also at a stack index.
+// Pushes a tensor on the device buffer dev, whose stack index is `owner`.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
                        int owner);
 // Pushes tensor t with the buffer of the tensor at src.

@@ -522,8 +522,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // Name this kernel. After a sticky error, gpu_check's message names all
-  // kernels that may have caused the error instead.
+  // The message begins with this kernel's name, except after a sticky error:
+  // gpu_check's message then names all kernels that may have caused it.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -115,7 +115,8 @@ typedef struct GpuFn {
   CUfunction fn;
   char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
-  // Bytes of dynamic shared memory that were opted in to so far.
+  // Maximum bytes of dynamic shared memory that a launch may request without
+  // another cuFuncSetAttribute.
   int smem_dynamic;
   int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;

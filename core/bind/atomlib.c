@@ -614,8 +614,8 @@ static int l_copy_if(lua_State *L) {
 }
 
 // Returns operand idx of an MMA: a tensor, or the first of a table {tensor,
-// more...}. Appends at most `most` others to `more`, and adds their number to
-// *n.
+// more...}. Appends the table's other tensors, at most `most`, to `more`, and
+// adds their number to *n.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
   if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);

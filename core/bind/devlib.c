@@ -230,8 +230,8 @@ void devlib_push_device(lua_State *L, int idx) {
   else lua_pushnil(L);
 }
 
-// Replaces a copy of a span, the buffer on top, by the tensor s->t on that
-// buffer. The tensor gets the dynamic marks of the tensor at `like`.
+// Replaces the buffer on top, a copy of the bytes of span s, by the tensor s->t
+// on that buffer. The tensor gets the dynamic marks of the tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);

@@ -26,8 +26,8 @@ typedef struct Hook {
   bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist
   int born;          // register that receives the table being created
-  // Addresses of two bytecode instructions: Lua's last test of a traced value,
-  // and the instruction that created that value.
+  // Addresses after two bytecode instructions: Lua's last test of a traced
+  // value, and the instruction that created that value.
   const void *tested, *made;
   bool sound;  // result of TRACE_STATE.truth: Lua may test the value
   Writers writers;

@@ -86,7 +86,7 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
 VmIns bytecode_at(const lua_Debug *ar);
 // Returns the instruction after the one that bytecode_at returns.
 VmIns bytecode_behind(const lua_Debug *ar);
-// Returns the address of the instruction that bytecode_at returns.
+// Returns the address after the instruction that bytecode_at returns.
 const void *bytecode_place(const lua_Debug *ar);
 // Pushes the value of register `reg` (from 0 on) of the running function.
 // Returns the register's name if it is a local variable, else NULL.

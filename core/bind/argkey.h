@@ -141,8 +141,8 @@ void argkey_object(Walk *w, int idx);
 bool argkey_met(Walk *w, const void *p);
 void argkey_end(Walk *w);           // ends a walk, after the last argument
 uint64_t argkey_hash(const Walk *w);
-// Returns the name of the kernel that the call, a table at a stack index,
-// launches; NULL: it has no name.
+// Returns the name of the kernel that a call launches; NULL: the kernel has no
+// name. `call` is the stack index of the table {arguments, kernel =}.
 const char *argkey_name(lua_State *L, int call);
 // Returns the part of its buffer that a leaf accesses: byte offset and number
 // of bytes. Raises an error if a kernel cannot use this memory. The caller has

@@ -349,7 +349,7 @@ static void mark_early(const PtxBuild *b, const RegSet *s, const PtxArg *a) {
 }
 
 // Adds the registers that a block defines to s. With `mark`, marks registers
-// that are read before.
+// that the block reads while they are not in s.
 static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   const PtxBuild *b = fr->b;
   for (uint32_t i = x->first; i < x->first + x->n; i++) {

@@ -36,7 +36,7 @@ static const char TYPE_NAMES[] =
 typedef struct Choice {
   char letter;
   const char *body, *end;  // end: the '}'
-  long lo, hi, step;       // of {N=lo..hi+step}; step is 0 for other choices
+  long lo, hi, step;  // range {N=lo..hi+step}; step is 0 for other choices
 } Choice;
 
 static Choice choice_at(const char *p) {
@@ -379,8 +379,9 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A sparse A stores half of its elements, so each counts as half a value.
-    // CuTe halves the bits of the type even where registers hold bytes.
+    // A sparse A stores half of its elements, so its registers have half the
+    // bits. r->bits is half of the type's bits, as in CuTe, even if an element
+    // takes a byte in registers.
     if (i == 1 && r->flags & AMF_SPARSE) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
@@ -638,8 +639,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Offers Blackwell's tensor memory MMAs only for names with "100": there
-    // are tens of thousands.
+    // Offers Blackwell's tensor memory MMAs only for names with "100", because
+    // these MMAs have tens of thousands of names.
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

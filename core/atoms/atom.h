@@ -47,14 +47,14 @@ typedef struct AtomMma {
   // 2i and 2i + 1, where i is the selector.
   int selector;
   // Operands: D A B C, then the scales of A and of B (AMF_SCALE), then the
-  // metadata of A (AMF_SPARSE); nop is their number. Operand i has nreg[i]
-  // registers in each thread. Their kind, regs[i], is a PTX constraint letter:
-  // 'r' and 'f' have 32 bits, 'd' and 'l' 64; 'z' is a pair of doubles. An
-  // operand that a warpgroup reads from shared memory has one 'l', its
+  // metadata of A (AMF_SPARSE); nop is the number of operands. Operand i has
+  // nreg[i] registers in each thread. Their kind, regs[i], is a PTX constraint
+  // letter: 'r' and 'f' have 32 bits, 'd' and 'l' 64; 'z' is a pair of doubles.
+  // An operand that a warpgroup reads from shared memory has one 'l', its
   // descriptor.
   int nop;
   char regs[8];                 // e.g. "frrf"
-  uint8_t nreg[7];              // e.g. 4 4 2 4
+  uint8_t nreg[7];              // e.g. 4 4 2 4 for D A B C
   DType sf_type;                // type of the scales
   int vs;  // number of elements along K that share one scale
   // PTX instruction, "mma.sync.aligned..."; the emitter appends the operands D,
@@ -147,7 +147,7 @@ int atom_copy_find(const char *name);
 // Stores the ids of the MMAs whose PTX text is `text`, at most `max` of them,
 // and returns their number. Does not add rows to the cache.
 int atom_mma_ptx(const char *text, int *id, int max);
-// The first such id, or -1 if there is none.
+// Returns the id of the first copy atom whose PTX text is `text`, or -1.
 int atom_copy_ptx(const char *text);
 int atom_mma_count(void);
 int atom_copy_count(void);

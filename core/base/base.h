@@ -54,8 +54,8 @@ typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
   void *ud;       // owner's data: a lua_State in the Lua bindings
-  // Memory for the results of one call from outside; reset when the next such
-  // call starts.
+  // Memory for the results of one call from outside, such as from Lua; reset
+  // when the next call from outside starts.
   Arena scratch;
   struct Work *work;  // trace in progress (defined in ir/ir.h), or NULL
 };

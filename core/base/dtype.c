@@ -98,7 +98,7 @@ typedef struct Format {
   int mbits, bias;
   uint32_t sign, top;
   bool ieee;       // the code above top is infinity, later ones are NaNs
-  bool saturate;   // conversions saturate at top
+  bool saturate;   // conversions to this format saturate at top
   uint32_t nan;    // code that the PTX instruction cvt returns for a NaN
 } Format;
 
@@ -186,7 +186,7 @@ static inline float f16_float(uint32_t u) {
 static inline uint32_t float_f16(float x) {
   uint32_t u = float_bits(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
   if (a > 0x7f800000) return 0x7fff;
-  if (a >= 0x47800000) return sign | 0x7c00;  // 65536 and above
+  if (a >= 0x47800000) return sign | 0x7c00;  // from 65536 on: infinity
   if (a < 0x38800000)  // subnormal: adding 0.5 rounds to a multiple of 2^-24
     return sign | (float_bits(bits_float(a) + 0.5f) - 0x3f000000);
   return sign | ((a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13);
@@ -310,7 +310,7 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
     case DT_TF32:  // truncated, as a tensor core reads an f32
       return bits_float((uint32_t)u & 0xffffe000);
-    // From here on, the conversions round.
+    // The conversions below round, if f32 cannot represent the value.
     case DT_I64: return (float)(int64_t)u;
     case DT_U64: case DT_U128: return (float)u;
     default: return (float)dtype_to_double(t, u);

@@ -12,7 +12,7 @@
 // ---- types ----
 
 typedef struct Format {
-  // Half an ulp of 1, least and largest positive number.
+  // Half an ulp of 1; smallest and largest positive number of the type.
   double unit, least, most;
 } Format;
 
@@ -34,7 +34,9 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  double gamma, floor;  // gamma_n; n times the smallest subnormal number
+  // gamma_n of gemmcheck.h, for n roundings; n times the smallest
+  // positive number of the accumulators' type.
+  double gamma, floor;
   Format out, sum;
 } Rules;
 

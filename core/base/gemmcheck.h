@@ -13,7 +13,8 @@
 //
 // A NaN in A, B or C0 must appear in D, and so must an infinity with its sign.
 // D may contain no other NaN or infinity, except where the result or a partial
-// sum may overflow. A partial sum may if |a_i| |b_j| exceeds its type.
+// sum may overflow. A partial sum may overflow if |a_i| |b_j| exceeds the
+// largest number of the accumulators' type.
 #ifndef CUTE_GEMMCHECK_H
 #define CUTE_GEMMCHECK_H
 

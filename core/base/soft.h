@@ -2,7 +2,8 @@
 // raw bits: floats with every rounding mode and modifier, and integers.
 //
 // A descriptor (Soft) names an instruction and its modifiers. Where the PTX ISA
-// leaves a result open (NaNs, subnormals before rounding), it is an H100's.
+// leaves a result open (NaNs, subnormals before rounding), the result is that
+// of an H100.
 #ifndef CUTE_SOFT_H
 #define CUTE_SOFT_H
 
@@ -15,11 +16,11 @@
   SO(DIV, "div") SO(RCP, "rcp") SO(SQRT, "sqrt") \
   SO(MIN, "min") SO(MAX, "max") SO(NEG, "neg") SO(ABS, "abs") \
   SO(CVT, "cvt")          /* converts from Soft.from */ \
-  SO(RINT, "cvt.rint")    /* rounds to an integer, same type */ \
+  SO(RINT, "cvt.rint")    /* rounds to an integral value */ \
   SO(APPROX, "approx")    /* Soft.mode selects the function */ \
   SO(DIV_APPROX, "div.approx") SO(DIV_FULL, "div.full") \
-  SO(PACK, "cvt.pack")    /* puts a above b above c */ \
-  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* Soft.from: b; mode: .hi */ \
+  SO(PACK, "cvt.pack")    /* c a b, from the high bits down */ \
+  SO(DP4A, "dp4a") SO(DP2A, "dp2a")  /* Soft.from: type of b; .mode: .hi */ \
   SO(BMSK, "bmsk") SO(SZEXT, "szext")  /* Soft.mode: .clamp */ \
   SO(FNS, "fns") SO(PRMT, "prmt")      /* Soft.mode: SoftPermute */ \
   SO(MADHI_SAT, "mad.hi.sat") SO(MAD24HI_SAT, "mad24.hi.sat")

@@ -18,8 +18,8 @@ typedef struct Format {
   int p;         // bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
   int low;       // number of unused low bits (tf32)
-  // Bits of infinity, without the `low` unused bits. e4m3 has no infinity: the
-  // code after that of 448.
+  // Bits of infinity, without the `low` unused bits. For e4m3, which has no
+  // infinity: the code after the largest number's, 448.
   uint64_t top;
   uint64_t nan;  // the canonical NaN
 } Format;

@@ -283,7 +283,7 @@ static void walk_tensor(Walk *w, int idx, const TensorBox *b) {
 // Appends a TMA atom. The atom is part of the program, but each launch passes
 // the address, extents and strides of its tensor.
 static void walk_tma(Walk *w, int idx, const TmaBox *b) {
-  if (b->a.runs) {  // a bulk copy: its address is the key
+  if (b->a.runs) {  // a bulk copy: the address of the atom identifies it
     put(w, ARG_HEAD(ARG_OBJECT, 0));
     put_object(w, idx);
     return;

@@ -57,11 +57,11 @@ typedef struct Leaf {
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of the leaf, from 1 on
-  uint32_t symbol;         // number of its cute.sym_int; 0: it has none
+  uint32_t symbol;         // number of the value's cute.sym_int; 0: none
   int64_t number;          // the value, if it is an integer
   double real;             // the value, if it is a float
   uint64_t bits;
-  const Tensor *t;         // the tensor in its userdata, for a pointer
+  const Tensor *t;         // for memory: the tensor, inside its userdata
   const struct TmaBox *tma;  // TMA atom whose tensor this is, or NULL
   // Host or device buffer of the memory; both are NULL for a symbolic tensor.
   const HostBuf *host;
@@ -107,9 +107,8 @@ typedef struct Walk {
   // Stack index of a list that keeps objects alive whose addresses are in
   // words, or 0.
   int hold;
-  // Stack index of a table of buffers, or 0. Its key for the memory of a
-  // pointer is the number of the leaf, from 1 on. For a TMA atom, the key is
-  // that number negated.
+  // Stack index of a table {[leaf] = buffer}, or 0, where `leaf` is the number
+  // of the leaf, from 1 on. {[-leaf] = atom} has the leaf's TMA atom.
   int buffers;
   // Callbacks that replace arguments during a trace; otherwise NULL.
   const Seen *see;
@@ -123,10 +122,10 @@ typedef struct Walk {
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;
   // constant: numbers become constants of the program. symbolic: some leaf is
-  // symbolic.
+  // a cute.sym_int or belongs to a symbolic tensor.
   bool constant, symbolic;
-  // numbers: some argument is or contains a number. in_table: a table contains
-  // one.
+  // numbers: some argument is or contains a number. in_table: a table among the
+  // arguments contains a number.
   bool numbers, in_table;
 } Walk;
 
@@ -140,10 +139,10 @@ void argkey_value(Walk *w, int idx);   // walks over a value in an argument
 void argkey_object(Walk *w, int idx);
 // Reports whether the walk met table p before. If so, appends ARG_SAME.
 bool argkey_met(Walk *w, const void *p);
-void argkey_end(Walk *w);           // call it after the last argument
+void argkey_end(Walk *w);           // ends a walk, after the last argument
 uint64_t argkey_hash(const Walk *w);
-// Returns the name of the kernel that the call, a table at a stack index,
-// launches; NULL: it has no name.
+// Returns the name of the kernel that a call launches; NULL: the kernel has no
+// name. `call` is the stack index of the table {arguments, kernel =}.
 const char *argkey_name(lua_State *L, int call);
 // Returns the part of its buffer that a leaf accesses: byte offset and number
 // of bytes. Raises an error if a kernel cannot use this memory. The caller has

@@ -287,7 +287,7 @@ typedef struct Checks {
   // Maximum number of arguments, and 1 if the function is a method.
   int most, method;
   int n;
-  Param param[];     // a variadic one comes last
+  Param param[];     // a variadic parameter comes last
 } Checks;
 
 static void check_argument(lua_State *L, int arg, const Param *p) {

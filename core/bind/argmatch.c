@@ -54,8 +54,8 @@ static View view(const uint64_t **at, bool dynamic) {
 
 static size_t string_words(uint64_t head) { return (ARG_MORE(head) + 7) / 8; }
 
-// Prints a string up to its first 0 byte. Ids of functions may follow there,
-// which are not for users.
+// Prints a string up to its first 0 byte. The text of a composed layout has ids
+// of Lua functions after that byte, which messages do not show.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));

@@ -110,8 +110,8 @@ static Subject check_subject(Ctx *cx, lua_State *L, int idx) {
   return s;
 }
 
-// Pushes a partition t of the subject at src: a tensor, or for a layout its
-// layout and offset.
+// Pushes the partition t of the subject at stack index src: as a tensor or, if
+// the subject is a layout, as a layout and an offset.
 static int push_view(lua_State *L, const Subject *s, const Tensor *t, int src) {
   if (s->layout) {
     face_push_layout(L, t->l);
@@ -614,8 +614,8 @@ static int l_copy_if(lua_State *L) {
 }
 
 // Returns operand idx of an MMA: a tensor, or the first of a table {tensor,
-// more...}. Appends at most `most` others to `more`, and adds their number to
-// *n.
+// more...}. Appends the table's other tensors, at most `most`, to `more`, and
+// adds their number to *n.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
   if (lua_type(L, idx) != LUA_TTABLE) return face_check_tensor(L, idx);
@@ -780,7 +780,7 @@ void atomlib_open(lua_State *L) {
                                      {NULL, NULL}};
   static const char *const types[] = {MT_ATOM, MT_TILED, MT_SLICE};
   face_setrows(L, rows);
-  luaL_newmetatable(L, MT_FN);  // tracelib.c created it
+  luaL_newmetatable(L, MT_FN);  // pushes the metatable that tracelib.c created
   face_setfuncs(L, fn_meta);
   lua_pop(L, 1);
   // A tiled operation has the methods of an atom, a slice also those of a tiled

@@ -20,8 +20,8 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer in field `name`, or NULL: one f32 by which an operand of
-// type t, an 8-bit float, is scaled.
+// Returns the buffer in field `name` with the f32 scale factor of an operand;
+// NULL: the field is nil. The operand's type t must be an 8-bit float.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);

@@ -17,8 +17,8 @@ static void buffer_free(HostBuf *b) {
   b->closed = true;
 }
 
-// Allocates zeroed memory at a multiple of `align` bytes; its size is rounded
-// up to one, too.
+// Allocates zeroed memory at a multiple of `align` bytes. At least `align` more
+// bytes than requested are accessible.
 static void *aligned(HostBuf *b, size_t bytes, size_t align) {
   b->raw = base_zeros(bytes + 2 * align);
   if (!b->raw) return NULL;
@@ -326,9 +326,10 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
-// Records a write of elements [at, at + n). The write defines the buffer if it
-// covers all elements, or if its source is `defined`. As after a kernel,
-// writing a part of a buffer defines all of it.
+// Records a write of elements [at, at + n). If the source is `defined`, the
+// whole buffer counts as defined, even after a write of a part, as after a
+// kernel. If an undefined source replaces all elements, the buffer counts as
+// undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }

@@ -2,9 +2,9 @@
 // the instruction that created a value. A trial tests whether bytecode.c reads
 // this version of Lua correctly.
 //
-// The trial runs a function of known code under a hook. It reads Lua's internal
-// structures only if the hook then meets the instructions of that code in
-// order.
+// The trial runs a function of known code under a hook, and checks that the
+// hook found that code's instructions, in order. Other functions read Lua's
+// internal structures only if the trial succeeded.
 #include "bind/trace.h"
 
 #include <string.h>

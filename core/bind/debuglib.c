@@ -266,8 +266,8 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// The lane whose values are asked for. The arguments from idx on name its CTA,
-// its warp and itself.
+// The lane whose values a script queries. check_eye reads its CTA, warp and
+// lane from three arguments.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {

@@ -190,7 +190,8 @@ Gpu *devlib_place(lua_State *L, int idx) {
 typedef struct Span {
   int64_t at, bytes;
   Tensor t;       // the tensor, with an offset that counts from `at`
-  HostBuf *host;  // the buffer, on the host or on a GPU; the other is NULL
+  // The buffer: host is NULL for a GPU's buffer, dev for a host buffer.
+  HostBuf *host;
   DevBuf *dev;
 } Span;
 
@@ -229,8 +230,8 @@ void devlib_push_device(lua_State *L, int idx) {
   else lua_pushnil(L);
 }
 
-// Replaces a copy of a span, the buffer on top, by the tensor s->t on that
-// buffer. The tensor gets the dynamic marks of the tensor at `like`.
+// Replaces the buffer on top, a copy of the bytes of span s, by the tensor s->t
+// on that buffer. The tensor gets the dynamic marks of the tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);
@@ -425,7 +426,7 @@ static void check_alike(Ctx *cx, lua_State *L, const Tensor *to,
                tup_text(cx, to->l.shape));
 }
 
-// Copies a tensor element by element. Both are on the host.
+// Copies a tensor element by element. Both tensors are on the host.
 static void copy_elements(Ctx *cx, const Span *to, const Span *from) {
   DType t = to->t.type;
   int64_t n = tensor_count(cx, &to->t, "copy_from");
@@ -503,7 +504,7 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
 
 // Copies the tensor at 2 to the tensor at 1 one element at a time, since their
 // layouts differ or have gaps. The GPU of the result does this if possible,
-// else the host. The stream is at a stack index.
+// else the host. `stream` is the stack index of the stream.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
   lua_pushvalue(L, 1);

@@ -13,7 +13,7 @@
 enum { MOST_ARGS = 4 };
 
 typedef union Slot {
-  LayoutOperand o;  // its layout comes first, as in field l
+  LayoutOperand o;  // starts with a Layout, so l is its layout
   Layout l;
   Tiler t;
   Tup p;
@@ -179,7 +179,7 @@ static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
 
 static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   switch (row->shape) {
-  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // call() handles these two
+  case SHAPE_FACE: case SHAPE_NUMBERED: break;  // call() handles these shapes
 #define APPLY(name, type, field, takes, from) \
   case SHAPE_##name: x->field = ((Fn_##name *)row->f) from; break;
   SHAPES(APPLY)

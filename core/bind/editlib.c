@@ -64,8 +64,9 @@ static Ref map_of(const Fn *fn, const Ins *i) {
   return 0;
 }
 
-// Returns what an operand of a synchronization instruction means to patches;
-// NULL: nothing that they change.
+// Returns the role of an operand of a synchronization instruction, such as
+// "parity", by which patches choose a replacement; NULL: patches do not change
+// the operand.
 static const char *role_of(const Operand *o) {
   static const char *const roles[] = {
     ['n'] = "arrivals", ['e'] = "each", ['y'] = "bytes", ['q'] = "parity",
@@ -79,7 +80,7 @@ static const char *role_of(const Operand *o) {
 typedef struct Role {
   Operand o;
   const char *name;
-  Ref v;         // the operand, or a memory operand's offset
+  Ref v;         // value of the operand; for memory, the offset
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } Role;
@@ -280,8 +281,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU. (Some others
-// have only for f32.)
+// Float functions whose results have the same bits on every GPU. (Some other
+// functions have that property only for f32.)
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 

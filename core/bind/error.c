@@ -14,9 +14,9 @@ static size_t folder_length(const char *src) {
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether errors should not be reported in a chunk: it is a kernel that
-// comes with the program or a rock, or is in the same folder as the chunk
-// `caller` (unless NULL), or has the folder's name.
+// Reports whether the chunk src is a library's, whose lines error messages do
+// not name: a kernel that comes with the program or a rock, a file in the same
+// folder as the chunk `caller` (unless NULL), or FOLDER.lua next to the folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -26,7 +26,7 @@ static bool is_library(const char *src, const char *caller) {
 }
 
 // Finds the stack frame whose line an error reports: the innermost one outside
-// libraries, or else one of `caller`.
+// libraries or, if there is none, the innermost one of a user function.
 static bool blamed_frame(lua_State *L, lua_Debug *ar, const char *caller) {
   for (int level = 0; lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);

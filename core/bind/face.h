@@ -75,7 +75,7 @@ Ctx *face_state(lua_State *L);
 // with parameters, such as "size(layout, modes...)", makes a function public
 // (public.h).
 void face_setfuncs(lua_State *L, const luaL_Reg *regs);
-// Does the same for functions that rows describe (row.h).
+// Stores the functions that rows describe (row.h), as face_setfuncs does.
 struct FnRow;
 void face_setrows(lua_State *L, const struct FnRow *rows);
 // Creates the metatable `tname` with these functions, and leaves it on top.
@@ -134,8 +134,8 @@ double face_optnum(lua_State *L, int idx, double otherwise);
 const char *face_optstr(lua_State *L, int idx, const char *otherwise);
 void *face_checkudata(lua_State *L, int idx, const char *tname);
 void face_checkany(lua_State *L, int idx);
-// For failures that are no misuse: pushes nil and "msg [kind]", and returns 2,
-// the number of results.
+// Pushes nil and "msg [kind]", for failures of the environment rather than
+// misuse. Returns 2, the number of results.
 int face_fail2(lua_State *L, ErrKind kind, const char *fmt, ...);
 
 // Pushes external text (file names, headers, names chosen by users) so that a
@@ -187,7 +187,7 @@ void *face_check(lua_State *L, int idx, const char *tname, const char *want);
 
 // Element types. There is one userdata for each type.
 void face_push_dtype(lua_State *L, DType t);
-// DT_NONE if it is no element type.
+// Returns the element type at idx; DT_NONE: the value is no element type.
 DType face_test_dtype(lua_State *L, int idx);
 DType face_check_dtype(lua_State *L, int idx);  // accepts a type's name, too
 
@@ -253,7 +253,7 @@ typedef struct FnBox {
   // If `known`: the address after the bytecode instruction that the script
   // executes.
   const void *at;
-  int ptx_sm;      // the target that its PTX was written for, or 0
+  int ptx_sm;      // target of the PTX that the kernel runs; 0: none
   bool ptx_only;   // whether the PTX runs on no later target
 } FnBox;
 Fn *face_check_fn(lua_State *L, int idx);

@@ -82,7 +82,7 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  } else if (strcmp(k, "value_bits") == 0) {  // list of the types of D, A, B, C
+  } else if (strcmp(k, "value_bits") == 0) {  // bits of values of D, A, B, C
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
       lua_pushinteger(L, row->bits[i]);

@@ -22,8 +22,8 @@ static int stream_close(lua_State *L) {
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-// Pushes a Lua file that is closed so far. An error raised before it is opened
-// leaks nothing.
+// Pushes a Lua file that is still closed, so that an error raised before
+// stream_take opens it leaks no descriptor.
 static luaL_Stream *push_stream(lua_State *L) {
   luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (luaL_Stream){0};

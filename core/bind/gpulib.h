@@ -27,7 +27,7 @@ bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // GpuOwned, marked as closed. The userdata keeps the GPU at stack index `gpu`
 // alive.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
-// Returns a number of launches, checked.
+// Returns the argument at idx as a number of launches, or raises an error.
 int gpulib_times(lua_State *L, int idx);
 // Returns the stream at idx; NULL if the argument is nil.
 GpuStream *gpulib_stream(lua_State *L, int idx);
@@ -68,7 +68,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 // Pins the memory of the host buffer at idx, which buflib_new_pages created.
 void devlib_pin(lua_State *L, int idx, Gpu *g);
 int devlib_buffer(lua_State *L);  // gpu:buffer(...)
-extern const luaL_Reg devlib_methods[];  // methods of tensors
+extern const luaL_Reg devlib_methods[];  // methods of tensors (devlib.c)
 
 // blaslib.c: methods of a GPU, and of products
 int blaslib_cublas(lua_State *L);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define MT_CAPTURE "cute.capture"  // of a userdata whose __close ends a capture
+// Metatable of a userdata whose __close ends a capture.
+#define MT_CAPTURE "cute.capture"
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
@@ -71,7 +72,7 @@ static int l_update(lua_State *L) {
   lua_settop(L, 2);
   lua_pushnil(L);            // no stream, at stack index 3
   lua_getiuservalue(L, 1, 1);  // the GPU, at stack index 4
-  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y at stack index 5
+  GpuGraph *y = capture(L, 4, 2, 3, x), was = *x;  // y: stack index 5
   *x = *y, *y = was;
   lua_getiuservalue(L, 5, 2);
   lua_setiuservalue(L, 1, 2);  // objects that the new graph keeps alive

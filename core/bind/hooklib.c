@@ -18,7 +18,7 @@
 typedef struct Hook {
   Ctx *cx;
   const void *func;
-  const void *skip;  // last function of cutelua found, whose lines are ignored
+  const void *skip;  // function of cutelua that ran last; its lines are ignored
   int named;         // number of locals that are already named
   int line;          // line that runs now
   bool counts;       // whether to examine instructions
@@ -26,8 +26,8 @@ typedef struct Hook {
   bool records;      // whether to call TRACE_STATE.record at each line
   bool undefined;    // whether undefined values exist
   int born;          // register that receives the table being created
-  // Place of the last test of a traced value by Lua, and place where that value
-  // was created.
+  // Addresses after two bytecode instructions: Lua's last test of a traced
+  // value, and the instruction that created that value.
   const void *tested, *made;
   bool sound;  // result of TRACE_STATE.truth: Lua may test the value
   Writers writers;
@@ -137,7 +137,7 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    if (strcmp(s, name) == 0) found = n;  // of the same name, the innermost one
+    if (strcmp(s, name) == 0) found = n;  // the last match is the innermost
     lua_pop(L, 1);
   }
   if (found) return lua_getlocal(L, ar, found) != NULL;
@@ -312,7 +312,7 @@ static int hook_mask(const Hook *h) {
 // The hook after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
-  // A line event comes before the table is in its register.
+  // The register does not have the table yet if a line event comes first.
   if (ar->event != LUA_HOOKCOUNT) {
     hooklib_event(L, ar);
     return;
@@ -377,8 +377,9 @@ static void push_undefined(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
-// Handles a test or comparison of a register. Replaces an undefined value there
-// by what TRACE_STATE.undefined.tested returns: the value in this pass.
+// Handles a test or comparison of a register. Replaces an undefined value in
+// the register by the value that Lua must test instead
+// (TRACE_STATE.undefined.tested).
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   bytecode_register(L, ar, reg);
   const Value *v = trace_value(L, -1);

@@ -423,8 +423,8 @@ static int l_tensor(lua_State *L) {
 
 // ---- marks of dynamic modes ----
 
-// Returns the dynamic marks of tensor t at 1. If it has none, creates marks of
-// which all are static.
+// Returns the dynamic marks of tensor t at 1. If it has none, creates marks
+// that say that all extents and strides are static.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
   bool has = t->space == SP_HOST || t->space == SP_COORD;

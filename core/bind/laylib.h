@@ -60,7 +60,7 @@ void laylib_set_tuple(lua_State *L);  // makes the table on top print as a tuple
 typedef struct LayoutOperand {
   Layout l;
   Tensor t;
-  int tensor;   // stack index of the tensor; 0: it is a layout
+  int tensor;   // stack index of the tensor; 0: the operand is a layout
 } LayoutOperand;
 bool laylib_test_operand(lua_State *L, int idx, LayoutOperand *o);
 LayoutOperand laylib_operand(lua_State *L, int idx);

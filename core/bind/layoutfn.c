@@ -61,8 +61,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the Lua function. The call may empty the scratch arena, so gets another
-// one.
+// Calls the Lua function. The call may empty cx->scratch, so it gets an empty
+// arena as scratch, and the caller's arena is restored afterwards.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);

@@ -88,7 +88,8 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  // Print known facts about traced extents only in their own kernel.
+  // Print facts about traced extents (bounds, divisors) only while the kernel
+  // that they belong to is traced.
   Fn *fn = ir_fn(cx);
   if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};
@@ -147,7 +148,7 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   } else if (strcmp(k, "inner") == 0) {  // left side
     if (l.outer) push_outer(L, l.outer);
     else lua_pushnil(L);
-  } else if (strcmp(k, "outer") == 0) {  // name of this field in the Python DSL
+  } else if (strcmp(k, "outer") == 0) {  // right side, as in the Python DSL
     face_push_layout(L, layout_inner(l));
   } else if (strcmp(k, "is_composed") == 0) {
     lua_pushboolean(L, l.outer != NULL);

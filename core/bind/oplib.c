@@ -179,7 +179,7 @@ static int op_eq(lua_State *L) {
   if ((dispatch_kind(L, 1) & traced && dispatch_kind(L, 2) & traced) ||
       !(a || b))
     needs_now(L, "==", "eq");
-  lua_pushboolean(L, 0);  // for example, a traced value never equals a layout
+  lua_pushboolean(L, 0);  // as for a traced value and a layout
   return 1;
 }
 

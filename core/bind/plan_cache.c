@@ -19,7 +19,7 @@
 #define MT_RUN "cute.calls.run"
 
 typedef struct Calls {
-  lua_Integer count, most;  // number of entries, and its maximum
+  lua_Integer count, most;  // current and maximum number of entries
 } Calls;
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
@@ -249,9 +249,9 @@ typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 typedef struct Slot {
   From from;
   bool pointer;
-  // Index of an argument's leaf, of a new tensor, or of kept memory.
+  // Index of an argument's leaf, of a new tensor, or of kept memory (`from`).
   size_t of;
-  int64_t offset;   // bytes from the start of that memory
+  int64_t offset;   // byte offset in the leaf's, tensor's or kept memory
   uint64_t *map;    // words of a tensor map, without an address; or NULL
   DType type;       // type of the parameter, if it is a number
   Part part;        // which half of a 64-bit number to pass, or all of it
@@ -405,7 +405,7 @@ static void make_step(Make *m, Step *s) {
   s->n = (size_t)lua_rawlen(L, values);
   s->slot = held(L, m->hold, s->n * sizeof *s->slot);
   for (size_t i = 0; i < s->n; i++) {
-    lua_rawgeti(L, values, (lua_Integer)i + 1);  // at stack index step + 4
+    lua_rawgeti(L, values, (lua_Integer)i + 1);  // value at step + 4
     lua_rawgeti(L, step + 4, 1);
     DevBuf *b = face_test(L, step + 5, MT_DEVBUF);
     if (b) {

@@ -207,7 +207,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
               : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
               : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
     bool traced = luaL_testudata(L, at + 1, MT_VALUE);
-    // an f64 is passed as an integer of its bits
+    // A traced integer for an .f64 parameter holds the bits of the number.
     if (traced && t == DT_F64 &&
         !dtype_is_float(ir_type(fn, face_check_value(cx, L, at + 1, DT_NONE))))
       t = DT_I64;

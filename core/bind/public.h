@@ -69,7 +69,7 @@ int public_argument(lua_State *L, const Public *p, int idx);
 typedef struct Setting {
   void *cx;
   const char *prefix;
-  Entry *next;  // next free one of the entries, which the registry keeps alive
+  Entry *next;  // next free Entry of an array that the registry keeps alive
 } Setting;
 
 Setting arglib_setting(lua_State *L, size_t n);

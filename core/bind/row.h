@@ -107,7 +107,7 @@ typedef int NumberedFace(lua_State *L, int number);
 typedef void AnyFn(void);
 
 typedef struct FnRow {
-  const char *sig;    // as the name in a luaL_Reg; OR: see above
+  const char *sig;    // name and parameters, or OR (see above)
   const char *types;
   Shape shape;
   AnyFn *f;           // before a call, cast to the type of `shape`

@@ -13,8 +13,8 @@
 #include "sim/sim.h"
 
 // The owner of all memory that a run of the simulator allocates, so that an
-// error leaks nothing. It has a context of its own: the function `progress` may
-// call other bindings, which empty the scratch of theirs.
+// error leaks nothing. The run has a context of its own, since the function
+// `progress` may call other bindings, which empty the usual scratch arena.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
@@ -110,8 +110,8 @@ static uint8_t front_of(lua_State *L, int buf) {
   return how;
 }
 
-// Copies the uses of the preceding launch to the table on top, as uses of an
-// earlier launch: SIM_FAR bits higher.
+// Copies the recorded uses of buffers by the preceding launch to the table on
+// top, shifted by SIM_FAR bits: as uses by a launch before the preceding one.
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -126,9 +126,9 @@ static void push_back(lua_State *L) {
 }
 
 // Records the launch of fn, with options at t, as the preceding one. With
-// programmatic dependent launch, all its blocks may let the next launch start
-// before they themselves wait. Then launches before it may still run, so their
-// uses are kept.
+// programmatic dependent launch, all blocks of fn may let the next launch start
+// before they wait for launches before fn. Those may then still run during the
+// next launch, so their uses of buffers are kept.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);

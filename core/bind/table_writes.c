@@ -214,7 +214,8 @@ void table_writes_find(lua_State *L, Writers *w, Readers *r) {
   push_member(L, LUA_COLIBNAME, "resume");
   w->resume = pop_function(L);
   push_member(L, LUA_COLIBNAME, "wrap");
-  // A wrapper of any function: all wrappers are one C function.
+  // Wrap any function: every call of coroutine.wrap returns the same C
+  // function, with another coroutine as upvalue.
   lua_pushvalue(L, -1);
   w->wrapped = lua_pcall(L, 1, 1, 0) == LUA_OK ? lua_tocfunction(L, -1) : NULL;
   lua_pop(L, 1);

@@ -233,7 +233,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  // Its range is unknown; each access will be checked.
+  // The range of a Lua function is unknown; each access will be checked.
   if (layout_has_fn(l)) return l;
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))

@@ -10,8 +10,8 @@
 typedef struct TensorBox {
   const void *mark;  // identifies the type, as in LayoutBox
   Tensor t;
-  const HostBuf *host;        // its host buffer, or NULL
-  struct DevBuf *dev;     // its device buffer, or NULL
+  const HostBuf *host;        // the tensor's host buffer, or NULL
+  struct DevBuf *dev;     // the tensor's device buffer, or NULL
   uint32_t serial;  // serial of the Fn whose traced values t uses; 0: none
   uint32_t born;    // `births` of that Fn when the tensor was created
 } TensorBox;
@@ -24,7 +24,7 @@ _Noreturn void tensorlib_outside(lua_State *L);
 // Returns the arguments from `first` on as one coordinate: several form a
 // tuple, a single one is the coordinate.
 Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
-// Pushes a tensor on a device buffer, which is also at a stack index.
+// Pushes a tensor on the device buffer dev, whose stack index is `owner`.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
                        int owner);
 // Pushes tensor t with the buffer of the tensor at src.
@@ -45,7 +45,8 @@ int hostlib_full(lua_State *L);
 int hostlib_like(lua_State *L, int x, int number, int type);
 extern const luaL_Reg hostlib_methods[];
 
-int tensorlib_fragment_like(lua_State *L);  // as in kernels
+// Implements make_fragment_like and make_rmem_tensor_like.
+int tensorlib_fragment_like(lua_State *L);
 int atomlib_size(lua_State *L);  // pushes the threads of a tiled operation
 
 #endif

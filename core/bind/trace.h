@@ -12,15 +12,15 @@
 typedef struct Value {
   uint32_t serial, birth;
   Ref r;
-  const void *made;  // address after the bytecode instruction that created it
+  const void *made;  // address after the instruction that made the value
   uint32_t tested;   // for a boolean: line where Lua tested it, or 0
   bool consumed;  // for a boolean: whether something used it
-  // For a boolean: it may stay unused, unless Lua's `if` tested it.
+  // For a boolean: whether it may stay unused, unless Lua's `if` tested it.
   bool lazy;
-  // It replaces a Lua boolean that changes in a loop or branch: Lua must not
-  // test it.
+  // Whether the value replaces a Lua boolean that changes in a loop or branch,
+  // so that Lua must not test it.
   bool truth;
-  // It selects between two numbers, its uservalues.
+  // Whether the value selects between two plain numbers, its uservalues.
   bool choice;
   // If not 0, the value is undefined (see tracelib.c), and this is the message
   // for its uses: an index into Fn.text.
@@ -84,8 +84,9 @@ enum { VM_GETTABLE = 12, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17,
        VM_CALL = 68, VM_TAILCALL = 69, VM_FORPREP = 74, VM_TFORPREP = 75,
        VM_TFORCALL = 76, VM_SETLIST = 78 };
 VmIns bytecode_at(const lua_Debug *ar);
-VmIns bytecode_behind(const lua_Debug *ar);  // the one after bytecode_at's
-// Address of bytecode_at's instruction.
+// Returns the instruction after the one that bytecode_at returns.
+VmIns bytecode_behind(const lua_Debug *ar);
+// Returns the address after the instruction that bytecode_at returns.
 const void *bytecode_place(const lua_Debug *ar);
 // Pushes the value of register `reg` (from 0 on) of the running function.
 // Returns the register's name if it is a local variable, else NULL.

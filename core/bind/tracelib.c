@@ -670,8 +670,9 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> a value like x with new scalars, those from
-// index `at` on; index after them. x may be from a region that has ended.
+// rebuild(x, {scalars}, at) -> a value like x with the scalars from index `at`
+// on in place of x's; index after the last scalar used. x may be from a region
+// that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 2, LUA_TTABLE);

@@ -147,8 +147,8 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// Returns the select r, whose userdata is at idx, with both of its numbers
-// converted to type t.
+// Returns value r, which selects between two plain numbers, with both numbers
+// converted to type t. idx is the stack index of the value's userdata.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);

@@ -7,7 +7,7 @@
 // The userdata of a vector: an immutable list of n traced values of one type.
 // `shape` arranges them in colexicographic order; its words follow r.
 typedef struct Vector {
-  uint32_t serial, born;  // as in TensorBox
+  uint32_t serial, born;  // Fn and its `births`, as in TensorBox
   uint32_t src;           // line that created the vector: an index into Fn.src
   DType type;
   bool consumed;          // for booleans: whether something used them

@@ -59,7 +59,7 @@ int cache_lock(Cache *c, const CacheKey *key);
 void cache_unlock(Cache *c, const CacheKey *key, int fd);
 
 // cache_write replaces a small file of the cache's folder atomically.
-// cache_read reads one as a string, if it has less than n bytes.
+// cache_read reads such a file as a string, if it has less than n bytes.
 bool cache_write(Cache *c, const char *name, const void *p, size_t n);
 bool cache_read(const Cache *c, const char *name, char *p, size_t n);
 

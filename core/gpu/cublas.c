@@ -34,7 +34,7 @@ static bool blas_use(Gpu *g, Why *w) {
 
 static bool lt_use(Gpu *g, Why *w) {
   if (!gpu_use(g, w)) return false;
-  // For the names of status codes.
+  // Only cuBLAS has a function for the names of status codes (check).
   if (!g->blas_api) g->blas_api = dl_cublas(w);
   if (!g->lt_api) g->lt_api = dl_cublaslt(w);
   if (!g->lt_api) return false;

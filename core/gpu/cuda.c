@@ -283,7 +283,7 @@ void gpustream_close(GpuStream *s) {
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
   if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
-    g->api->cuStreamSynchronize(s->s);  // another stream may get this number
+    g->api->cuStreamSynchronize(s->s);  // a new stream may get s's number
   g->api->cuStreamDestroy_v2(s->s);
   g->stream[s->number] = NULL;
   if (g->now == s) g->now = NULL;
@@ -522,7 +522,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // Otherwise gpu_check's message names all kernels that may have failed.
+  // The message begins with this kernel's name, except after a sticky error:
+  // gpu_check's message then names all kernels that may have caused it.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -25,7 +25,7 @@ typedef struct Gpu {
   size_t memory;
   char name[128];
   CUdevice dev;
-  CUcontext ctx;  // NULL: the next use creates it
+  CUcontext ctx;  // NULL: the next gpu_use creates a context
   unsigned epoch;
   // Kernels that ran since the host last waited for the whole GPU: one of them
   // caused an error that the driver reports next. `lost` describes the error
@@ -37,15 +37,16 @@ typedef struct Gpu {
   } ran[4];
   int nran;  // number of kernels that ran; 5 means more than `ran` holds
   char lost[640];
-  struct GpuPool *pool;          // memory.c; NULL before the first allocation
-  size_t since;  // bytes allocated since Lua's last garbage collection
+  struct GpuPool *pool;          // pool of device memory; NULL before first use
+  size_t since;  // bytes requested since devlib_new last ran Lua's collector
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
   // Event by which one stream waits for another; NULL: next use creates it.
   CUevent fence;
   unsigned syncs;                // how often the host waited for the whole GPU
-  cublasHandle_t blas;  // NULL: next use creates it; ends with the context
+  // NULL: the next use of cuBLAS creates the handle. Ends with the context.
+  cublasHandle_t blas;
   cublasLtHandle_t lt;
 } Gpu;
 
@@ -114,7 +115,8 @@ typedef struct GpuFn {
   CUfunction fn;
   char name[80];  // "kernel add"
   int registers, local, smem_static, constant, max_threads, binary;
-  // Bytes of dynamic shared memory that were opted in to so far.
+  // Maximum bytes of dynamic shared memory that a launch may request without
+  // another cuFuncSetAttribute.
   int smem_dynamic;
   int nparam;        // number of parameters, or -1 if unknown
 } GpuFn;

@@ -13,7 +13,7 @@
 
 typedef struct DlSym {
   const char *name;
-  size_t offset;  // of the function pointer in the struct `table`
+  size_t offset;  // offset of the function pointer in Dl.table
   bool optional;
 } DlSym;
 

@@ -23,8 +23,9 @@ typedef struct GpuGraph {
 // Starts recording the work of g, until graph_end or graph_abandon. s is the
 // stream to capture; NULL: a new one.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w);
-// Ends the recording. `old` is NULL or a previous version of the graph: if the
-// driver can update it in place, x takes it over and it counts as closed.
+// Ends the recording. `old` is NULL or a previous version of the graph. If the
+// driver can update the executable graph of `old` in place, x takes that graph
+// over, and `old` counts as closed.
 bool graph_end(GpuGraph *x, GpuGraph *old, Why *w);
 void graph_abandon(GpuGraph *x);
 bool graph_launch(GpuGraph *x, const GpuStream *s, int n, Why *w);

@@ -21,7 +21,7 @@ bool gpu_waits(const Gpu *g, const char *what, Why *w);
 // Stores the driver's stream for work on s in *out. Returns false if work
 // cannot be launched there.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
-// Destroys the driver's stream after its work.
+// Waits for the work on stream s, then destroys the driver's stream.
 void gpustream_end(GpuStream *s);
 // Makes s wait for all work that was launched on `other` so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);

@@ -35,10 +35,10 @@ static bool nvrtc_id(NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-<hash of the search>". It
-// remembers the NVRTC that this search found last: path, time, size and
-// version. Until the search or the library file changes, this saves the 0.1 s
-// of opening the library.
+// Writes the name of a file of the cache: "nvrtc-<hash of the search>". The
+// file records the NVRTC that this search found last: path, time, size and
+// version. Until the search or the library file changes, reading the file saves
+// the 0.1 s of opening the library.
 static void memo_name(char name[40]) {
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)dl_fingerprint());
 }
@@ -180,7 +180,7 @@ static bool compile_held(const NvrtcApi *api, const JitJob *job, JitOut *out,
   api->nvrtcDestroyProgram(&p);
   if (r == NVRTC_ERROR_INVALID_OPTION && out->log &&
       strstr(out->log, "gpu-architecture")) {
-    out->log_n = 0;  // the error message already says so
+    out->log_n = 0;  // unknown_arch's message says the same as the log
     return unknown_arch(api, job, w);
   }
   if (r != NVRTC_SUCCESS)

@@ -73,7 +73,7 @@ void block_keep(GpuBlock *b) { b->refs++; }
 
 void block_drop(GpuBlock *b) {
   Gpu *g = b->gpu;
-  bool lost = b->epoch != g->epoch;  // the driver freed it with its context
+  bool lost = b->epoch != g->epoch;  // the driver freed it with the context
   bool spare = --b->refs == 1 && !lost && g->capture && b->of == g->capture;
   if (b->refs && !spare) return;
   if (lost) {
@@ -124,7 +124,7 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  // The driver makes the default stream wait for all others.
+  // The driver makes the default stream (NULL) wait for all other streams.
   if (!s) return true;
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;

@@ -221,8 +221,8 @@ void row_mul24(PtxOp *o, int adds) {
 
 // ---- div, rem, functions ----
 
-// PTX division truncates, but the IR's division rounds down. Differences wrap:
-// the least number divided by -1 gives itself.
+// Returns a / b rounded toward zero, as in PTX; the IR's division rounds down.
+// The arithmetic wraps: the least integer divided by -1 gives itself.
 static Ref truncated(PtxOp *o, DType t, Ref a, Ref b) {
   Ref q = op2(o, OP_DIV, a, b);
   if (dtype_class(t) != 'I') return q;

@@ -32,8 +32,8 @@ static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
     cmp ? 4 : 3, NULL, 0);
 }
 
-// Emits an atomic operation for each element of one register, which belongs
-// `at` bytes after the address. Returns the previous value.
+// Emits an atomic operation for each element of one register. The memory of its
+// first element is `at` bytes after the address. Returns the previous value.
 static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
                        const PtxArg *a, uint16_t flags) {
   DType e = o->elem[0];

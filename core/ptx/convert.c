@@ -41,8 +41,8 @@ static Soft descriptor(PtxOp *o) {
   return s;
 }
 
-// Translates conversions that the IR has itself. The bits are the same, in
-// fewer steps.
+// Reports whether the IR's own conversion, which needs fewer steps than an
+// operation of soft.h, has the same result.
 static bool is_plain(Soft s) {
   bool from = dtype_is_float((DType)s.from), number =
     dtype_is_float((DType)s.type);

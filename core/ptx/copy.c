@@ -53,7 +53,7 @@ void row_copy(PtxOp *o, int k) {
   Place d = op_place(o, op_arg(o, 0), IN_SHARED);
   Place s = op_place(o, op_arg(o, 1), IN_GLOBAL);
   bool hint = op_has(o, "L2::cache_hint");
-  op_hints(o);  // of the caches: cp.async has CPF_* in place of HINT_*
+  op_hints(o);  // accepts cache hints, but OP_CPASYNC has no flags for them
   int64_t bytes = op_constant(o, 2);
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     op_reject(o, "its size is not 4, 8 or 16 bytes");

@@ -84,7 +84,7 @@ static void barrier_wait(PtxOp *o, bool test) {
 
 void row_mapa(PtxOp *o, int k) {
   (void)k;
-  op_has(o, "shared::cluster");  // else the address is generic
+  op_has(o, "shared::cluster");  // without it, the address is generic
   DType t = unsigned_of(op_type(o, 0).bits);
   Ref at = op2(o, OP_AND, op_operand(o, 1, t),
                number(o, t, ~((int64_t)255 << RANK_BIT)));
@@ -93,8 +93,9 @@ void row_mapa(PtxOp *o, int k) {
   op_result(o, op2(o, OP_OR, at, rank));
 }
 
-// Makes the place that a cluster address names one in the CTA's own memory, and
-// returns the rank of the CTA that it is in.
+// Replaces a place in distributed shared memory by the place at the same offset
+// in this CTA's shared memory. Returns the rank of the CTA that the former
+// place was in; 0: it was not in distributed shared memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -103,7 +104,8 @@ static Ref place_rank(PtxOp *o, Place *p) {
   return rank;
 }
 
-// Does the same for a barrier, and counts in 64-bit elements.
+// Does what place_rank does for an mbarrier's place, and counts the offset in
+// 64-bit elements.
 static Ref barrier_rank(PtxOp *o, Place *p) {
   Ref rank = place_rank(o, p);
   count_barriers(o, p);
@@ -261,9 +263,10 @@ static void tensor_store(PtxOp *o, bool reduce) {
   emit(o, (Ins){.op = OP_TMASTORE, .imm = box, .flags = (uint16_t)flags}, x, n);
 }
 
-// Returns the place in this CTA's memory whose offset a cluster address has,
-// and in *rank the CTA that it names. Emits a report for threads where it is
-// not the CTA of an earlier operand, which *rank then holds.
+// Returns the place in this CTA's shared memory at the offset of a cluster
+// address, and stores the rank of the CTA that the address names in *rank. If
+// *rank held the rank of an earlier operand, emits a report for threads where
+// the two ranks differ.
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = op_place(o, a, IN_CLUSTER);
   Ref was = *rank;
@@ -274,7 +277,7 @@ static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   return p;
 }
 
-// Returns the mbarrier of a store or a copy to another CTA.
+// Does what peer_place does for the mbarrier of a store or copy to another CTA.
 static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = peer_place(o, a, rank);
   count_barriers(o, &p);
@@ -409,7 +412,9 @@ static void multiply(PtxOp *o) {
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;
   if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
-  bool floats = n > 4;  // scales follow, then transpositions of 16-bit types
+  // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
+  // also have imm-trans-a and imm-trans-b.
+  bool floats = n > 4;
   if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }

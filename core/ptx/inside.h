@@ -13,17 +13,19 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 
 // How a register of the function is represented in the IR.
 typedef struct PtxSlot {
-  Ref now;        // its value, if one definition is visible at all uses
-  Ref var;        // otherwise the variable that holds it
-  int32_t root;   // index into bound of the parameter that it points into, or
-                  // PLAIN or MIXED; its value counts bytes from there
+  Ref now;        // the register's value, if one definition is visible at
+                  // all uses
+  Ref var;        // otherwise the variable that holds the register
+  int32_t root;   // index into PtxBuild.bound of the parameter that the
+                  // register points into, or PLAIN or MIXED; for a pointer,
+                  // the value counts bytes from the parameter's memory
   uint32_t defs;
   uint8_t pool;   // index into PtxBuild.pool
-  int32_t home;   // its register number in that pool, if mma or ldmatrix takes
-                  // it without a conversion; or -1
+  int32_t home;   // number of the register in the pool, if mma or ldmatrix
+                  // takes it without a conversion; or -1
   bool variable;
   bool read;      // whether an instruction reads it
-  bool early;     // whether that may be before any instruction writes it
+  bool early;     // whether an instruction may read it before any writes it
 } PtxSlot;
 
 // A group of registers of one width, stored as the elements that MMAs see in
@@ -58,21 +60,22 @@ typedef struct PtxBuild {
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
   bool *waits;            // for each of PtxModule.ins: whether it is a try_wait
                           // in a loop that ends when it succeeds
-  PtxMma mma[MMAS];       // MMAs that were looked up
+  PtxMma mma[MMAS];       // cache of ptx_mma
   Ref viewed[8];          // latest results of op_view, the newest first
   Ref smem;               // shared memory of the CTA as bytes, or 0
   int64_t *shared;        // each variable's offset in shared memory, or -1
   const PtxIns *at;       // the instruction being translated
-  bool ptx_lines;         // whether lines are lines of the PTX text, not those
-                          // that .loc gives
+  bool ptx_lines;         // whether instructions of the IR get lines of the
+                          // PTX text, instead of those that .loc gives
   int64_t reduced;        // offset in shared memory of the word for
                           // barrier.red, or -1
   Ref local;              // local memory of the thread, or 0
   int64_t *local_at;      // offset of each variable in local memory
   int64_t local_bytes;
-  bool generic_shared, generic_local;  // whether there are generic addresses of
-                                       // these spaces
-  bool generic_cluster;                // whether mapa makes addresses
+  // Whether cvta makes generic addresses of shared or local memory.
+  bool generic_shared, generic_local;
+  bool generic_cluster;   // whether the function has mapa, which returns
+                          // addresses of other CTAs' shared memory
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
 
@@ -85,9 +88,9 @@ typedef struct PtxOp {
   char text[160];         // the opcode, with NULs in place of its points
   const char *mod[PTX_MODS];
   int n;
-  uint32_t used;          // a bit for each modifier that was looked at
+  uint32_t used;          // bit k: the translation has examined mod[k]
   PtxType type[4];        // the types among the modifiers, in order
-  DType elem[4];          // the type of one element for each of them
+  DType elem[4];          // the element type of type[k], such as f16 of f16x2
   bool pair[4];           // whether a register holds two elements, as f16x2
                           // does
   int types;
@@ -95,10 +98,10 @@ typedef struct PtxOp {
 
 // A row of the table of opcodes.
 struct PtxRow {
-  const char *name;   // its first words: "ld", "cp.async.bulk"
-  uint8_t dsts;       // number of leading operands that it writes
-  bool homes;         // whether it may take registers without a conversion,
-                      // from a pool
+  const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
+  uint8_t dsts;       // number of leading operands that the instruction writes
+  bool homes;         // whether the instruction may take its registers from a
+                      // PtxPool, without a conversion
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
   int k;              // distinguishes rows that share an emit function
@@ -216,7 +219,7 @@ int op_vector(PtxOp *o);
 
 // ---- local.c: memory of a thread, generic addresses ----
 
-void local_memory(PtxBuild *b);  // lays out the memory
+void local_memory(PtxBuild *b);  // lays out local variables
 // Loads from local memory. off counts bytes and need not be known.
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
@@ -262,7 +265,7 @@ _Noreturn void op_reject(PtxOp *o, const char *what);
 
 // ---- soft.h's operations ----
 
-// Returns the modifiers that are flags of soft.h.
+// Returns the modifiers as SOFT_* flags (base/soft.h).
 uint8_t op_flags(PtxOp *o);
 // Returns the rounding that the modifiers name, or .rn if they name none.
 SoftRound op_rounding(PtxOp *o);
@@ -279,7 +282,7 @@ void row_divide(PtxOp *o, int k);    // k: OP_DIV, OP_MOD
 void row_extreme(PtxOp *o, int k);   // k: OP_MIN, OP_MAX
 void row_sign(PtxOp *o, int k);      // k: OP_NEG, OP_ABS
 void row_function(PtxOp *o, int k);  // k: SoftApprox
-void row_mul24(PtxOp *o, int k);     // k: whether it adds
+void row_mul24(PtxOp *o, int k);     // k: 0: mul24, 1: mad24
 void row_sad(PtxOp *o, int k);
 void row_dot(PtxOp *o, int k);       // k: SoftOp
 // bits.c
@@ -288,9 +291,9 @@ void row_not(PtxOp *o, int k);
 void row_cnot(PtxOp *o, int k);
 void row_shift(PtxOp *o, int k);     // k: OP_SHL, OP_SHR
 void row_funnel(PtxOp *o, int k);
-void row_count(PtxOp *o, int k);     // k: IntrinId of 32 bits
+void row_count(PtxOp *o, int k);     // k: IntrinId of the 32-bit form
 void row_bfind(PtxOp *o, int k);
-void row_bitfield(PtxOp *o, int k);  // k: whether it inserts
+void row_bitfield(PtxOp *o, int k);  // k: 0: bfe, 1: bfi
 void row_mask(PtxOp *o, int k);      // k: SoftOp
 void row_lop3(PtxOp *o, int k);
 void row_prmt(PtxOp *o, int k);
@@ -310,12 +313,12 @@ void row_cvta(PtxOp *o, int k);  // local.c
 void row_isspacep(PtxOp *o, int k);  // local.c
 void row_load(PtxOp *o, int k);
 void row_store(PtxOp *o, int k);
-void row_atomic(PtxOp *o, int k);    // k: whether it has no result
+void row_atomic(PtxOp *o, int k);    // k: 0: atom, 1: red
 void row_copy(PtxOp *o, int k);      // cp.async
 void row_copy_wait(PtxOp *o, int k);
 void row_copy_arrive(PtxOp *o, int k);  // hopper.c
 // threads.c
-void row_barrier(PtxOp *o, int k);   // k: whether it is .aligned
+void row_barrier(PtxOp *o, int k);   // k: 0: barrier, 1: bar
 void row_warp_barrier(PtxOp *o, int k);
 void row_fence(PtxOp *o, int k);
 void row_shuffle(PtxOp *o, int k);
@@ -329,7 +332,7 @@ void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
-void row_matrix(PtxOp *o, int k);    // k: whether it stores
+void row_matrix(PtxOp *o, int k);    // k: 0: ldmatrix, 1: stmatrix
 void row_movmatrix(PtxOp *o, int k);
 // hopper.c: mbarriers, bulk copies, wgmma, clusters
 void row_mbarrier(PtxOp *o, int k);

@@ -4,7 +4,7 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// Equal texts have one address.
+// Caches atoms by the address of op: equal opcodes are interned at one address.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op) {
   PtxMma *m = &b->mma[((uintptr_t)op >> 4) % MMAS];
   if (m->text == op) return m;

@@ -39,7 +39,7 @@ typedef struct PtxVar {
                      // registers
   bool array, range;
   uint32_t line;
-  uint32_t reg;      // number of the first register in its function
+  uint32_t reg;      // number of the range's first register in its function
   uint32_t offset;   // bytes of a parameter from the start of the first one
   uint32_t init, inits;  // range of PtxModule.inits, in elements
 } PtxVar;
@@ -94,7 +94,7 @@ typedef struct PtxIns {
   const char *label;    // targets of a .callprototype or .branchtargets;
                         // otherwise NULL
   uint32_t line;        // line in the PTX text
-  uint32_t loc;         // PtxModule.locs + 1; 0: none
+  uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
   uint32_t arg, args;   // first operand in PtxModule.args
@@ -105,7 +105,7 @@ typedef struct PtxLabel {
   const char *name;
   uint32_t at;     // index into PtxModule.ins
   uint32_t line;
-  uint32_t block;  // the `{ }` of its function that it is local to
+  uint32_t block;  // number of the `{ }` block that the label is local to
   uint32_t next;   // number + 1 of the function's label of the same name, or 0
 } PtxLabel;
 
@@ -124,7 +124,7 @@ typedef struct PtxFile {
 typedef struct PtxReg {
   PtxType type;
   const char *name;
-  int32_t number;  // behind the name, of .reg %r<9>; or -1
+  int32_t number;  // number after the name, for .reg %r<9>; otherwise -1
 } PtxReg;
 
 typedef struct PtxFunc {
@@ -137,15 +137,15 @@ typedef struct PtxFunc {
   uint32_t label, labels;     // PtxModule.labels
   uint32_t reg, regs;         // PtxModule.regs
   uint32_t var, vars;         // variables of its body in PtxModule.vars
-  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0 if not given
-  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0 if not given
+  uint32_t reqntid[3], maxntid[3], reqnctapercluster[3];  // 0: no directive
+  uint32_t maxnreg, minnctapersm, maxclusterrank;         // 0: no directive
   bool explicitcluster;
 } PtxFunc;
 
 // A declaration that hides one of the same name in an outer scope.
 typedef struct PtxHidden {
   const char *name;
-  int32_t outer;  // PtxModule.vars, or -1
+  int32_t outer;  // the outer one's index into PtxModule.vars; -1: none
 } PtxHidden;
 
 // The place of an operand whose name may turn out to be a label or a function.

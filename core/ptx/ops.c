@@ -38,7 +38,8 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) return b->slot[a->value].root;
   if (a->kind == PTX_A_VAR) {
     const PtxVar *v = &b->m->vars.p[a->value];
-    if (v->space == PTX_PARAM) {  // its address; only that of a map is one
+    // The address of a parameter is a root only if it is a tensor map.
+    if (v->space == PTX_PARAM) {
       int32_t k = ptx_bound_pointer(b, v->offset);
       return k >= 0 && b->bound[k].box ? k : PLAIN;
     }
@@ -72,7 +73,7 @@ Ref op_as(PtxOp *o, DType t, Ref a) {
   int64_t v;
   if (ir_type(b->fn, a) == t) return a;
   const Ins *i = ir_get(b->fn, a);
-  if (i->op == OP_BITCAST) {  // use the operand of the other bitcast
+  if (i->op == OP_BITCAST) {  // of a bitcast's result: use its operand
     a = i->a[0];
     if (ir_type(b->fn, a) == t) return a;
   }

@@ -34,7 +34,8 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
     v = op2(o, OP_SHR, v, number(o, DT_U32, 8 * (int64_t)(at - p->offset)));
     return to(o, want, v);
   }
-  if (bytes >= 2) {  // the bytes may span two fields: join two halves
+  // The bytes may span two fields: read and combine two halves.
+  if (bytes >= 2) {
     int half = bits / 2;
     bool here = covering(b, at, 1) && covering(b, at + (uint32_t)half / 8, 1);
     if (here) {

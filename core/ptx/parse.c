@@ -18,7 +18,7 @@ typedef struct Parse {
   PtxModule *m;
   PtxLex x;
   uint32_t block;         // innermost block
-  uint32_t loc;           // number + 1 of the current .loc
+  uint32_t loc;           // index of the current .loc in PtxModule.locs, plus 1
   uint32_t depth;
   PtxFunc *f;             // current function; NULL at module scope
 } Parse;
@@ -375,7 +375,8 @@ static PtxArg single(Parse *p) {
   if (take(p, "{")) {
     if (is(p, "}")) lex_fail(&p->x, "a vector without registers");
     PtxArg a = list_arg(p, PTX_A_VECTOR, "}");
-    return a.parts == 1 ? p->m->args.p[a.part] : a;  // {r} is r
+    // {r}, a vector of one register, is the register itself.
+    return a.parts == 1 ? p->m->args.p[a.part] : a;
   }
   if (p->x.kind == TOK_NAME) return named(p);
   PtxLex before = p->x;
@@ -486,7 +487,7 @@ static void extents(Parse *p, PtxVar *v) {
 static void registers(Parse *p, PtxVar *v) {
   if (take(p, "<")) {
     v->range = true;
-    v->count = primary(p);  // no expression, in which '>' would be an operator
+    v->count = primary(p);  // an expression would read '>' as an operator
     if (v->count < 0 || v->count > MOST_REGS) {
       lex_fail(&p->x, "%lld registers; there may be 0 to %d",
                (long long)v->count, MOST_REGS);
@@ -590,7 +591,7 @@ static PtxLoc position(Parse *p) {
 
 // Reads .loc 1 20 3, function_name $L__info0, inlined_at 1 40 5.
 static void loc_directive(Parse *p) {
-  bool in_asm = p->x.in_asm;  // the next token may already be in a block
+  bool in_asm = p->x.in_asm;  // the token after .loc may be in an asm block
   PtxLoc l = position(p);
   while (take(p, ",")) {
     if (take(p, "function_name")) {
@@ -994,7 +995,7 @@ static void top(Parse *p) {
 void ptx_parse(Ctx *cx, PtxModule *m, const char *text, size_t n) {
   Parse p = {.cx = cx, .m = m};
   lex_start(&p.x, cx, text, n);
-  vec_reserve(cx, m->args, 1);  // instructions may point to no operands
+  vec_reserve(cx, m->args, 1);  // args.p is valid even without operands
   vec_reserve(cx, m->ins, 1);
   header(&p);
   while (p.x.kind != TOK_END) top(&p);

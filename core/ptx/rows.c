@@ -21,7 +21,7 @@
   "num nan and or xor ftz"
 #define REDUCES "popc and or aligned u32 pred"
 #define REDUCED "three barriers, and a word of shared memory"
-#define EVERYTHING "*"  // its function checks all of them
+#define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "needs sm_100, which is not modelled yet"
 
 static const PtxRow rows[] = {

@@ -8,17 +8,18 @@
 #include <string.h>
 
 enum {
-  DEEPEST = 2000,   // nested calls: regions inside regions
-  MOST_ITEMS = 16   // limit for one block
+  DEEPEST = 2000,   // limit of nested regions, each of which is a call
+  MOST_ITEMS = 16   // maximum number of ShapeItems of a block
 };
 
 typedef struct Node {
   uint32_t order;    // position in reverse postorder; SHAPE_NONE if not reached
   uint32_t idom;     // immediate dominator
-  uint32_t preds;    // number of forward edges into it
+  uint32_t preds;    // number of forward edges into the block
   uint32_t loop;     // header of the innermost loop around it, or SHAPE_NONE
-  uint32_t outer;    // in a header, the loop around its own
-  uint32_t first, next;        // list of blocks emitted inside it, by order
+  uint32_t outer;    // in a loop's header, the header of the next outer loop
+  uint32_t first, next;        // list of blocks emitted inside this one, by
+                               // order
   uint32_t after, next_after;  // in a header, list of blocks emitted after its
                                // loop, by order
   bool header;
@@ -50,8 +51,8 @@ static uint32_t succ(const Build *b, uint32_t x, int k) {
 // Numbers the blocks in reverse postorder, without recursion.
 static void order(Build *b) {
   uint32_t *stack = NEW(b->cx, uint32_t, b->n + 1);
-  uint8_t *seen = NEW(b->cx, uint8_t, b->n);  // 0 if not visited; otherwise the
-                                              // next successor + 1
+  // By block: 0 if not visited, else 1 + the number of visited successors.
+  uint8_t *seen = NEW(b->cx, uint8_t, b->n);
   memset(seen, 0, b->n);
   uint32_t n = 0, at = b->n;
   stack[n++] = 0;
@@ -311,9 +312,10 @@ static void tree(Build *b, uint32_t x) {
 // ---- superfluous ONCEs ----
 
 typedef struct Region {
-  uint32_t at, breaks;  // at: index of its item; breaks: number of BREAKs that
-                        // leave exactly up to its end
-  bool counted;         // whether it is a ONCE or a LOOP
+  uint32_t at, breaks;  // at: index of the item that opens the region; breaks:
+                        // number of BREAKs that leave this region and none
+                        // around it
+  bool counted;         // whether the region is a ONCE or a LOOP
   bool leads;           // whether it is a ONCE whose first item is its BREAK
 } Region;
 
@@ -348,7 +350,7 @@ static void count_break(const ShapeItem *it, size_t i, Region *open,
   }
 }
 
-// Finds the ONCEs that no BREAK leaves, or only their first item.
+// Finds the ONCEs that no BREAK leaves, or only a BREAK as their first item.
 static void find_superfluous(const Shape *s, Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -367,7 +369,7 @@ static void find_superfluous(const Shape *s, Fates *t) {
   }
 }
 
-// Counts the levels of BREAKs without the regions that do not stay.
+// Subtracts the ONCEs that are removed or become IFs from the levels of BREAKs.
 static void recount_levels(Shape *s, const Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -384,7 +386,8 @@ static void recount_levels(Shape *s, const Fates *t) {
   }
 }
 
-// Makes the IFs, whose condition is that of the BREAK, and removes items.
+// Turns ONCEs into IFs, whose condition is their BREAK's negated condition, and
+// removes items.
 static void replace_items(Shape *s, Fates *t) {
   for (size_t i = 0; i < s->n; i++) {
     ShapeItem *it = &s->item[i];

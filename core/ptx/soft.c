@@ -29,7 +29,7 @@ SoftRound op_rounding(PtxOp *o) {
   return SOFT_RN;
 }
 
-// Returns a as a word of 32 or 64 bits, extended by zeros.
+// Returns value `a` zero-extended to a word of 32 or (wide) 64 bits.
 static Ref word(PtxOp *o, Ref a, bool wide) {
   DType t = wide ? DT_U64 : DT_U32;
   if (!a) return number(o, t, 0);

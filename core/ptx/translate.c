@@ -8,11 +8,11 @@
 // ---- blocks ----
 
 typedef struct Block {
-  uint32_t first, n;   // its instructions, without the branch
+  uint32_t first, n;   // instructions of the block, without its branch
   int32_t cond;        // the predicate register of its branch, or -1
   bool cond_not;
-  uint32_t region, pos;  // region: where it is emitted; pos: its position in
-                         // the order of emission
+  uint32_t region, pos;  // region: number of the region that the block is
+                         // emitted in; pos: position in the order of emission
 } Block;
 
 typedef struct Frame {
@@ -74,8 +74,8 @@ static void split(Frame *fr) {
   for (k = 0; k < fr->n; k++) {
     Block *x = &fr->block[k];
     ShapeBlock *g = &fr->graph[k];
-    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;  // the last one goes to the
-                                                    // end
+    // The last block ends the thread.
+    g->to[0] = k + 1 < fr->n ? k + 1 : SHAPE_NONE;
     g->to[1] = SHAPE_NONE;
     const PtxIns *last = x->n ? &m->ins.p[x->first + x->n - 1] : NULL;
     if (!last || !ends(last)) continue;
@@ -163,7 +163,8 @@ static void regions(Frame *fr) {
 
 // ---- registers ----
 
-// Finds where each register is defined, in the order of emission.
+// Where a register is defined: the region, the block's position in the order of
+// emission, and the index of the instruction in PtxModule.ins.
 typedef struct Def {
   uint32_t region, pos, at;
 } Def;
@@ -177,7 +178,7 @@ static bool is_dst(const PtxBuild *b, const PtxIns *i, uint32_t k) {
   return row && k < row->dsts;
 }
 
-// Looks each opcode up once. Equal names have one address.
+// Looks each opcode up once. Equal opcodes are interned at one address.
 static void find_rows(PtxBuild *b) {
   enum { SEEN = 256 };
   struct { const char *op; const PtxRow *row; } seen[SEEN];
@@ -241,7 +242,7 @@ static int pool_of(PtxBuild *b, DType t, int bits) {
   return b->pools++;
 }
 
-// Gives the registers of an operand elements of type t in a pool.
+// Assigns elements of type t of a pool to the registers of an operand.
 static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
     give_home(b, &b->m->args.p[a->part + k], t);
@@ -265,8 +266,8 @@ static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
-  for (uint32_t r = 0; r < b->f->regs; r++) {  // registers of 128 bits are
-                                               // stored as pairs
+  // Registers of 128 bits are stored as pairs of 64-bit elements.
+  for (uint32_t r = 0; r < b->f->regs; r++) {
     if (b->m->regs.p[b->f->reg + r].type.bits != 128) continue;
     int pool = pool_of(b, DT_U64, 128);
     b->slot[r].pool = (uint8_t)pool;
@@ -348,7 +349,7 @@ static void mark_early(const PtxBuild *b, const RegSet *s, const PtxArg *a) {
 }
 
 // Adds the registers that a block defines to s. With `mark`, marks registers
-// that are read before.
+// that the block reads while they are not in s.
 static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   const PtxBuild *b = fr->b;
   for (uint32_t i = x->first; i < x->first + x->n; i++) {
@@ -466,7 +467,8 @@ static void roots(PtxBuild *b) {
 
 // ---- memory ----
 
-// Reports whether any barrier reduces, which needs a word of shared memory.
+// Reports whether the function has a barrier.red or bar.red, which needs a word
+// of shared memory.
 static bool reduces(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const PtxIns *i = &b->m->ins.p[b->f->ins + k];
@@ -475,7 +477,7 @@ static bool reduces(const PtxBuild *b) {
   return false;
 }
 
-// Reports whether any instruction reads or writes the carry.
+// Reports whether any instruction reads or writes the condition code's carry.
 static bool carries(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const char *op = b->m->ins.p[b->f->ins + k].op;
@@ -579,7 +581,7 @@ static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
   uint32_t at = b->fn->at;
-  b->fn->at = 0;  // it comes from no line
+  b->fn->at = 0;  // no source line for the undefined value
   Mem m = {.space = SP_RMEM, .type = t, .align = 16, .count = 1, .ptx = true};
   m.name = ir_text(b->cx, b->fn, name, strlen(name));
   Ref mem = ir_mem(b->cx, b->fn, m);
@@ -617,8 +619,7 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// Reads the types among the modifiers: those of a register, and those of its
-// elements.
+// A type among the modifiers: the type of a register, and of its elements.
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind
@@ -699,7 +700,7 @@ static void close_region(PtxBuild *b, bool has_else) {
 }
 
 static void instruction(PtxBuild *b, const PtxIns *i, const char *file) {
-  if (i->op[0] == '.') return;  // ignore a prototype
+  if (i->op[0] == '.') return;  // .callprototype
   b->at = i;
   line_of(b, i, file);
   const PtxRow *row = row_of(b, i);
@@ -748,7 +749,7 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   ir_open(cx, fn, i);
 }
 
-// Emits a BREAK. The IR counts branches among the regions, too.
+// Emits a BREAK. Levels of OP_BREAKIF include IFs; levels of a BREAK do not.
 static void break_out(Frame *fr, const ShapeItem *it) {
   Fn *fn = fr->b->fn;
   uint32_t left = it->levels;
@@ -845,7 +846,7 @@ void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
   b.slot = NEW(cx, PtxSlot, f->regs + 1);
   for (uint32_t r = 0; r < f->regs; r++) b.slot[r] = (PtxSlot){.home = -1};
   check_launch(cx, fn, f);
-  ir_at(cx, fn, file, f->line);  // the line of memory objects
+  ir_at(cx, fn, file, f->line);  // line at which memory objects are created
   Frame fr = {.b = &b};
   split(&fr);
   waits(&fr);

@@ -5,16 +5,17 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// The value of a parameter in this launch, or its bytes from `offset` on.
+// What a launch passes for a parameter, or for the part of a parameter that
+// starts at `offset`.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the start of the first parameter
-  uint32_t var;     // or number + 1 in PtxModule.vars of the module's variable
-                    // in mem
+  uint32_t var;     // for a module's variable (in mem) instead of a parameter:
+                    // index into PtxModule.vars, plus 1; otherwise 0
   Ref mem;          // GMEM object of a pointer or a tensor map; otherwise 0
   int64_t box;      // for a tensor map, the bits that one copy moves
   Ref value;        // value of a scalar
-  const char *bytes;  // or the constant bytes of a parameter
-  uint32_t size;    // number of these bytes
+  const char *bytes;  // constant bytes of a parameter, instead of `value`
+  uint32_t size;    // number of bytes in `bytes`
 } PtxBound;
 
 // Appends the body of entry f to fn, which is being traced. smem is the number

@@ -159,8 +159,9 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 
 // Counts one pass for each distinct triple of source line, destination line,
 // and XOR of destination and source chunk. Lines have 128 bytes, chunks 16. The
-// minimum is one pass for each source line. If most sectors are only half read,
-// another request reads the other halves; then eight lanes could share a line.
+// minimum is one pass for each source line. If most 32-byte source sectors are
+// only half read, the minimum is one pass for eight lanes, because another
+// request may read the other halves.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

@@ -18,7 +18,7 @@ struct SimArea {
   int shift;               // log2 of the bytes of a granule
   // whether the kernel writes here, and whether races are possible
   bool written, watched;
-  bool maps;               // whether it contains tensor maps that copies use
+  bool maps;               // whether the memory contains tensor maps that copies use
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };

@@ -8,7 +8,8 @@
 #include "sim/inside.h"
 
 struct SimTaint {  // why a value is undefined, and in which lanes
-  // the lanes in which it is; the line that read the undefined register
+  // the lanes in which the value is undefined; the line that read the undefined
+  // register
   uint32_t mask, src;
   int32_t mem;
   uint32_t elem;
@@ -87,7 +88,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
 // Makes the result of register load i undefined in the lanes in which the
-// register is.
+// register is undefined.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
 // lanes of `lack`. `at` is an undefined unit that the first of these lanes

@@ -86,8 +86,8 @@ typedef struct SimFault {
     struct { int64_t none, all; } left;
     // METADATA: four: the metadata value of a group of `group` elements.
     struct { int four, group; } metadata;
-    // RUNAWAY: executed: number of instructions. quiet: they are those of the
-    // cluster since memory last changed; otherwise those of the warp.
+    // RUNAWAY: executed: number of instructions of the warp or, if `quiet` is
+    // set, of the cluster since memory last changed.
     struct { uint64_t executed; bool quiet; } runaway;
     int lane;              // SHUFFLE: the lane that is missing
     uint32_t text;         // TRAP: index into Fn.text; 0: none
@@ -95,8 +95,8 @@ typedef struct SimFault {
     // TRAP of cute.assume: the value, and the assumed range and divisor.
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
-  // Set if r.lack is: the mbarrier, its phase, the bytes that came (open: that
-  // are expected so far) and all bytes that copies bring.
+  // Valid if r.lack is set: the mbarrier, its phase, the bytes that came (open:
+  // that are expected so far) and all bytes that copies bring.
   struct {
     int32_t mem;
     int64_t element, came, all;
@@ -131,8 +131,8 @@ typedef struct SimOut {
 enum { MAX_NOTES = 8 };
 
 typedef struct SimWarp SimWarp;
-// Counts a fault of lane `lane` (-1: of no particular lane). Returns it if it
-// is new. Returns NULL if it is known or there are too many.
+// Counts a fault of lane `lane` (-1: of no particular lane). Returns the fault
+// if it is new. Returns NULL if it is known or there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);

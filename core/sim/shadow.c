@@ -654,8 +654,9 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// Flags that exclude the quick check: if a granule has only GF_DEFINED of
-// these, comparing with the last write suffices.
+// Flags that decide whether the quick check suffices: if a granule has
+// GF_DEFINED and none of the others, an access is compared only with the last
+// write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns r, the record for reads of granule q by w, a warp of its CTA. Clears
@@ -672,7 +673,7 @@ static bool is_far(const Access *x, int l) {
 }
 
 // Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
-// ordered after an epoch of it.
+// ordered after an epoch of this actor.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -904,7 +905,8 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 }
 
 // Reports whether access d by `actor` must still be checked after a strong
-// write. It must not if it is strong or happens before all warps.
+// write. An access that is strong or happens before all warps need not be
+// checked.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
   // A read before this write does not observe it.
   if (d->kind != READ_WROTE) d->strong = 0;

@@ -9,7 +9,7 @@
 struct SimSpin {
   // number of memory changes at the poll; hash of the warp's state
   uint64_t stamp, hash;
-  // number of polls with that number of memory changes; instruction
+  // number of polls since memory last changed; index of the polling instruction
   uint32_t asked, pc;
   bool stuck;
   const SimIns *i;

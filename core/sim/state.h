@@ -60,9 +60,9 @@ struct SimWarp {
   SimFrame *frame;
   char *v;                 // storage of registers and values
   uint64_t count;          // number of executed instructions
-  // line at which it waits; last line that it executed (debugger)
+  // line at which the warp waits; last line that the warp executed (debugger)
   uint32_t src, line;
-  int bar, mbar;  // number of the barrier, or mbarrier, at which it waits
+  int bar, mbar;  // number of the barrier, or mbarrier, at which the warp waits
   // whether the last try_wait failed at random; whether it failed
   bool refused, polling;
   // vector clock: what happens before all lanes
@@ -103,7 +103,8 @@ struct SimWarp {
   int registers, wanted;
   // the last setmaxnreg, the number of those executed, and the epoch
   struct { const SimIns *i; uint32_t n, clk; } allot;
-  // for each result that may overflow: lanes in which it did last
+  // for each result that may overflow: lanes in which its last value
+  // did not fit
   uint32_t *wrapped;
   // whether some result overflowed; whether there are undefined values
   // (taint.c)
@@ -126,7 +127,7 @@ typedef struct SimPast {
 } SimPast;
 
 typedef struct SimBar {
-  // threads that the round needs; those that arrived (0: no round)
+  // threads that the round needs; threads that arrived (0: no round)
   int expected, arrived;
   // masks of the warps of the CTA that arrived, and that wait
   uint32_t members, waiting;
@@ -144,7 +145,8 @@ struct SimCta {
   int32_t id[3];           // position in the grid
   SimBar bar[MAX_BARS];
   int pool[4];  // for each quarter of the SM: free registers per lane
-  // whether it let the next launch start before it waited for the preceding one
+  // whether the CTA let the next launch start before it waited for the
+  // preceding launch
   bool early;
 };
 

@@ -21,8 +21,8 @@ typedef struct Stop {
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which it depends; includes itself if its own warps
-  // could end it
+  // mask of the stops on which this stop depends, itself included if its own
+  // warps could end the wait
   uint64_t behind;
 } Stop;
 typedef struct Stops {

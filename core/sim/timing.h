@@ -76,7 +76,7 @@ typedef struct SimEvent {
 
 // Units of an SM whose busy cycles are counted.
 typedef enum SimPipe {
-  // each quarter has one of these
+  // each quarter of the SM has a pipe of each of these kinds
   PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;

@@ -33,8 +33,8 @@ typedef struct SimWork {
   float shared;
   // floating-point operations: of each lane, or for an MMA of the warp
   float flops;
-  // index in SimWorks.id of nread ids that it reads, followed by nwrite ids
-  // that it writes
+  // index in SimWorks.id of nread ids that the instruction reads, followed by
+  // nwrite ids that it writes
   uint32_t ids, nread, nwrite;
 } SimWork;
 

@@ -112,7 +112,7 @@ typedef struct Assumed {
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion
-  Ref when;          // condition under which it is checked; 0: always
+  Ref when;  // condition under which the assertion is checked; 0: always
   // write: the access writes mem; more: the next entry is for the next mode of
   // the coordinate
   bool write, more;

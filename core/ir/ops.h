@@ -231,7 +231,7 @@ OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
 DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
 DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
-// structure; a variable is a mutable scalar
+// variables, which are mutable scalars, and structured control flow
 OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // value: the initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)

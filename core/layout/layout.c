@@ -99,7 +99,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // Both are modes (tile,rest) of l's structure already; CuTe would nest rest.
+  // The logical product of two modes has l's nesting; CuTe would nest rest.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }

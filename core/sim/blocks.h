@@ -18,7 +18,8 @@ struct SimArea {
   int shift;               // log2 of the bytes of a granule
   // whether the kernel writes here, and whether races are possible
   bool written, watched;
-  bool maps;               // whether the memory contains tensor maps that copies use
+  // whether the memory contains tensor maps that copies use
+  bool maps;
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };

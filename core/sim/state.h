@@ -103,8 +103,8 @@ struct SimWarp {
   int registers, wanted;
   // the last setmaxnreg, the number of those executed, and the epoch
   struct { const SimIns *i; uint32_t n, clk; } allot;
-  // for each result that may overflow: lanes in which its last value
-  // did not fit
+  // for each result that may overflow: lanes in which its last value did
+  // not fit
   uint32_t *wrapped;
   // whether some result overflowed; whether there are undefined values
   // (taint.c)

@@ -8,7 +8,7 @@
 
 // How an instruction appears in the CUDA text.
 typedef enum How {
-  HOW_DEAD,    // not at all, because no live instruction needs it
+  HOW_DEAD,    // not in the text: no live instruction needs it
   HOW_INLINE,  // inside the expressions that use its value
   HOW_NAME     // as a statement of its own; for a value: `const int i0 = ...;`
 } How;
@@ -17,7 +17,7 @@ typedef struct Use {
   uint32_t uses;     // how many times its expression or name occurs in the text
   Ref last;          // last statement that needs the value
   Ref root;  // the statement that contains the expression, if it is inlined
-  // of a store: the store to the other half of the word, merged with it
+  // of a store: the store to the other half of the word, merged with this store
   Ref pair;
   uint16_t weight;   // of a statement: number of expressions inlined in it
   uint8_t how;       // a How
@@ -105,8 +105,8 @@ const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Reports whether the registers of run o are consecutive words of an array and
-// each starts at a word.
+// Reports whether the registers of operand o are consecutive words of an array
+// and each starts at a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
 // Returns the bits that an element occupies in registers.

@@ -16,7 +16,7 @@ typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // the swizzle Sw<b,m,s>
 struct Layout {
   Tup shape;
   const Dim *stride;
-  Dim offset;                 // for composed layouts, else 0
+  Dim offset;                 // offset of a composed layout, else 0
   Tup at;  // replaces `offset` if the values are coordinates, else NULL
   const struct Outer *outer;  // NULL if the layout is plain
 };
@@ -79,8 +79,9 @@ Layout layout_inner(Layout l);  // returns l without its outer functions
 Layout layout_outer(Layout l, Layout like);
 bool layout_static(Layout l);  // whether all numbers are static
 bool layout_has_basis(Layout l);
-bool layout_eq(Layout a, Layout b);  // same structure and numbers
-// same function; for static layouts
+// whether a and b have the same structure and numbers
+bool layout_eq(Layout a, Layout b);
+// whether the static layouts a and b are the same function
 bool layout_equals(Ctx *cx, Layout a, Layout b);
 
 Layout layout_mode(Ctx *cx, Layout l, int i);         // get(l, i)

@@ -30,7 +30,7 @@ Tup tup_get(Ctx *cx, Tup t, int i);  // fails with ERR_ARG if i is out of range
 int tup_depth(Tup t);                      // 0 for a leaf
 bool tup_has(Tup t, DimKind k);            // whether a leaf is of kind k
 bool tup_static(Tup t);                    // whether no leaf is traced
-bool tup_eq(Tup a, Tup b);                 // same nesting and leaves
+bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
 
 // Builds a tuple: start with `TupB b = {0};`, then call tupb_open, tupb_leaf,
 // tupb_put and tupb_close. tupb_done requires exactly one leaf or one closed

@@ -11,12 +11,12 @@
 // The words that a group of lanes accesses, by bank. Lanes that access the same
 // word share a pass. Different words in one bank need one pass each.
 typedef struct Banks {
-  uint32_t seen;        // mask of the banks with a word
-  uint32_t word[32];    // for each bank: its first word
-  // for each lane: the lane that added the next word of the bank
+  uint32_t seen;        // mask of the banks in which a lane accesses a word
+  uint32_t word[32];    // for each bank: the first word accessed
+  // for each lane: the lane that added the next word of the same bank
   uint8_t next[32];
   uint8_t tail[32], count[32];
-  uint32_t extra[32];   // for each lane: the word that it added
+  uint32_t extra[32];   // for each lane: the word that the lane added
   int most;
 } Banks;
 

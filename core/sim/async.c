@@ -195,8 +195,9 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: only one for
-// which a thread waits. Returns false if there is none.
+// Completes a random operation that ends at an mbarrier. wanted: only an
+// operation for which a thread waits. Returns false if there is no such
+// operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {

@@ -16,7 +16,7 @@ struct SimArea {
   // address on the simulated device; each area follows the previous one
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
-  // whether the kernel writes here, and whether races are possible
+  // whether the kernel writes the memory, and whether races are possible
   bool written, watched;
   // whether the memory contains tensor maps that copies use
   bool maps;

@@ -44,8 +44,8 @@ typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
   // number of the warp in its cluster; its quarter of the SM
   int warp, quarter;
-  size_t at;              // index of its next step
-  double t;               // earliest time of its next step
+  size_t at;              // index in the log of the warp's next step
+  double t;               // earliest time of the warp's next step
   uint32_t last;          // last instruction issued
   bool done;
   uint32_t gate;          // gate at which the warp waits; 0: none

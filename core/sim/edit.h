@@ -83,7 +83,7 @@ const struct Launch *simedit_launch(Ctx *cx, const struct Launch *l);
 // patch.
 uint32_t simedit_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                         const void *const *x, struct SimIns *out);
-// Applies the patches of decoded instruction d to it.
+// Applies the patches of decoded instruction d to d.
 void simedit_apply(const struct Launch *l, uint32_t full, const void *const *x,
                    struct SimIns *d);
 

@@ -615,8 +615,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// Records that i may be a poll, if it is an ordered load. Returns whether it
-// is.
+// If i is an ordered load, records that it may be a poll and returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;

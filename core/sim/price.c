@@ -13,8 +13,8 @@ struct SimPrices {
   bool *plain;      // for each value: whether it is used outside addresses
   // for each value of 16 bits: whether it comes from fragments, in pairs
   bool *paired;
-  // for each value: whether its computation costs nothing, because it is merged
-  // with that of an operand
+  // for each value: whether its computation costs nothing, because the compiler
+  // merges it with the computation of an operand
   bool *free;
 };
 

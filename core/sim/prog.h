@@ -128,7 +128,7 @@ typedef struct SimIns {
   uint32_t jump;
   // line, an index into Fn.src; the IR instruction
   uint32_t src, ref;
-  int32_t stat;        // index of its statistics record, or -1
+  int32_t stat;        // index of the instruction's statistics record, or -1
   // edit.c: thread count of a barrier; number of mbarriers in a ring
   uint32_t put;
   int64_t imm;

@@ -99,9 +99,9 @@ void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
 void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// Called before and after every instruction of a warp that has undefined
-// values. They report uses of undefined values, and make results undefined that
-// depend on them.
+// simtaint_before and simtaint_after are called for every instruction of a warp
+// that has undefined values. They report uses of undefined values, and make
+// results undefined that depend on such values.
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 

@@ -74,13 +74,14 @@ typedef struct SimFault {
     // later group.
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS: had, wanted: current and requested number of registers. warp:
-    // its number in the CTA. other, theirs: another warp and its number of
-    // registers.
+    // the warp's number in the CTA. other, theirs: another warp and its number
+    // of registers.
     struct {
       SimAllotment how;
       int had, wanted, warp, other, theirs;
     } registers;
-    // WARPGROUP: warp: number in its CTA. warps: number of warps of the CTA.
+    // WARPGROUP: warp: the warp's number in the CTA. warps: number of warps of
+    // the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
     // UNWRITTEN: unwritten elements, all elements
     struct { int64_t none, all; } left;
@@ -118,7 +119,7 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  // number of faults, and of those that a debugger was told about
+  // number of faults; number of faults that were reported to a debugger
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;

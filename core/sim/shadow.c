@@ -222,8 +222,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 
 // ---- pages of shared memory ----
 
-// Returns the level of a granule of shared memory; NULL: it is a granule of
-// global memory.
+// Returns the level (the set of granules of equal width) of a granule of shared
+// memory. Returns NULL for a granule of global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
     const SimLevel *v = &c->pages->level[s];
@@ -833,9 +833,9 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
 }
 
 // Reports as a note if PTX does not guarantee that a read d completes before
-// this write, although it happens before it:
-// - A warpgroup's MMA may still read, as warps see it that did not themselves
-//   wait for it.
+// write x, although d happens before x:
+// - A warpgroup's MMA may still read, unless the waits of all four warps for
+//   the MMA happen before x.
 // - A thread's read of shared memory may come after an agent's write if no
 //   proxy fence is between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
@@ -853,9 +853,9 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
-// Reports races of this write with reads since the last write that do not
-// happen before it. same: it stores the value that the granule has; then reads
-// by threads that stored this value, too, are no race.
+// Reports races of write x with reads since the last write that do not happen
+// before x. same: x stores the value that the granule has; then reads by
+// threads that stored this value, too, are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -882,9 +882,9 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Reports a race of this write with the last write. If both store the same
-// value without order, returns the warps of the CTA that stored it; otherwise
-// 0.
+// Reports a race of write x with the last write. If both store the same value
+// without order, returns the mask of the warps of the CTA that stored it;
+// otherwise 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -908,7 +908,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 // write. An access that is strong or happens before all warps need not be
 // checked.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  // A read before this write does not observe it.
+  // A read before the strong write does not observe that write.
   if (d->kind != READ_WROTE) d->strong = 0;
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);

@@ -156,8 +156,8 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster, and merges those whose turn it is in
-// the order of clusters. The caller holds the lock.
+// Hands over the results o of a cluster, and merges results as long as those of
+// the next cluster in order are there. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;

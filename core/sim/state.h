@@ -101,7 +101,8 @@ struct SimWarp {
   // registers of a thread; number that a waiting setmaxnreg requests
   // (SW_REGISTERS)
   int registers, wanted;
-  // the last setmaxnreg, the number of those executed, and the epoch
+  // the last setmaxnreg, the number of setmaxnregs executed so far, and the
+  // epoch
   struct { const SimIns *i; uint32_t n, clk; } allot;
   // for each result that may overflow: lanes in which its last value did
   // not fit

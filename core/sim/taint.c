@@ -114,8 +114,8 @@ void simtaint_divide(SimWarp *w, const SimIns *i) {
   *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0, UINT64_MAX};
 }
 
-// Reports whether an intrinsic moves bits of its first two operands, and its
-// third one says where.
+// Reports whether an intrinsic moves bits of its first two operands to
+// positions that its third operand gives.
 static bool moves_bits(IntrinId id) {
   return id == IN_PRMT || id == IN_BFI || id == IN_BFI64 ||
          id == IN_FUNNEL_L || id == IN_FUNNEL_R || id == IN_FUNNEL_LC ||

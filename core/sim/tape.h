@@ -23,9 +23,10 @@ typedef enum SimMark {
 typedef struct SimStep {
   uint8_t mark;        // a SimMark
   uint8_t lanes;       // RUN: number of active lanes
-  uint8_t lines;       // RUN: number of 128-byte lines of L1 that it accesses
-  // AGENT: CTA whose memory it fills. GIVE: 1 if the gate belongs to another
-  // CTA.
+  // RUN: number of 128-byte lines of L1 that the instruction accesses
+  uint8_t lines;
+  // AGENT: CTA whose memory the agent fills. GIVE: 1 if the gate belongs to
+  // another CTA.
   uint8_t cta;
   // RUN of an atomic: maximum number of lanes that access one word
   uint8_t same;
@@ -33,7 +34,7 @@ typedef struct SimStep {
   uint32_t passes;     // RUN: number of shared-memory passes
   uint32_t sectors;    // RUN: number of 32-byte sectors of global memory
   uint32_t missed;     // RUN: number of sectors that missed L1
-  uint32_t bytes;      // AGENT: bytes that it moves
+  uint32_t bytes;      // AGENT: bytes that the agent moves
 } SimStep;
 
 typedef struct SimReel {  // the log of a warp

@@ -53,7 +53,7 @@ struct SimTurns {
   Actor *actor;
   char *room;              // scratch for trial runs (spin.h)
   size_t at;               // index of the next required step in o->turn
-  int last;                // warp of the last step; -1: an agent made it
+  int last;                // warp of the last step; -1: it was an agent's step
   uint64_t switches, began;
   // flags SIM_FULL ... of this run; flags that every run of the kernel has
   uint32_t flags, always, src;

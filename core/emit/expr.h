@@ -42,7 +42,7 @@ bool expr_chosen(Emit *e, const Ins *i, Ref which);
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-// Writes the full shared address of the element.
+// Writes the full shared address of element `off` of mem.
 void expr_place(Emit *e, Ref mem, Ref off);
 // Writes register element `off`, counted in elements of mem's type, as a value
 // of type t.

@@ -9,7 +9,7 @@
 
 enum {
   MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
-  // with more accesses to register elements, arrays become scalars
+  // above this number of accesses to register elements, arrays become scalars
   MANY = 1024,
   // arrays of at most this many 8- or 16-bit elements may stay unpacked,
   FEW = 32,

@@ -60,7 +60,8 @@ Feature target_find(const char *name);
 typedef struct Need {
   const char *name;
   int least, most;  // first and last sm; most 0: no upper limit
-  // whether it needs a chip- or family-specific target: sm_120a, sm_120f
+  // whether the instruction needs a chip- or family-specific target: sm_120a,
+  // sm_120f
   bool specific;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);

@@ -79,7 +79,8 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // unknown with traced numbers; the caller asserts it
+    // unknown with traced numbers; the caller asserts the equality
+    return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 

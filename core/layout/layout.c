@@ -226,7 +226,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
   bool sums = !layout_has_xor(a) && !layout_has_xor(b);
-  // coalesced plain layouts are equal only if their modes are
+  // coalesced plain layouts are equal only if their modes are equal
   if (!a.outer && !b.outer && sums) return false;
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)

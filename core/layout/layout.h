@@ -41,7 +41,9 @@ typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  Layout l;  // the layout of an OUTER_LAYOUT, else 1:0; with the next offset
+  // the layout of an OUTER_LAYOUT, else 1:0; `l` also has the next offset and
+  // outer function of the chain
+  Layout l;
 } Outer;
 
 // Returns the next layout in the chain of outer functions, or NULL.
@@ -61,8 +63,8 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
-Layout layout_compact(Ctx *cx, Tup shape);            // strides of LayoutLeft
-Layout layout_compact_right(Ctx *cx, Tup shape);      // strides of LayoutRight
+Layout layout_compact(Ctx *cx, Tup shape);  // strides as in LayoutLeft
+Layout layout_compact_right(Ctx *cx, Tup shape);  // strides as in LayoutRight
 // make_ordered_layout; order NULL: LayoutLeft.
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like

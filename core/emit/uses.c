@@ -92,7 +92,7 @@ static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
   if (m->op != OP_RMEM) return;
   if (o->kind == OPERAND_MEM) {
     int64_t own = dtype_bits((DType)m->type), n = o->bits / own;
-    // The bits are whole elements.
+    // whether the bits are whole elements
     bool whole = n * own == o->bits;
     tell(f, r, o->ref, uses_int(f->e, o->off),
          whole ? n * uses_bits((DType)m->type) : o->bits);

@@ -234,7 +234,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    // The last digit has no bound, so record only that it is not 0.
+    // The last left mode has no bound, so record only that its coordinate may
+    // be nonzero.
     if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;
   }
   if (!weak || nt->weak) return l;

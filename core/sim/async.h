@@ -36,7 +36,7 @@ struct SimAsync {
   // thread waited for a bulk group that it committed later.
   bool mapped, drained;
   uint32_t group;
-  int actor;               // actor in whose name the sources are read
+  int actor;  // actor (order.c) that counts as reader of the sources
   uint32_t epoch;
   // BY_MBAR: position among the operations of its warp that complete in order;
   // 0: any order

@@ -48,7 +48,7 @@ typedef struct Player {   // a warp of a running cluster
   double t;               // earliest time of the warp's next step
   uint32_t last;          // last instruction issued
   bool done;
-  uint32_t gate;          // gate at which the warp waits; 0: none
+  uint32_t gate;          // gate (tape.h) at which the warp waits; 0: none
   double tensor;  // earliest time at which the warp can issue the next mma
   // The time at which all arithmetic so far has its operands, and the
   // instruction whose operands are ready last.
@@ -95,7 +95,7 @@ struct SimClock {
   const SimWorks *w;
   double *stall;  // for each instruction: cycles that warps waited at it
   const SimTape *tape;
-  // for each gate: number of arrivals and completions that open it
+  // for each gate (tape.h): number of arrivals and completions that open it
   uint32_t *parts;
   Stage *stage;
   Sm *sm;

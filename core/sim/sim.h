@@ -159,8 +159,8 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  // with decided: results of the clusters that have swaps or flags, and of
-  // cluster `unit`
+  // with decided: results of the clusters that have swaps (SimSwap) or flags
+  // (SIM_FULL ...), and of cluster `unit`
   SimOrders *order;
   size_t norder;
   // numbers of scheduling steps, of instructions, and of tensor-core

@@ -55,7 +55,8 @@ struct SimWarp {
   // list of the parts of a diverged warp that do not run, or NULL
   SimPart *part;
   uint32_t clk;            // current epoch (order.c)
-  // number of open regions; number of executions of a patch's ring (edit.c)
+  // number of open regions; number of times that patches used their ring of
+  // mbarriers (edit.h)
   uint32_t depth, ring;
   SimFrame *frame;
   char *v;                 // storage of registers and values
@@ -67,7 +68,7 @@ struct SimWarp {
   bool refused, polling;
   // vector clock: what happens before all lanes
   uint32_t *vc;
-  // lanes that have a row of each kind (order.c)
+  // lanes that have a row (a vector clock) of each kind that order.c lists
   uint32_t seen, pending, distant, fenced;
   // level: lane 0's row holds for all lanes (order.c). vain: the last poll
   // failed.

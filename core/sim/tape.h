@@ -12,11 +12,12 @@
 
 typedef enum SimMark {
   TAPE_RUN,    // executes instruction `at` of the program
-  TAPE_GIVE,   // the warp gives a part of gate `at`: an arrival
-  TAPE_NEED,   // waits until gate `at` opens
+  TAPE_GIVE,   // the warp arrives at gate `at`
+  TAPE_NEED,   // the warp waits until gate `at` opens
   // A named range begins or ends; `at` is its name, an index into Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts; its completion is a part of gate `at` (0: of none).
+  // An agent starts; its completion counts as an arrival at gate `at` (0: at
+  // none).
   TAPE_AGENT
 } SimMark;
 

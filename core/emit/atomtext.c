@@ -203,7 +203,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(e, u, separate);
       else print_plain(e, u, separate);
       break;
-    // these have no helper from this function
+    // this function writes no helper for atoms of these kinds
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");

@@ -15,7 +15,7 @@ struct BulkCall {
 
 typedef struct Parts {
   Operand o[OPERANDS];
-  // each is NULL if the instruction lacks it
+  // each operand is NULL if the instruction lacks it
   const Operand *map, *to, *from, *bar;
   Ref mask, policy, rank;
   // index of the first coordinate among the operands, and number of coordinates

@@ -152,7 +152,8 @@ static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
   l->minus[l->n++] = minus;
 }
 
-// Moves a term that is added to the front, if there is one.
+// If the first term is subtracted, exchanges it with a term that is added, if
+// there is one, so that the sum does not start with a minus.
 static void lin_order(Lin *l) {
   for (int k = 1; k < l->n && l->minus[0]; k++) {
     if (l->minus[k]) continue;

@@ -42,7 +42,7 @@ bool expr_chosen(Emit *e, const Ins *i, Ref which);
 int64_t expr_beyond(Emit *e, Ref mem, Ref off);
 void expr_base(Emit *e, Ref mem, Ref off);
 void expr_address(Emit *e, Ref mem, Ref off);
-// Writes the full shared address of the element.
+// Writes the full shared address of element `off` of mem.
 void expr_place(Emit *e, Ref mem, Ref off);
 // Writes register element `off`, counted in elements of mem's type, as a value
 // of type t.
@@ -50,7 +50,8 @@ void expr_reg(Emit *e, Ref mem, int64_t off, DType t);
 // Writes the register word that contains bit `bit` of array mem: `tCrA[3]`, or
 // `tCrA_3`.
 void expr_word(Emit *e, Ref mem, int64_t bit);
-// Writes a run of registers as arguments of C type `type`.
+// Writes the registers of operand o as arguments of C type `type`: one argument
+// for each register (refs), or a pointer to the first one.
 void expr_regs(Emit *e, bool refs, const Operand *o, const char *type);
 // Write an assignment `tCrA[3] = value`: expr_reg_open what precedes the value,
 // expr_reg_close what follows it. The value must bind as a unary expression.

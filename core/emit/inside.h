@@ -8,20 +8,21 @@
 
 // How an instruction appears in the CUDA text.
 typedef enum How {
-  HOW_DEAD,    // not at all, because no live instruction needs it
+  HOW_DEAD,    // not in the text: no live instruction needs it
   HOW_INLINE,  // inside the expressions that use its value
   HOW_NAME     // as a statement of its own; for a value: `const int i0 = ...;`
 } How;
 
 typedef struct Use {
   uint32_t uses;     // how many times its expression or name occurs in the text
-  Ref last;          // last statement that needs it
-  Ref root;          // the statement that contains it, if it is inlined
-  // of a store: the store to the other half of the word, merged with it
+  Ref last;          // last statement that needs the value
+  Ref root;  // the statement that contains the expression, if it is inlined
+  // of a store: the store to the other half of the word, merged with this store
   Ref pair;
   uint16_t weight;   // of a statement: number of expressions inlined in it
   uint8_t how;       // a How
-  bool cross;        // whether a loop needs it that does not contain it
+  // whether a loop that does not contain the instruction needs its value
+  bool cross;
   bool rolled;       // of a loop: whether the compiler must not unroll it
   // of a BREAKIF: the region to leave by `goto`; 0: C's `break` suffices
   Ref leaves;
@@ -36,9 +37,9 @@ typedef struct Regs {
   int64_t words;
   const char *ctype;  // C type of a word
   DType type;         // element type if a word holds one element, otherwise u32
-  bool vector;        // whether vector copies access it through uint2 or uint4
-  // whether its address is taken: a helper gets a pointer, or a wider view uses
-  // one
+  bool vector;  // whether vector copies access the array by uint2 or uint4
+  // whether the array's address is taken: a helper gets a pointer, or a wider
+  // view uses one
   bool taken;
   bool scalars;       // whether each word is a scalar variable: r_0, r_1, ...
 } Regs;
@@ -74,7 +75,9 @@ typedef struct Emit {
   bool *address, *pointer;
   // for each store, whether it is the first write to its register word
   bool *fresh;
-  bool *known;        // for each instruction, whether known.c found it; or NULL
+  // for each instruction, whether the compiler can fold its value (known.c); or
+  // NULL
+  bool *known;
   uint32_t temp[26];  // next number of temporaries named by each letter
   // name of the counter in loops that fill registers, or NULL
   const char *count;
@@ -102,8 +105,8 @@ const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Reports whether the registers of run o are consecutive words of an array and
-// each starts at a word.
+// Reports whether the registers of operand o are consecutive words of an array
+// and each starts at a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
 // Returns the bits that an element occupies in registers.
@@ -173,7 +176,7 @@ const char *atomtext_name(Emit *e, bool mma, int id);
 const char *atomtext_reg_type(char constraint, DType t);
 // Reserves the names of the helpers of all atoms in use.
 void atomtext_reserve(Emit *e);
-// Writes these helpers.
+// Writes the helpers of all atoms in use.
 void atomtext_print(Emit *e);
 
 #endif

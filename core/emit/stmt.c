@@ -214,7 +214,7 @@ typedef struct Side {
   bool regs;
   const Regs *g;   // if regs: how the register array is declared
   int64_t bit;     // bit offset in the register array
-  bool fresh;      // whether nothing has been written to its word yet
+  bool fresh;  // whether nothing has been written to the register's word yet
   bool cut;        // memory only: whether the move is split into pieces
   int l2;          // bytes that a load prefetches to L2, or 0
   int64_t piece;   // index of this piece of the move, which starts at `off`

@@ -9,7 +9,7 @@
 
 enum {
   MAX_WEIGHT = 14,  // a statement has at most this many inlined expressions
-  // with more accesses to register elements, arrays become scalars
+  // above this number of accesses to register elements, arrays become scalars
   MANY = 1024,
   // arrays of at most this many 8- or 16-bit elements may stay unpacked,
   FEW = 32,
@@ -92,7 +92,7 @@ static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
   if (m->op != OP_RMEM) return;
   if (o->kind == OPERAND_MEM) {
     int64_t own = dtype_bits((DType)m->type), n = o->bits / own;
-    // The bits are whole elements.
+    // whether the bits are whole elements
     bool whole = n * own == o->bits;
     tell(f, r, o->ref, uses_int(f->e, o->off),
          whole ? n * uses_bits((DType)m->type) : o->bits);

@@ -11,7 +11,7 @@ typedef enum FlightKind {
   FLIGHT_NONE,
   FLIGHT_READ,     // an accumulator is read before the wait
   FLIGHT_WRITE,    // an operand is written before the wait
-  FLIGHT_SHAPE,    // an MMA of another shape accumulates into it
+  FLIGHT_SHAPE,    // an MMA of another shape has the same accumulators
   FLIGHT_FENCE     // no fence separates an earlier use from the MMA
 } FlightKind;
 

@@ -18,8 +18,8 @@ uint64_t eval_narrow(DType t, uint64_t u);
 // Makes a NaN of f64 quiet; leaves other values.
 uint64_t eval_quiet(uint64_t u);
 // Returns old + v as a reduction in global memory computes it. If v is an f64
-// NaN, returns v unchanged; otherwise, if old is one, old. `ftz` flushes
-// subnormal operands and results of f32 to zero.
+// NaN, returns v unchanged; otherwise, if old is an f64 NaN, returns old. `ftz`
+// flushes subnormal operands and results of f32 to zero.
 uint64_t eval_reduce(DType t, uint64_t old, uint64_t v, bool ftz);
 
 #endif

@@ -68,7 +68,7 @@ typedef struct Mem {
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
   bool undefined_ok; // whether the simulator allows reads of unwritten elements
-  bool ptx;          // whether a kernel in PTX uses it, as bytes or registers
+  bool ptx;  // whether a kernel in PTX uses the object, as bytes or registers
 } Mem;
 
 enum { NO_ARG = -1 };  // Mem.arg of memory that is given by an address
@@ -112,7 +112,7 @@ typedef struct Assumed {
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // object that is accessed; 0: cute.assume made the assertion
-  Ref when;          // condition under which it is checked; 0: always
+  Ref when;  // condition under which the assertion is checked; 0: always
   // write: the access writes mem; more: the next entry is for the next mode of
   // the coordinate
   bool write, more;

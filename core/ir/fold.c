@@ -526,7 +526,7 @@ Ref ir_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
     if (r) return r;
   } else {
     double x, y, z;
-    // also true for a NaN
+    // min(x, x) and max(x, x) are x, also for a NaN
     if (a == b && (op == OP_MIN || op == OP_MAX)) return a;
     if (float_const(fn, a, &x) && float_const(fn, b, &y) &&
         fold_float2(op, t, x, y, &z))

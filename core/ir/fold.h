@@ -14,7 +14,7 @@ void ir_clear(Fn *fn);
 // visible here, if there is one, and otherwise appends.
 Ref ir_append(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
-// Fails with ERR_REGION if r is not visible here.
+// Fails with ERR_REGION if r is not visible at the current instruction.
 void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
 // ---- fast.c ----

@@ -28,10 +28,11 @@ typedef enum OperandKind {
 typedef struct Operand {
   uint8_t kind;         // the OperandKind
   uint8_t space;  // MEM, RUN: the Space that the op requires; SP_HOST: any
-  bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses it
+  bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
   char role;  // VALUE: role in synchronization (a letter of ops.h), or 0
   bool optional;
-  bool barrier, map;    // MEM: whether it is an mbarrier, a tensor map
+  // MEM: whether the operand is an mbarrier; whether it is a tensor map
+  bool barrier, map;
   int n;                // RUN: number of registers
   Ref ref;              // 0: an optional operand that is absent
   Ref off;              // MEM: offset in elements, a value

@@ -126,7 +126,7 @@ SCALAR(NE, "ne", "vv", CMP)
 OP(SEL, "sel", "pvv", NONE, SEL, PURE, LANE)
 // converts any type to any type: base/dtype.h
 OP(CVT, "cvt", "v", NONE, ANY, PURE, LANE)
-// to a type of the same width
+// reinterprets bits as a type of the same width
 OP(BITCAST, "bitcast", "v", NONE, ANY, PURE, LANE)
 OP(MATH, "math", "vv?", MATH, FLT, PURE, LANE)
 // Intrinsics: rows of intrin.h, which specify their types.
@@ -231,7 +231,7 @@ OP(ATOMIC, "atomic", "avv?", ATOMIC, ANY, MEMORY, LANE)
 DO(PRINTF, "printf", "v*", TEXT, NONE, ACT, LANE)
 DO(ASM, "asm", "X*v*", TEXT, NONE, ACT, TEXT)  // inline PTX
 DO(TRAP, "trap", "p", TEXT, NONE, ACT, LANE)   // traps if p is false
-// structure; a variable is a mutable scalar
+// a variable is a mutable scalar
 OP(VAR, "var", "v", NONE, SAME, VAR, LANE)     // value: the initial value
 OP(VGET, "get", "x", NONE, SAME, VAR, LANE)
 DO(VSET, "set", "Xv", NONE, SET, VAR, LANE)

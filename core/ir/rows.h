@@ -35,7 +35,7 @@ enum {
 typedef struct OpRow {
   const char *name, *operands;
   uint16_t effect;   // bits EF_*
-  uint8_t done;      // EF_LATER: the Op that waits until it completes
+  uint8_t done;  // EF_LATER: the Op that waits until this operation completes
   uint8_t imm, rule, who;
 } OpRow;
 extern const OpRow op_rows[OP_COUNT];

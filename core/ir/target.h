@@ -24,8 +24,8 @@ const Target *target_row(int i);
 int64_t target_smem(int sm);
 
 // FT(ID, "name", first sm, last sm or 0, chip- or family-specific): features
-// that no table row has. Rows of atoms, intrinsics and fences state their own
-// requirements.
+// other than atoms, intrinsics and fences, whose tables state the targets that
+// support them.
 #define FEATURES(FT) \
   FT(LDMATRIX, "ldmatrix", 75, 0, false) \
   FT(CPASYNC, "cp.async", 80, 0, false) \
@@ -50,7 +50,7 @@ typedef enum Feature {
   FT_COUNT
 } Feature;
 bool target_has(int sm, Feature f);
-// returns FT_COUNT if there is no such feature
+// returns FT_COUNT if no feature has this name
 Feature target_find(const char *name);
 
 // The requirement of an instruction. name NULL: every target meets it. An
@@ -60,7 +60,8 @@ Feature target_find(const char *name);
 typedef struct Need {
   const char *name;
   int least, most;  // first and last sm; most 0: no upper limit
-  // whether it needs a chip- or family-specific target: sm_120a, sm_120f
+  // whether the instruction needs a chip- or family-specific target: sm_120a,
+  // sm_120f
   bool specific;
 } Need;
 Need target_need(const Fn *fn, const Ins *i);

@@ -62,10 +62,10 @@ typedef enum TracedRule {
   TRACED_COMPLEMENT,          // here b is a layout with the codomain's shape
   TRACED_UPCAST  // here b is a layout of n elements, n: factor of the upcast
 } TracedRule;
-// Reads the n words of an assertion as the layouts a, b and r. Traced values
-// must have been replaced by numbers.
+// Reads an assertion, which is stored as words (Claim in ir/fn.h), as the
+// layouts a, b and r. Traced values must have been replaced by numbers.
 void traced_read(const Dim *word, Layout l[3]);
-// Returns a word of an assertion in which the traced value has the value v.
+// Returns `word`, a word of an assertion, with v in place of its traced value.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
 // Compares r with the layout that the rule computes from a and b; all are
 // static. Returns a description of the first difference, or NULL if up to 2^20

@@ -79,7 +79,8 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    return true;  // unknown with traced numbers; the caller asserts it
+    // unknown with traced numbers; the caller asserts the equality
+    return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
 
@@ -233,7 +234,8 @@ static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   }
   if (l.out.n == 0 || !dim_is(rest_s, 1)) {
     add_mode(cx, &l, f, f.n - 1, rest_s, rest_d);
-    // The last digit has no bound, so record only that it is not 0.
+    // The last left mode has no bound, so record only that its coordinate may
+    // be nonzero.
     if (!dim_is(rest_s, 1)) g->used[f.n - 1] = 1;
   }
   if (!weak || nt->weak) return l;

@@ -39,8 +39,8 @@ Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l);
 Layout layout_with_offset(Layout l, Tup offset);
 // whether a user's function applies to the values
 bool layout_has_fn(Layout l);
-// Returns an equal function of linear indices. If an outer function takes
-// coordinates, the result passes integers to it instead.
+// Returns a layout that maps each linear index as l does. If an outer function
+// takes coordinates, the result passes integers to it instead.
 Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l with the outer function and the offset of `like`.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);

@@ -58,7 +58,7 @@ Dim dim_ref(Ref r);
 Dim dim_fold(Ctx *cx, Ref r);
 Dim dim_any(void);
 Dim dim_basis(Ctx *cx, Dim value, const int *path, int n);
-// Points to l without a copy.
+// Returns a Dim that points to l, without a copy.
 Dim dim_layout(const Layout *l);
 // Returns NULL if d is not a DIM_LAYOUT.
 const Layout *dim_getlayout(Dim d);
@@ -70,9 +70,9 @@ int64_t dim_xor_value(Dim d);
 // Requires integers.
 Dim dim_bit_xor(Ctx *cx, Dim a, Dim b);
 Dim dim_basis_value(Dim d);
-// Returns the number of levels.
+// Writes the path of basis d to `path` and returns the number of levels.
 int dim_basis_path(Dim d, int path[DIM_LEVELS]);
-// Converts to an IR value, which may be a constant.
+// Converts d to an IR value, which may be a constant.
 Ref dim_asref(Ctx *cx, Dim d);
 // d must be a DIM_DYN or a traced basis.
 Ref dim_getref(Dim d);

@@ -22,7 +22,8 @@ typedef struct Note {
   const Layout *a;
   const Layout *bl;   // right operand if it is a layout
   const Tiler *bt;    // right operand if it is a tiler
-  Tup bs;             // right operand if it is a tuple; else all three are NULL
+  // right operand if it is a tuple; bl, bt and bs are NULL if there is none
+  Tup bs;
   int mode;  // index of the mode that a by-mode operation works on, or -1
   // whether the user wrote the modes of the right layout, so that messages may
   // name them

@@ -99,7 +99,7 @@ Layout layout_fragment_like(Ctx *cx, Layout l) {
   vd = tup_compact(cx, tup_filter_zeros(cx, vd, v.shape), NULL, false);
   v = of_tups(cx, v.shape, vd);
   rest = layout_ordered(cx, rest.shape, steps(cx, rest));
-  // Both are modes (tile,rest) of l's structure already; CuTe would nest rest.
+  // The logical product of two modes has l's nesting; CuTe would nest rest.
   return n == 2 ? layout_logical_product(cx, v, tiler_layout(rest))
                 : layout_tiled_product(cx, v, tiler_layout(rest));
 }
@@ -226,7 +226,7 @@ bool layout_equals(Ctx *cx, Layout a, Layout b) {
   Layout y = layout_outer(layout_coalesce(cx, layout_inner(b)), b);
   if (layout_eq(x, y)) return true;
   bool sums = !layout_has_xor(a) && !layout_has_xor(b);
-  // coalesced plain layouts are equal only if their modes are
+  // coalesced plain layouts are equal only if their modes are equal
   if (!a.outer && !b.outer && sums) return false;
   int64_t n = dim_value(layout_size(cx, a));
   if (n > (int64_t)1 << 24)

@@ -16,7 +16,7 @@ typedef struct Swizzle { int8_t b, m, s; } Swizzle;  // the swizzle Sw<b,m,s>
 struct Layout {
   Tup shape;
   const Dim *stride;
-  Dim offset;                 // for composed layouts, else 0
+  Dim offset;                 // offset of a composed layout, else 0
   Tup at;  // replaces `offset` if the values are coordinates, else NULL
   const struct Outer *outer;  // NULL if the layout is plain
 };
@@ -41,7 +41,9 @@ typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  Layout l;  // the layout of an OUTER_LAYOUT, else 1:0; with the next offset
+  // the layout of an OUTER_LAYOUT, else 1:0; `l` also has the next offset and
+  // outer function of the chain
+  Layout l;
 } Outer;
 
 // Returns the next layout in the chain of outer functions, or NULL.
@@ -61,8 +63,8 @@ static inline const Swizzle *layout_swizzle(Layout l) {
 Layout layout_make(Ctx *cx, Tup shape, Tup stride);
 Layout layout_leaf(Ctx *cx, Dim shape, Dim stride);   // returns s:d
 Layout layout_unit(Ctx *cx);                          // returns 1:0
-Layout layout_compact(Ctx *cx, Tup shape);            // strides of LayoutLeft
-Layout layout_compact_right(Ctx *cx, Tup shape);      // strides of LayoutRight
+Layout layout_compact(Ctx *cx, Tup shape);  // strides as in LayoutLeft
+Layout layout_compact_right(Ctx *cx, Tup shape);  // strides as in LayoutRight
 // make_ordered_layout; order NULL: LayoutLeft.
 Layout layout_ordered(Ctx *cx, Tup shape, Tup order);
 Layout layout_like(Ctx *cx, Layout l);                // make_layout_like
@@ -79,8 +81,9 @@ Layout layout_inner(Layout l);  // returns l without its outer functions
 Layout layout_outer(Layout l, Layout like);
 bool layout_static(Layout l);  // whether all numbers are static
 bool layout_has_basis(Layout l);
-bool layout_eq(Layout a, Layout b);  // same structure and numbers
-// same function; for static layouts
+// whether a and b have the same structure and numbers
+bool layout_eq(Layout a, Layout b);
+// whether the static layouts a and b are the same function
 bool layout_equals(Ctx *cx, Layout a, Layout b);
 
 Layout layout_mode(Ctx *cx, Layout l, int i);         // get(l, i)

@@ -277,7 +277,7 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                by >= 0 && l.offset.w >= 0 && !(bits & l.offset.w);
   int64_t act = bits < 0 ? zy : bits & zy;
   int64_t yy = act & swizzle_yyy(w);
-  // Does the slice change both bits that an XOR combines?
+  // whether the slice changes both bits that an XOR combines
   bool both = (swizzle_bits(w, yy) ^ yy) & act;
   if (!both) {
     Note nt = {.op = "slice", .mode = -1, .quiet = true};

@@ -30,7 +30,7 @@ Tup tup_get(Ctx *cx, Tup t, int i);  // fails with ERR_ARG if i is out of range
 int tup_depth(Tup t);                      // 0 for a leaf
 bool tup_has(Tup t, DimKind k);            // whether a leaf is of kind k
 bool tup_static(Tup t);                    // whether no leaf is traced
-bool tup_eq(Tup a, Tup b);                 // same nesting and leaves
+bool tup_eq(Tup a, Tup b);  // whether nesting and leaves are equal
 
 // Builds a tuple: start with `TupB b = {0};`, then call tupb_open, tupb_leaf,
 // tupb_put and tupb_close. tupb_done requires exactly one leaf or one closed
@@ -80,7 +80,8 @@ Tup tup_zip(Ctx *cx, Tup t);               // ((a,b),(c,d)) -> ((a,c),(b,d))
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide);
 // keeps the entries of t where coord has `_`
 Tup tup_slice(Ctx *cx, Tup coord, Tup t);
-Tup tup_dice(Ctx *cx, Tup coord, Tup t);   // keeps the other entries
+// keeps the entries of t where coord has no `_`
+Tup tup_dice(Ctx *cx, Tup coord, Tup t);
 
 // ---- IntTuple arithmetic (tuplemath.c) ----
 Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
@@ -90,7 +91,7 @@ bool tup_empty(Tup t);
 // Fails if shape is empty. Operations that need elements call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
-Tup tup_product_each(Ctx *cx, Tup t);      // (integer) if t is an integer
+Tup tup_product_each(Ctx *cx, Tup t);      // a 1-tuple if t is an integer
 // Returns the shape with the fewest extents that has the same elements: merges
 // adjacent extents that are both static or both traced.
 Tup tup_coalesce(Ctx *cx, Tup t);

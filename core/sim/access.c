@@ -11,12 +11,12 @@
 // The words that a group of lanes accesses, by bank. Lanes that access the same
 // word share a pass. Different words in one bank need one pass each.
 typedef struct Banks {
-  uint32_t seen;        // mask of the banks with a word
-  uint32_t word[32];    // for each bank: its first word
-  // for each lane: the lane that added the next word of the bank
+  uint32_t seen;        // mask of the banks in which a lane accesses a word
+  uint32_t word[32];    // for each bank: the first word accessed
+  // for each lane: the lane that added the next word of the same bank
   uint8_t next[32];
   uint8_t tail[32], count[32];
-  uint32_t extra[32];   // for each lane: the word that it added
+  uint32_t extra[32];   // for each lane: the word that the lane added
   int most;
 } Banks;
 
@@ -159,8 +159,9 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 
 // Counts one pass for each distinct triple of source line, destination line,
 // and XOR of destination and source chunk. Lines have 128 bytes, chunks 16. The
-// minimum is one pass for each source line. If most sectors are only half read,
-// another request reads the other halves; then eight lanes could share a line.
+// minimum is one pass for each source line. If most 32-byte source sectors are
+// only half read, the minimum is one pass for eight lanes, because another
+// request may read the other halves.
 SimPasses simaccess_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                                uint32_t mask, SimTurns *turns) {
   Keys passes, lines, sectors;

@@ -35,7 +35,7 @@ typedef struct SimTurns {
 
 typedef struct SimPasses {
   int wavefronts;  // passes that the hardware counts
-  int least;       // minimum number for this width and these lanes
+  int least;       // minimum number of passes for the width and the lanes
 } SimPasses;       // The number of bank conflicts is wavefronts - least.
 
 // Returns the passes of a SIMACCESS_LOAD, STORE or CPASYNC of 1, 2, 4, 8 or 16

@@ -32,8 +32,8 @@ size_t simaddress_pieces(const SimProg *p);
 // for the offsets at *top, the end of a warp's values.
 void simaddress_split(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d);
 // simaddress_lanes returns the lanes among `left` whose addresses are in object
-// k, and writes their offsets. simaddress_wild reports a fault of lanes whose
-// addresses are in no object.
+// k, and writes the offsets of these lanes to slot m->at. simaddress_wild
+// reports a fault of lanes whose addresses are in no object.
 uint32_t simaddress_lanes(SimWarp *w, const SimAddressed *m, int k,
                           uint32_t left);
 void simaddress_wild(SimWarp *w, const SimIns *i, uint32_t lanes);

@@ -4,9 +4,10 @@
 // random, or when a thread waits for it and no other thread can run. An
 // operation in a group completes when its thread waits for the group.
 //
-// Until then, the destination is pending in the shadow memory. The source
-// counts as read by an actor whose epoch only the waiting threads acquire. Thus
-// a write that does not happen after such a wait is reported as a race.
+// Until the operation completes, the destination is pending in the shadow
+// memory. The source counts as read by an actor whose epoch only the threads
+// that wait for the operation acquire. Thus a write to the source that does not
+// happen after such a wait is reported as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 #include "sim/shadow.h"
@@ -176,7 +177,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Reports whether a warp waits at the mbarrier at which this operation ends.
+// Reports whether a warp waits at the mbarrier at which operation a ends.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -194,8 +195,9 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: only one for
-// which a thread waits. Returns false if there is none.
+// Completes a random operation that ends at an mbarrier. wanted: only an
+// operation for which a thread waits. Returns false if there is no such
+// operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->nasync; k++) {
@@ -257,8 +259,8 @@ void simasync_wait(SimWarp *w, SimBy by, uint32_t pending, bool read) {
     }
     a->run(a, ASYNC_DELIVER);
     settle(a, w->id, w->clk);
-    // drop() moves another operation to index k. Order in a group does not
-    // matter.
+    // k does not advance, because drop() moves another operation to index k.
+    // The order of operations in a group does not matter.
     drop(c, k);
   }
 }

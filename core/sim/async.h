@@ -26,7 +26,7 @@ struct SimAsync {
   SimWarp *w;
   const SimIns *i;
   int lane;                // lane that started the operation
-  uint8_t by;              // a SimBy: how it completes
+  uint8_t by;              // a SimBy: how the operation completes
   bool open;               // whether the operation is in no group yet
   bool fetched;            // whether the sources have been read
   // whether the operation uses the generic proxy. Set before its accesses are
@@ -36,26 +36,28 @@ struct SimAsync {
   // thread waited for a bulk group that it committed later.
   bool mapped, drained;
   uint32_t group;
-  int actor;               // actor in whose name the sources are read
+  int actor;  // actor (order.c) that counts as reader of the sources
   uint32_t epoch;
   // BY_MBAR: position among the operations of its warp that complete in order;
   // 0: any order
   uint64_t turn;
-  // number among its warp's operations (turns.c), and the step that started it
+  // number of the operation among those of its warp (turns.c), and the step
+  // that started the operation
   uint32_t number, cause;
   uint64_t began;          // number among all operations of the cluster
   // BY_MBAR: mbarrier at which the operation completes `bytes` bytes
   SimMbar *mbar;
-  // bytes to complete, and the mbarrier's phase when it started
+  // bytes to complete; the mbarrier's phase when the operation started
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // BY_MBAR: index in the event log of the step that started it
+  // BY_MBAR: index in the event log of the step that started the operation
   size_t tape;
-  // BY_MBAR: epochs of the turn actors (mbar.h) that its thread knew when it
-  // started
+  // BY_MBAR: epochs of the turn actors (mbar.h) that the thread knew when it
+  // started the operation
   uint32_t *turns;
-  SimSpan *span;  // ranges of shared memory that are pending until it completes
+  // ranges of shared memory that are pending until the operation completes
+  SimSpan *span;
   size_t nspan;
 };
 

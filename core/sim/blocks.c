@@ -147,9 +147,9 @@ static inline uint64_t *page(SimCluster *c, uint64_t **at) {
 
 static uint64_t cta(uint64_t x) { return x >> CTA_AT; }
 
-// Merges two records of accesses. Returns the one to keep. Of two accesses by
-// one CTA, this is the lower record. Of accesses by two CTAs, it is that of the
-// CTA with the lower number, or with the higher one (higher).
+// Merges two records of accesses. Returns the record to keep: of two accesses
+// by one CTA, the lower record; otherwise that of the CTA with the lower number
+// or, with `higher`, the higher number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && cta(x) != cta(y)) ? x : y;
@@ -247,8 +247,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (m->space != SP_GMEM && m->space != SP_TMAP) continue;
     const SimMem *s = p->mem[m->ref];
-    // By default, names a raw pointer. An argument that contains the byte
-    // replaces it below.
+    // The report names a raw pointer unless one of the arguments contains the
+    // byte; then it names the argument.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;

@@ -16,9 +16,10 @@ struct SimArea {
   // address on the simulated device; each area follows the previous one
   uint64_t start;
   int shift;               // log2 of the bytes of a granule
-  // whether the kernel writes here, and whether races are possible
+  // whether the kernel writes the memory, and whether races are possible
   bool written, watched;
-  bool maps;               // whether it contains tensor maps that copies use
+  // whether the memory contains tensor maps that copies use
+  bool maps;
   uint64_t **first[SIM_PLANES], **last[SIM_PLANES];
   SimPlace **place;
 };

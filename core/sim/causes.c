@@ -3,10 +3,10 @@
 // pair if they conflict, so that their order changes what one of them does or
 // whether it can run, and if happens-before does not order them.
 //
-// Steps are ordered by the program order of a thread, barriers, waited-for
-// phases of mbarriers, and the conflicts themselves. The order of memory
-// (order.c) does not matter here: a relaxed arrival orders steps as any other
-// does, and so does the start of a copy whose bytes complete a phase.
+// Steps are ordered by the program order of a thread, by barriers, by waits for
+// a phase of an mbarrier, and by the conflicts themselves. The order of memory
+// (order.c) does not matter here: a relaxed arrival orders steps as a releasing
+// one does. The start of a copy whose bytes complete a phase orders steps, too.
 //
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
 // phases under two conditions: every operation in a phase happens after the end
@@ -51,7 +51,8 @@ struct SimCauses {
   uint64_t first;          // index of the first of the current clusters
   // number of warps of all clusters; number of words in a vector clock
   uint32_t nwarp, n;
-  // vector clocks: one for each warp, one for an agent, one saved
+  // vector clocks: one for each warp, one for the agent whose step runs, and a
+  // copy of the current warp's clock from before its step
   uint32_t *vc;
   uint32_t *bar;           // vector clocks of barriers, cluster after cluster
   // two vector clocks for each mbarrier: of its open and of its completed phase

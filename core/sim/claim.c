@@ -48,7 +48,8 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
   for (int k = 0; k < f->r.modes; k++) {
     const SimTold *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
-    // of a copy: the first element that is out of range
+    // the claim of a copy is about two elements, at v - lo and at v: reports
+    // the coordinate of the one that is out of range
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -72,8 +73,9 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// Returns the words of three layouts, with the values that lane l has for
-// traced numbers. Returns NULL if one of the layouts has no elements.
+// Returns the three layouts of an assertion as words (Claim in ir/fn.h), with
+// the values that lane l has for traced numbers. Returns NULL if one of the
+// first two layouts has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimClaim *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {

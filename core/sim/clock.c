@@ -44,18 +44,18 @@ typedef struct Player {   // a warp of a running cluster
   struct Stage *stage;
   // number of the warp in its cluster; its quarter of the SM
   int warp, quarter;
-  size_t at;              // index of its next step
-  double t;               // earliest time of its next step
+  size_t at;              // index in the log of the warp's next step
+  double t;               // earliest time of the warp's next step
   uint32_t last;          // last instruction issued
   bool done;
-  uint32_t gate;          // gate at which the warp waits; 0: none
-  double tensor;          // earliest time at which it can issue the next mma
+  uint32_t gate;          // gate (tape.h) at which the warp waits; 0: none
+  double tensor;  // earliest time at which the warp can issue the next mma
   // The time at which all arithmetic so far has its operands, and the
   // instruction whose operands are ready last.
   double last_end;
   uint32_t last_at;
-  // For the latest arithmetic instructions: when their operands are ready, and
-  // the instruction.
+  // For each of the latest arithmetic instructions: the time at which its
+  // operands are ready, and its index.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // start time of the current loop iteration
@@ -95,7 +95,7 @@ struct SimClock {
   const SimWorks *w;
   double *stall;  // for each instruction: cycles that warps waited at it
   const SimTape *tape;
-  // for each gate: number of arrivals and completions that open it
+  // for each gate (tape.h): number of arrivals and completions that open it
   uint32_t *parts;
   Stage *stage;
   Sm *sm;
@@ -275,7 +275,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
       if (c->alu > 0) t = most(t, sm->alu[q]);
       if (c->xu > 0) t = most(t, sm->xu[q]);
       return c->f64 > 0 ? most(t, sm->f64[q]) : t;
-    // Only the last copy of an unrolled loop body waits.
+    // Of the copies of an unrolled loop body, only the last one waits.
     case K_TURN:
       return (p->passes + 1) % (uint32_t)c->work ? t : most(t, p->last_end);
     case K_BRANCH: case K_MEET: case K_FENCE:

@@ -148,7 +148,7 @@ SimAt simdebug_writer(const SimDebug *d, Ref mem, int64_t e, int k, int lane) {
   a.step = 1;
   a.src = q->src;
   a.lanes = q->lanes;
-  a.warp = -1;             // an agent wrote it, not a warp
+  a.warp = -1;             // an agent, not a warp, wrote the element
   a.op = q->warp >= p->nactor ? "cp.async" : "an agent";
   if (u >= p->nall) return a;
   const SimWarp *w = &d->c->warp[u];

@@ -42,7 +42,7 @@ typedef struct SimAt {
   int32_t block[3];
   int warp;                // number of the warp in its CTA
   uint32_t lanes, src;
-  Ref ref;                 // its instruction in the IR
+  Ref ref;                 // the instruction in the IR
   const char *op;
 } SimAt;
 
@@ -64,7 +64,8 @@ struct SimDebug {
   uint64_t step;
   SimWhy why;
   int which;               // index of the breakpoint or watchpoint that was met
-  // the instruction that last met a condition; for a change, its writer
+  // the instruction that last met a condition; for a changed element, the
+  // instruction that wrote it
   SimAt met;
   bool over;               // whether the caller ended the run
   // Private to debug.c.
@@ -72,13 +73,13 @@ struct SimDebug {
   struct SimWarp *w;
   // next instruction of w; NULL: the cluster has ended
   const struct SimIns *i;
-  SimAt before;            // the instruction before it
+  SimAt before;            // the instruction that was executed before i
   struct SimKept *kept;    // last known state of the watched elements
   int nkept;
 };
 
 // ---- called by the interpreter ----
-// Called before w executes i. Returns false if it must not execute it.
+// Called before w executes i. Returns false if w must not execute i.
 bool simdebug_before(struct SimWarp *w, const struct SimIns *i);
 void simdebug_end(struct SimCluster *c);
 void simdebug_free(SimDebug *d);
@@ -99,12 +100,12 @@ typedef struct SimWarpAt {
   int64_t cta;
   int warp;
   const char *state;
-  // src: line of the next instruction, or of the one at which it waits
+  // src: line of the next instruction, or of the one at which the warp waits
   uint32_t src, active;
   Ref ref;
-  // number of the barrier or mbarrier at which it waits, or -1
+  // number of the barrier or mbarrier at which the warp waits, or -1
   int bar, mbar;
-  uint64_t count;          // number of instructions that it executed
+  uint64_t count;          // number of instructions that the warp executed
   // number of cp.async instructions and of other asynchronous operations in
   // flight
   int copies, agents;
@@ -114,7 +115,7 @@ SimWarpAt simdebug_warp_at(const SimDebug *d, int k);
 // A barrier in use of warp k's CTA, or an mbarrier.
 typedef struct SimBarAt {
   int64_t cta;
-  int32_t mem;             // the mbarrier's object; -1: it is a barrier
+  int32_t mem;             // the mbarrier's object; -1: a barrier
   int64_t element;  // the mbarrier's element, or the number of the barrier
   int64_t phase, arrived, expected, bytes;
 } SimBarAt;

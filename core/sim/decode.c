@@ -191,7 +191,7 @@ static void want_operands(Prog *g, Ref r) {
         if (mem_at(g, o.ref)->space != SP_RMEM) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // these need no slot here
+        break;  // operands of these kinds need no slot
     }
 }
 
@@ -700,12 +700,12 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_WGFENCE: case OP_WGCOMMIT: case OP_WGWAIT:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // these need only slots, Ins.imm and flags
+      break;  // these operations need only slots, Ins.imm and flags
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
     case OP_NOP: case OP_DSMEM: case OP_TMAPAT: case OP_PTR: case OP_COUNT:
-      break;  // these do not occur in a program
+      break;  // these operations do not occur in a program
   }
 }
 
@@ -758,7 +758,8 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      Ins i = *ir_get(g->fn, e->mem);  // operands of *i: those of the map
+      // the MAPACQUIRE has the operands of the TMAPAT that e->mem names
+      Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
       x[k] = d.x;

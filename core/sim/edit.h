@@ -10,12 +10,14 @@ typedef enum SimHow {
   EDIT_DROP,
   // The instruction is replaced by one with op, imm, flags and count.
   EDIT_AS,
-  // An instruction with op, imm, flags and count is inserted before it.
+  // A new instruction with op, imm, flags and count is inserted before the
+  // patched instruction.
   EDIT_BEFORE,
-  // Its memory order (HINT_SEM) or scope becomes sem, scope; 0: unchanged.
+  // The memory order (HINT_SEM) or scope of the instruction becomes sem or
+  // scope; 0: unchanged.
   EDIT_SEM,
-  // Its operand number `operand` is replaced; from and step compute the new
-  // one.
+  // Operand number `operand` of the instruction is replaced; from and step
+  // compute the new operand.
   EDIT_VALUE
 } SimHow;
 
@@ -81,7 +83,7 @@ const struct Launch *simedit_launch(Ctx *cx, const struct Launch *l);
 // patch.
 uint32_t simedit_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                         const void *const *x, struct SimIns *out);
-// Applies the patches of decoded instruction d to it.
+// Applies the patches of decoded instruction d to d.
 void simedit_apply(const struct Launch *l, uint32_t full, const void *const *x,
                    struct SimIns *d);
 

@@ -348,7 +348,8 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each) {
       w->active |= (uint32_t)(mask[l] == m) << l;
     w->active &= left;
     together(w, i, m & w->valid);
-    if (each) each(w, i);  // only sync_warp (each is NULL) also orders memory
+    // of all these operations, only sync_warp (`each` is NULL) orders memory
+    if (each) each(w, i);
     else simorder_meet(w, w->active);
   }
   w->active = here;
@@ -614,8 +615,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// Records that i may be a poll, if it is an ordered load. Returns whether it
-// is.
+// If i is an ordered load, records that it may be a poll and returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -738,7 +738,7 @@ static bool step(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_PTR: return at_addresses(w, i);
     case OP_ASM: case OP_DSMEM: case OP_TMAPAT: case OP_COUNT:
-      return true;  // not instructions of a decoded program
+      return true;  // these operations do not occur in a decoded program
 #define OP(...)
 #define SCALAR(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -757,7 +757,8 @@ bool simexec_is_turn(const SimIns *i) {
   Op op = (Op)i->op;
   if (op == OP_LD || op == OP_ST) return i->sem;
   if (op == OP_PTR) return simexec_is_turn(((const SimAddressed *)i->x)->ins);
-  // A linked wait is the scheduling step instead (token.h).
+  // A try_wait that is linked to a wait is no scheduling step; the wait is
+  // (token.h).
   if (op == OP_MBARTRY) return !i->jump;
   return op == OP_ATOMIC || op == OP_MBARARRIVE || op == OP_MBARTX ||
          op == OP_MBARTOKEN ||

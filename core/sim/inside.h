@@ -85,8 +85,8 @@ typedef struct SimAsk {
 // Finds what instruction i would access, without executing it. Returns false if
 // i is neither a load nor an atomic, or is out of bounds.
 bool simmem_ask(SimWarp *w, const SimIns *i, SimAsk *a);
-// Reports whether atomic i leaves memory unchanged if its lanes find these bits
-// there.
+// Reports whether atomic i leaves memory unchanged if its lanes find the bits
+// `found` in memory.
 bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found);
 // Executes the memory accesses of ldmatrix or stmatrix: each lane moves a row
 // of 16 bytes.

@@ -13,7 +13,7 @@
   SL(READ, "read")         /* the wait covers reads only, not writes */ \
   SL(PARITY, "parity")     /* the wait passed in another phase */ \
   SL(BYTES, "bytes")       /* a phase expects a wrong byte count */ \
-  SL(TURN, "turn")         /* refilled before other threads read */ \
+  SL(TURN, "turn")         /* a stage is refilled before others read it */ \
   SL(ROLES, "roles")       /* the race is between warp roles */ \
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \

@@ -207,8 +207,8 @@ bool simlanes_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether part t is at w's instruction, in the same iterations of the
-// loops around it.
+// Reports whether part t (a group of lanes with a program counter of its own)
+// is at w's instruction, in the same iterations of the loops around it.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;

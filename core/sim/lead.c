@@ -194,9 +194,10 @@ static int place_of(const SimFault *f, const SimFault *all) {
   }
 }
 
-// Returns the order of faults of equal place_of. A write that overwrites data
-// before it is read often follows from an earlier read, so it is reported after
-// it.
+// Returns 1 for a write-after-read or write-after-write race with a known path,
+// otherwise 0. Among faults of equal place_of, rank 0 is reported first: a read
+// that comes too early often causes a race in which a write overwrites data
+// before another read.
 static int rank_of(const SimFault *f) {
   return f->r.kind == SIM_RACE && f->r.way && f->race.how != CLASH_RAW;
 }

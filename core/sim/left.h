@@ -9,7 +9,7 @@ typedef struct SimLeft SimLeft;
 // before the launch.
 SimLeft *simleft_make(Ctx *cx, const SimProg *p);
 // Returns the number of unwritten elements after the launch. Calls `found` for
-// each output that has some, unless `found` is NULL.
+// each output that has unwritten elements, unless `found` is NULL.
 int64_t simleft_find(const SimProg *p, const SimLeft *t, Found found, void *ud);
 // Returns an output for which the grid looks too small (left.c), with mem -1 if
 // there is none.

@@ -30,7 +30,7 @@ typedef struct Note {      // the writes to a map, and its fences
   uintptr_t at;  // host address of the map's 128 bytes; 0: the entry is unused
   // cluster (as in Deed) and line of the last write
   uint32_t unit, src;
-  Deed word[TENSORMAP_WORDS];  // for each word: who wrote it last
+  Deed word[TENSORMAP_WORDS];  // for each word: the write that set it last
   Fences released, acquired;   // fences since the last write
 } Note;
 // A hash table of maps, with 2^k entries.

@@ -215,8 +215,8 @@ typedef struct Group {
 typedef struct Visit {
   Access x;
   int64_t off[LANES];
-  // lanes with a valid address that have not executed it yet; epoch of the
-  // instruction
+  // lanes with a valid address that have not executed the instruction yet;
+  // epoch of the instruction
   uint32_t left, clk;
 } Visit;
 
@@ -482,7 +482,7 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
 // Reports whether all arrivals in b's previous phase happen before lane l, so
 // that the phase was complete.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
-  // Otherwise bytes may complete the phase after its last arrival.
+  // If the phase expected bytes, they may complete it after its last arrival.
   if (b->fed[1]) return false;
   const SimProg *p = w->cluster->prog;
   for (int u = 0; u < p->nall; u++)

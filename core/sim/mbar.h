@@ -15,15 +15,16 @@ struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   int32_t mem;             // memory object and element, for reports
   int64_t element;
-  // arrivals that each phase expects, and those still missing in this one
+  // arrivals that each phase expects; arrivals that the current phase still
+  // misses
   uint32_t expected, missing;
   int64_t bytes;           // expected bytes minus completed bytes
-  // number of completed phases, and its value at the initialization
+  // number of completed phases: now, and when the mbarrier was initialized
   uint32_t phase, born;
-  // warp that initialized it; its lanes, epoch and line
+  // warp that initialized the mbarrier; its lanes, epoch and line
   int warp;
   uint32_t lanes, clk, src;
-  uint32_t gone;           // line that invalidated it; 0: it is valid
+  uint32_t gone;           // line that invalidated the mbarrier; 0: none
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
@@ -39,8 +40,8 @@ struct SimMbar {
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that passed
-  // the first wait that does not happen before the end of the phase after its
-  // own; NULL: none
+  // the first wait that does not happen before the end of the phase after the
+  // one that it waited for; NULL: none
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
   // last arrival: its line, warp and lane

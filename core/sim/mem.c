@@ -530,7 +530,7 @@ void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
   Access x = {.w = w, .i = &as, .m = m, .bytes = n, .write = true,
               .agent = true};
   x.at[lane] = at;
-  if (!data) {  // the write is combined with memory, as an atomic does
+  if (!data) {  // a reduction combines the bytes with memory, as an atomic does
     as.op = OP_ATOMIC;
     as.imm = AT_ADD;
     as.idle = as.alone = true;
@@ -774,7 +774,7 @@ bool simmem_stays(SimWarp *w, const SimIns *i, const uint64_t *found) {
 // A cp.async instruction that a warp executed and that is in flight.
 struct SimBatch {
   uint32_t mask;           // lanes whose copies are in flight
-  uint32_t open;           // lanes for which it is in no group yet
+  uint32_t open;           // lanes for which the cp.async is in no group yet
   uint32_t read;           // lanes that read their source
   uint32_t src;
   uint32_t bytes;

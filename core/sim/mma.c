@@ -36,7 +36,7 @@ static SimRule rule_of(const SimMma *m) {
   }
   if (m->arch == 90 && !m->wgmma && fp8) {
     r.emulated = true;
-    // these formats are converted to f16, with its smallest exponent
+    // fp8 operands are converted to f16, so f16's smallest exponent counts
     r.emin_a = r.emin_b = -14;
   }
   return r;
@@ -116,8 +116,8 @@ static float round_f32(int64_t sum, int exp, int keep) {
   return sum < 0 && mag ? -x : x;
 }
 
-// Handles infinities and NaNs: if an operand is one, sets *out to the result
-// and returns true.
+// Handles infinities and NaNs: if an operand is an infinity or a NaN, sets *out
+// to the result and returns true.
 static bool special_sum(int n, const float *a, const float *b, float c,
                         float *out) {
   bool pos = c > 0 && isinf(c), neg = c < 0 && isinf(c), bad = isnan(c);

@@ -41,7 +41,7 @@ typedef struct SimOrders {
   uint32_t flags, src;
   SimSwap *swap;
   size_t nswap;
-  uint64_t *turn;          // actor of each step; only set if SimOpts.turn is
+  uint64_t *turn;  // actor of each step; set only if SimOpts.turn is set
   uint32_t *line;          // line of each step, an index into Fn.src
   size_t nturn;
 } SimOrders;

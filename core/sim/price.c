@@ -10,11 +10,11 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
-  bool *plain;      // for each value: whether it is used outside addresses
+  bool *plain;  // for each value: whether it is used for more than addresses
   // for each value of 16 bits: whether it comes from fragments, in pairs
   bool *paired;
-  // for each value: whether its computation costs nothing, because it is merged
-  // with that of an operand
+  // for each value: whether its computation costs nothing, because the compiler
+  // merges it with the computation of an operand
   bool *free;
 };
 

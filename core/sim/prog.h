@@ -43,7 +43,8 @@ typedef struct SimMem {
   // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
   // lanes in which the unit is defined
   uint32_t def;
-  // global memory: its bytes; bits of the bytes that are defined
+  // global memory: its bytes; for each byte, a bit that says whether it is
+  // defined
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
@@ -57,8 +58,8 @@ typedef struct SimMem {
   const struct SimMembers *members;  // the footprint, if the layout has gaps
 } SimMem;
 
-// Returns the first bit of an element. An element that no memory has may have a
-// number whose product overflows; the result is then the largest or smallest.
+// Returns the number of an element's first bit, element * bits. If the product
+// overflows, returns the smallest or largest int64_t, which is in no memory.
 static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
   int64_t bit;
   if (!__builtin_mul_overflow(element, (int64_t)m->bits, &bit)) return bit;
@@ -109,15 +110,15 @@ typedef struct SimIns {
   bool uniform;
   // whether a uniform result is also copied to the other lanes
   bool spread;
-  // whether values have 64 bits; whether an ATOMIC's result is unused; whether
-  // the ATOMIC also commutes with others
+  // whether values have 64 bits; ATOMIC: whether its result is unused, and
+  // whether it also commutes with other atomics of its kind
   bool wide, idle, alone;
   // END: the Op of its region; FOR: whether its bounds are uniform
   uint8_t head;
   uint16_t flags;      // Ins.flags
   // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
   uint8_t sem, scope;
-  // a Who: lanes that must execute it together
+  // a Who: lanes that must execute the instruction together
   uint8_t who;
   // WHO_MASK: slot of the last operand, the mask of lanes
   uint32_t mask;
@@ -127,7 +128,7 @@ typedef struct SimIns {
   uint32_t jump;
   // line, an index into Fn.src; the IR instruction
   uint32_t src, ref;
-  int32_t stat;        // index of its statistics record, or -1
+  int32_t stat;        // index of the instruction's statistics record, or -1
   // edit.c: thread count of a barrier; number of mbarriers in a ring
   uint32_t put;
   int64_t imm;
@@ -177,7 +178,7 @@ typedef struct SimProg {
   int registers;       // with setmaxnreg: registers per thread at the start
   int nmbar;           // maximum number of mbarriers of a cluster
   bool polls;          // whether the kernel accesses memory with a memory order
-  int before;          // actor of the preceding launch; 0: that is complete
+  int before;  // actor of the preceding launch; 0: that launch is complete
   int nteam;           // number of warpgroups, if the kernel uses wgmma
   // number of actors with epochs (order.c): warps, an agent of each warp,
   // agents of warpgroups, the preceding launch, turn actors and mbarriers;

@@ -8,7 +8,8 @@
 #include "sim/inside.h"
 
 struct SimTaint {  // why a value is undefined, and in which lanes
-  // the lanes in which it is; the line that read the undefined register
+  // the lanes in which the value is undefined; the line that read the undefined
+  // register
   uint32_t mask, src;
   int32_t mem;
   uint32_t elem;
@@ -87,7 +88,7 @@ void simexec_groups(SimWarp *w, const SimIns *i, SimGroup each);
 void simtaint_registers(SimWarp *w, const SimIns *i, const SimMem *m,
                         int64_t unit, uint32_t mask);
 // Makes the result of register load i undefined in the lanes in which the
-// register is.
+// register is undefined.
 void simtaint_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Makes the result of i, which selects a register by an index, undefined in the
 // lanes of `lack`. `at` is an undefined unit that the first of these lanes
@@ -98,9 +99,9 @@ void simtaint_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
 void simtaint_divide(SimWarp *w, const SimIns *i);  // called after DIV and MOD
 uint32_t simtaint_mask(SimWarp *w, uint32_t slot);
 void simtaint_shuffle(SimWarp *w, const SimIns *i, const int *from);
-// Called before and after every instruction of a warp that has undefined
-// values. They report uses of undefined values, and make results undefined that
-// depend on them.
+// simtaint_before and simtaint_after are called for every instruction of a warp
+// that has undefined values. They report uses of undefined values, and make
+// results undefined that depend on such values.
 void simtaint_before(SimWarp *w, const SimIns *i);
 void simtaint_after(SimWarp *w, const SimIns *i);
 

@@ -52,11 +52,12 @@ typedef struct Message {
   uint32_t chain, nth;
   // next older snapshot of the same cluster in the chain; 0: none
   uint32_t prior;
-  // its cluster; number of edges that the cluster had when it was written
+  // the snapshot's cluster; number of edges that this cluster had when the
+  // snapshot was written
   uint32_t unit, nhint;
-  // Index in SimRelay.word of the vector clock. If full, the clock has an epoch
-  // for each thread. Otherwise it has an epoch for each warp, followed by the
-  // releasing thread and that thread's epoch.
+  // Index in SimRelay.word of the vector clock. If `full` is set, the clock has
+  // an epoch for each thread. Otherwise it has an epoch for each warp, followed
+  // by the releasing thread and that thread's epoch.
   uint32_t word;
   bool full;
   uint32_t asked;          // number of the last query that visited the snapshot

@@ -74,20 +74,21 @@ typedef struct SimFault {
     // later group.
     struct { SimMapWrong how; bool drained; } map;
     // REGISTERS: had, wanted: current and requested number of registers. warp:
-    // its number in the CTA. other, theirs: another warp and its number of
-    // registers.
+    // the warp's number in the CTA. other, theirs: another warp and its number
+    // of registers.
     struct {
       SimAllotment how;
       int had, wanted, warp, other, theirs;
     } registers;
-    // WARPGROUP: warp: number in its CTA. warps: number of warps of the CTA.
+    // WARPGROUP: warp: the warp's number in the CTA. warps: number of warps of
+    // the CTA.
     struct { SimTeamwork how; int warp, warps; } team;
     // UNWRITTEN: unwritten elements, all elements
     struct { int64_t none, all; } left;
     // METADATA: four: the metadata value of a group of `group` elements.
     struct { int four, group; } metadata;
-    // RUNAWAY: executed: number of instructions. quiet: they are those of the
-    // cluster since memory last changed; otherwise those of the warp.
+    // RUNAWAY: executed: number of instructions of the warp or, if `quiet` is
+    // set, of the cluster since memory last changed.
     struct { uint64_t executed; bool quiet; } runaway;
     int lane;              // SHUFFLE: the lane that is missing
     uint32_t text;         // TRAP: index into Fn.text; 0: none
@@ -95,8 +96,8 @@ typedef struct SimFault {
     // TRAP of cute.assume: the value, and the assumed range and divisor.
     struct { uint32_t none; bool wrong; int64_t value, lo, hi, div; } assumed;
   };
-  // Set if r.lack is: the mbarrier, its phase, the bytes that came (open: that
-  // are expected so far) and all bytes that copies bring.
+  // Valid if r.lack is set: the mbarrier, its phase, the bytes that came (open:
+  // that are expected so far) and all bytes that copies bring.
   struct {
     int32_t mem;
     int64_t element, came, all;
@@ -118,7 +119,7 @@ typedef struct SimOut {
   struct SimOut *next;
   uint64_t cluster;
   SimFault *fault, *note;
-  // number of faults, and of those that a debugger was told about
+  // number of faults; number of faults that were reported to a debugger
   uint32_t nfault, shown;
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;
@@ -131,8 +132,8 @@ typedef struct SimOut {
 enum { MAX_NOTES = 8 };
 
 typedef struct SimWarp SimWarp;
-// Counts a fault of lane `lane` (-1: of no particular lane). Returns it if it
-// is new. Returns NULL if it is known or there are too many.
+// Counts a fault of lane `lane` (-1: of no particular lane). Returns the fault
+// if it is new. Returns NULL if it is known or there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);

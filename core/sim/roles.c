@@ -17,7 +17,7 @@ enum { DEEP = 32, MOST_OPERANDS = 64 };
 typedef struct Region {
   uint32_t head;
   uint8_t op;
-  bool other;              // whether it is the second half of a branch
+  bool other;              // whether the region is the second half of a branch
 } Region;
 typedef struct Path { Region r[DEEP]; int n; } Path;
 

@@ -222,8 +222,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 
 // ---- pages of shared memory ----
 
-// Returns the level of a granule of shared memory; NULL: it is a granule of
-// global memory.
+// Returns the level (the set of granules of equal width) of a granule of shared
+// memory. Returns NULL for a granule of global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
     const SimLevel *v = &c->pages->level[s];
@@ -654,8 +654,9 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
 }
 
-// Flags that exclude the quick check: if a granule has only GF_DEFINED of
-// these, comparing with the last write suffices.
+// Flags that decide whether the quick check suffices: if a granule has
+// GF_DEFINED and none of the others, an access is compared only with the last
+// write.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
 // Returns r, the record for reads of granule q by w, a warp of its CTA. Clears
@@ -672,7 +673,7 @@ static bool is_far(const Access *x, int l) {
 }
 
 // Returns the actor for reads by a warp's cp.asyncs in flight. No access can be
-// ordered after an epoch of it.
+// ordered after an epoch of this actor.
 static int flyer(const SimWarp *w) { return w->cluster->prog->nactor + w->id; }
 
 static unsigned kind_of(const SimIns *i) {
@@ -832,9 +833,9 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
 }
 
 // Reports as a note if PTX does not guarantee that a read d completes before
-// this write, although it happens before it:
-// - A warpgroup's MMA may still read, as warps see it that did not themselves
-//   wait for it.
+// write x, although d happens before x:
+// - A warpgroup's MMA may still read, unless the waits of all four warps for
+//   the MMA happen before x.
 // - A thread's read of shared memory may come after an agent's write if no
 //   proxy fence is between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
@@ -852,9 +853,9 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
   f->r.other = proxy ? thread_of(p, actor, d->lanes) : -1;
 }
 
-// Reports races of this write with reads since the last write that do not
-// happen before it. same: it stores the value that the granule has; then reads
-// by threads that stored this value, too, are no race.
+// Reports races of write x with reads since the last write that do not happen
+// before x. same: x stores the value that the granule has; then reads by
+// threads that stored this value, too, are no race.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &w->cluster->gran[g];
@@ -881,9 +882,9 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Reports a race of this write with the last write. If both store the same
-// value without order, returns the warps of the CTA that stored it; otherwise
-// 0.
+// Reports a race of write x with the last write. If both store the same value
+// without order, returns the mask of the warps of the CTA that stored it;
+// otherwise 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -904,9 +905,10 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
 }
 
 // Reports whether access d by `actor` must still be checked after a strong
-// write. It must not if it is strong or happens before all warps.
+// write. An access that is strong or happens before all warps need not be
+// checked.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
-  // A read before this write does not observe it.
+  // A read before the strong write does not observe that write.
   if (d->kind != READ_WROTE) d->strong = 0;
   return d->kind > (c->prog->ncta > 1 ? READ_STRONG : READ_NARROW) &&
          !is_known(c, actor, d->clk);

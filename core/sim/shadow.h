@@ -40,7 +40,7 @@ struct SimGran {  // a granule: its last write, and the warps that read it since
   // shared memory: mask of the warps of its CTA that read it since the last
   // write. Global memory: hash of the bytes that this cluster stored.
   uint32_t readers;
-  // mask of the warps of its CTA that stored the same value
+  // mask of the warps of its CTA that also stored the value of the last write
   uint32_t also;
   // actor of the last write: a warp of the cluster or another actor
   uint16_t warp;
@@ -79,10 +79,12 @@ typedef struct Access {
   int64_t unit;  // alignment in bytes that the access needs; 0: `bytes`
   bool write;
   bool agent;             // whether the access is made through the async proxy
-  bool flying;  // whether it is the read of a cp.async, which may happen later
+  // whether the access is the read of a cp.async, which may happen later
+  bool flying;
   // mbarrier at which the access completes; NULL: none
   const struct SimMbar *ends;
-  // whether it is an operation on an mbarrier, which waiting threads acquire
+  // whether the access is an operation on an mbarrier, which waiting threads
+  // acquire
   bool barrier;
 } Access;
 
@@ -189,7 +191,8 @@ static inline void shadow_set(SimCluster *c, uint32_t g, int actor,
   q->warp = (uint16_t)actor;
   q->flags = flags;
 }
-// Does the same for all granules of `bytes` bytes of shared memory.
+// Does the same as shadow_set for all granules of `bytes` bytes of shared
+// memory.
 void shadow_set_all(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                     uint32_t lanes, uint32_t clk, uint32_t src, uint8_t flags);
 bool shadow_init(SimCluster *c);  // returns false if memory is exhausted

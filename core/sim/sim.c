@@ -41,7 +41,7 @@ typedef struct Run {
   // number of clusters that were started, and whose results are merged
   uint64_t begun, merged;
   bool stop, oom, stopped;
-  // time of the last call of SimOpts.progress, and the fraction it got
+  // time of the last call of SimOpts.progress, and the fraction passed to it
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
@@ -156,8 +156,8 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a cluster, and merges those whose turn it is in
-// the order of clusters. The caller holds the lock.
+// Hands over the results o of a cluster, and merges results as long as those of
+// the next cluster in order are there. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -726,8 +726,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
-  // A single cluster writes only a part of the outputs, so that is not checked
-  // then.
+  // With an event log only one cluster runs. It writes only a part of the
+  // outputs, so unwritten elements are not reported.
   if (whole && !r.tape)
     unwritten = simleft_find(prog, left, one ? NULL : merge_fault, &r);
   SimShort few = {.mem = -1};

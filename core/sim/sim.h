@@ -24,8 +24,8 @@ typedef struct LaunchArg {
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
   // How earlier launches use this memory. SIM_READ, SIM_WRITTEN: the preceding
-  // launch reads or writes it. The same bits shifted by SIM_FAR: launches
-  // before that one do, which may still run.
+  // launch reads or writes it. The same bits shifted by SIM_FAR: a launch
+  // before the preceding one, which may still run, reads or writes it.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {
@@ -159,8 +159,8 @@ typedef struct SimResult {
   size_t nreport, nnote;
   SimLine *line;
   size_t nline;
-  // with decided: results of the clusters that have swaps or flags, and of
-  // cluster `unit`
+  // with decided: results of the clusters that have swaps (SimSwap) or flags
+  // (SIM_FULL ...), and of cluster `unit`
   SimOrders *order;
   size_t norder;
   // numbers of scheduling steps, of instructions, and of tensor-core

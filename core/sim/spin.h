@@ -9,7 +9,7 @@
 struct SimSpin {
   // number of memory changes at the poll; hash of the warp's state
   uint64_t stamp, hash;
-  // number of polls with that number of memory changes; instruction
+  // number of polls since memory last changed; index of the polling instruction
   uint32_t asked, pc;
   bool stuck;
   const SimIns *i;
@@ -45,7 +45,7 @@ int simspin_fails(SimWarp *w, const SimAsk *a, char *room);
 // Reports whether a failing poll of w could pass if it came before some earlier
 // step. Also returns true if that is unknown.
 bool simspin_could(SimWarp *w, char *room);
-// Reports whether w waits in vain until others change memory.
+// Reports whether w polls in vain until other warps change memory.
 bool simspin_stuck(const SimWarp *w);
 // Reports whether w and u poll the same element.
 bool simspin_same(const SimWarp *w, const SimWarp *u);

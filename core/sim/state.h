@@ -55,19 +55,20 @@ struct SimWarp {
   // list of the parts of a diverged warp that do not run, or NULL
   SimPart *part;
   uint32_t clk;            // current epoch (order.c)
-  // number of open regions; number of executions of a patch's ring (edit.c)
+  // number of open regions; number of times that patches used their ring of
+  // mbarriers (edit.h)
   uint32_t depth, ring;
   SimFrame *frame;
   char *v;                 // storage of registers and values
   uint64_t count;          // number of executed instructions
-  // line at which it waits; last line that it executed (debugger)
+  // line at which the warp waits; last line that the warp executed (debugger)
   uint32_t src, line;
-  int bar, mbar;  // number of the barrier, or mbarrier, at which it waits
+  int bar, mbar;  // number of the barrier, or mbarrier, at which the warp waits
   // whether the last try_wait failed at random; whether it failed
   bool refused, polling;
   // vector clock: what happens before all lanes
   uint32_t *vc;
-  // lanes that have a row of each kind (order.c)
+  // lanes that have a row (a vector clock) of each kind that order.c lists
   uint32_t seen, pending, distant, fenced;
   // level: lane 0's row holds for all lanes (order.c). vain: the last poll
   // failed.
@@ -101,9 +102,11 @@ struct SimWarp {
   // registers of a thread; number that a waiting setmaxnreg requests
   // (SW_REGISTERS)
   int registers, wanted;
-  // the last setmaxnreg, the number of those executed, and the epoch
+  // the last setmaxnreg, the number of setmaxnregs executed so far, and the
+  // epoch
   struct { const SimIns *i; uint32_t n, clk; } allot;
-  // for each result that may overflow: lanes in which it did last
+  // for each result that may overflow: lanes in which its last value did
+  // not fit
   uint32_t *wrapped;
   // whether some result overflowed; whether there are undefined values
   // (taint.c)
@@ -126,7 +129,7 @@ typedef struct SimPast {
 } SimPast;
 
 typedef struct SimBar {
-  // threads that the round needs; those that arrived (0: no round)
+  // threads that the round needs; threads that arrived (0: no round)
   int expected, arrived;
   // masks of the warps of the CTA that arrived, and that wait
   uint32_t members, waiting;
@@ -144,7 +147,8 @@ struct SimCta {
   int32_t id[3];           // position in the grid
   SimBar bar[MAX_BARS];
   int pool[4];  // for each quarter of the SM: free registers per lane
-  // whether it let the next launch start before it waited for the preceding one
+  // whether the CTA let the next launch start before it waited for the
+  // preceding launch
   bool early;
 };
 

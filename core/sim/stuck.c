@@ -21,8 +21,8 @@ typedef struct Stop {
   int bar;                 // STUCK_BARRIER: number of the barrier
   SimLack lack;
   int rank;  // a stop with a lower rank is more likely to be the cause
-  // mask of the stops on which it depends; includes itself if its own warps
-  // could end it
+  // mask of the stops on which this stop depends, itself included if its own
+  // warps could end the wait
   uint64_t behind;
 } Stop;
 typedef struct Stops {
@@ -203,8 +203,8 @@ static void judge(Stops *all) {
   }
 }
 
-// Returns the mask of stops on which stop k depends, directly or through
-// others.
+// Returns the mask of stops (places where warps wait) on which stop k depends,
+// directly or through other stops.
 static uint64_t reach(const Stops *all, int k) {
   uint64_t seen = 0, next = all->s[k].behind;
   while (next & ~seen) {
@@ -215,7 +215,8 @@ static uint64_t reach(const Stops *all, int k) {
   return seen;
 }
 
-// Reports whether every stop on which k depends also depends on k.
+// Reports whether every stop (place where warps wait) on which stop k depends
+// also depends on k.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)
     if (!(behind[__builtin_ctzll(m)] >> k & 1) && __builtin_ctzll(m) != k)

@@ -136,8 +136,9 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
+  // matrix.c computes these atoms itself, without simmma
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
-             row->a_type == DT_C64;  // matrix.c computes these without simmma
+             row->a_type == DT_C64;
   if (!own && !simmma_known(&mi->m))
     ctx_fail(cx, ERR_ARG, "the simulator has no %s for sm_%d", row->name, sm);
   mi->d = tile_of(cx, mi, row->c, row->d_type, row->m, row->n);

@@ -45,7 +45,7 @@ typedef struct SimMmaIns {
 
 typedef struct SimMatrix {
   const AtomCopy *row;
-  bool store;          // whether it is a stmatrix
+  bool store;          // whether the instruction is a stmatrix
   int num;             // number of matrices
   SimSide smem;
   const SimMem *rmem;

@@ -114,8 +114,8 @@ void simtaint_divide(SimWarp *w, const SimIns *i) {
   *taint_at(w, i->d) = (SimTaint){zero, i->src, -1, 0, UINT64_MAX};
 }
 
-// Reports whether an intrinsic moves bits of its first two operands, and its
-// third one says where.
+// Reports whether an intrinsic moves bits of its first two operands to
+// positions that its third operand gives.
 static bool moves_bits(IntrinId id) {
   return id == IN_PRMT || id == IN_BFI || id == IN_BFI64 ||
          id == IN_FUNNEL_L || id == IN_FUNNEL_R || id == IN_FUNNEL_LC ||
@@ -137,7 +137,8 @@ static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
       return (a & (b | ~lane_bits(w, i->b, wide, l))) |
              (b & (a | ~lane_bits(w, i->a, wide, l)));
     case OP_XOR: return a | b;
-    case OP_ADD: case OP_SUB: case OP_MUL:  // bits depend on those below
+    // each bit of the result depends on all lower bits of the operands
+    case OP_ADD: case OP_SUB: case OP_MUL:
       if (!dtype_is_int(t)) return UINT64_MAX;
       return 0 - ((a | b) & (0 - (a | b)));
     case OP_SHL: case OP_SHR:
@@ -339,7 +340,8 @@ void simtaint_before(SimWarp *w, const SimIns *i) {
 #include "ir/ops.h"
     case OP_SEL: case OP_CVT: case OP_BITCAST: case OP_MATH: case OP_INTRIN:
     case OP_VAR: case OP_VGET: case OP_VSET: case OP_FILL:
-      break;  // an undefined operand makes their result undefined
+      // an undefined operand of these operations makes the result undefined
+      break;
     case OP_MMA: case OP_WGMMA:
       // these instructions check the registers that they read themselves
       break;

@@ -12,20 +12,22 @@
 
 typedef enum SimMark {
   TAPE_RUN,    // executes instruction `at` of the program
-  TAPE_GIVE,   // the warp gives a part of gate `at`: an arrival
-  TAPE_NEED,   // waits until gate `at` opens
+  TAPE_GIVE,   // the warp arrives at gate `at`
+  TAPE_NEED,   // the warp waits until gate `at` opens
   // A named range begins or ends; `at` is its name, an index into Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts; its completion is a part of gate `at` (0: of none).
+  // An agent starts; its completion counts as an arrival at gate `at` (0: at
+  // none).
   TAPE_AGENT
 } SimMark;
 
 typedef struct SimStep {
   uint8_t mark;        // a SimMark
   uint8_t lanes;       // RUN: number of active lanes
-  uint8_t lines;       // RUN: number of 128-byte lines of L1 that it accesses
-  // AGENT: CTA whose memory it fills. GIVE: 1 if the gate belongs to another
-  // CTA.
+  // RUN: number of 128-byte lines of L1 that the instruction accesses
+  uint8_t lines;
+  // AGENT: CTA whose memory the agent fills. GIVE: 1 if the gate belongs to
+  // another CTA.
   uint8_t cta;
   // RUN of an atomic: maximum number of lanes that access one word
   uint8_t same;
@@ -33,7 +35,7 @@ typedef struct SimStep {
   uint32_t passes;     // RUN: number of shared-memory passes
   uint32_t sectors;    // RUN: number of 32-byte sectors of global memory
   uint32_t missed;     // RUN: number of sectors that missed L1
-  uint32_t bytes;      // AGENT: bytes that it moves
+  uint32_t bytes;      // AGENT: bytes that the agent moves
 } SimStep;
 
 typedef struct SimReel {  // the log of a warp

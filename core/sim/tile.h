@@ -12,8 +12,8 @@ typedef struct SimRule {
   int keep;       // number of fraction bits of an f32 result
   int emin_a, emin_b;  // smallest exponents of the formats of A and B
   bool half;      // whether the accumulator is f16
-  // whether it is an fp8 mma.sync on Hopper, which two f16 instructions
-  // implement
+  // whether the instruction is an fp8 mma.sync on Hopper, which two f16
+  // instructions implement
   bool emulated;
 } SimRule;
 

@@ -57,9 +57,9 @@ typedef struct SimMachine {
 } SimMachine;
 
 // An event of the estimate; times are in cycles. EVENT_WARP: a warp ran from t
-// to end. EVENT_BEGIN, EVENT_END: it began or ended a named range. EVENT_AGENT:
-// an agent that it started worked from t to end. `cluster` is the number of the
-// modelled cluster.
+// to end. EVENT_BEGIN, EVENT_END: the warp began or ended a named range.
+// EVENT_AGENT: an agent that the warp started worked from t to end. `cluster`
+// is the number of the modelled cluster.
 typedef enum SimEventKind {
   EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT
 } SimEventKind;
@@ -76,7 +76,7 @@ typedef struct SimEvent {
 
 // Units of an SM whose busy cycles are counted.
 typedef enum SimPipe {
-  // each quarter has one of these
+  // each quarter of the SM has a pipe of each of these kinds
   PIPE_ISSUE, PIPE_FMA, PIPE_ALU, PIPE_XU, PIPE_F64, PIPE_TENSOR,
   PIPE_SHARED, PIPE_L1, PIPE_MEMORY, PIPE_FILL, PIPE_PEER, PIPES
 } SimPipe;
@@ -84,7 +84,7 @@ typedef enum SimPipe {
 // Cost of one source line, summed over all warps of one cluster.
 typedef struct SimCost {
   uint32_t src;
-  uint64_t slots;      // number of issue slots of its instructions
+  uint64_t slots;      // number of issue slots of the line's instructions
   // shared-memory passes; sectors of global memory; sectors that missed L1
   uint64_t passes, sectors, missed;
   double flops;

@@ -5,8 +5,8 @@
 // flows only through variables and booleans to branches that do nothing but
 // wait.
 //
-// The wait must also be for the phase that was tested. If it is not in some
-// run, all try_waits become scheduling steps (Launch.tries).
+// The wait must also be for the phase that was tested. If a run shows a wait
+// for another phase, all try_waits become scheduling steps (Launch.tries).
 #include "sim/token.h"
 
 #include "ir/operands.h"

@@ -21,8 +21,8 @@ enum { NONE = UINT32_MAX };
 typedef struct Turn {
   // actor: the number of a warp among all warps, or an agent_id
   uint64_t who;
-  // line; index of its vector clock in SimCauses (NONE: it is no step, or the
-  // clock was not kept)
+  // line of the step; index of the step's vector clock in SimCauses (NONE: it
+  // is no step, or the clock was not kept)
   uint32_t src, row;
   int warp;                // number of the warp among all warps; -1: an agent
   uint32_t seq;
@@ -36,9 +36,9 @@ typedef struct Turn {
 } Turn;
 
 typedef struct Actor {     // a warp as the scheduler sees it
-  // number of memory changes when it fell asleep; 0: it is awake
+  // number of memory changes when the warp fell asleep; 0: it is awake
   uint64_t asleep;
-  uint32_t started;        // number of agents that it started
+  uint32_t started;        // number of agents that the warp started
 } Actor;
 
 struct SimTurns {
@@ -53,7 +53,7 @@ struct SimTurns {
   Actor *actor;
   char *room;              // scratch for trial runs (spin.h)
   size_t at;               // index of the next required step in o->turn
-  int last;                // warp of the last step; -1: an agent made it
+  int last;                // warp of the last step; -1: it was an agent's step
   uint64_t switches, began;
   // flags SIM_FULL ... of this run; flags that every run of the kernel has
   uint32_t flags, always, src;
@@ -323,8 +323,8 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in c->async of agent number `number` of w. Returns -1 if it
-// does not exist or others must complete before it.
+// Returns the index in c->async of agent number `number` of w. Returns -1 if
+// there is no such agent or other agents must complete before it.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->nasync; k++)

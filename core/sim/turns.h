@@ -46,8 +46,8 @@ void simexec_between(SimWarp *w);
 typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
   uint32_t turn;
-  int warp;  // number of its warp among all warps; -1: an agent's step
-  uint32_t seq;              // number among the steps of its warp
+  int warp;  // number of the step's warp among all warps; -1: an agent's step
+  uint32_t seq;              // number of the step among those of its warp
 } SimCause;
 SimCauses *simcauses_new(const SimProg *p, uint32_t units);
 void simcauses_free(SimCauses *s);
@@ -66,7 +66,7 @@ uint32_t simcauses_seq(const SimCauses *s);
 // Returns the number of w's current vector clock, for an agent that w starts.
 uint32_t simcauses_start(SimWarp *w);
 // Reports whether the step with vector clock number k happens after step c.
-// mbar, phase: where c completed, if it is an agent's.
+// mbar, phase: where c completed, if c is an agent's step.
 bool simcauses_after(const SimCauses *s, uint32_t k, const SimCause *c,
                      int mbar, uint32_t phase);
 // simcauses_hash returns the hash of a vector clock, with warps and clusters

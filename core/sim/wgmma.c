@@ -96,7 +96,7 @@ static int actor_of(const SimWarp *w) {
 // ---- descriptors ----
 
 typedef struct Place {
-  uint32_t start, lead, stride;  // from the descriptor, in bytes
+  uint32_t start, lead, stride;  // fields of the descriptor, in bytes
   // width of the swizzle in pieces of 16 bytes
   uint32_t w;
 } Place;

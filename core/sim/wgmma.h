@@ -17,7 +17,7 @@ bool simwgmma_wait(SimWarp *w, const SimIns *i);
 int simwgmma_lacks(const SimWarp *w);
 // Returns the number in its CTA of a warp whose own wait for epoch `epoch` of
 // its warpgroup's agent does not happen before lane l of w. Returns -1 if there
-// is none or `actor` is not such an agent.
+// is no such warp or `actor` is no warpgroup's agent.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // Reports whether an MMA of w in flight writes unit number `unit` of registers
 // m.

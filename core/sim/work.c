@@ -21,7 +21,7 @@ typedef void See(void *ud, uint32_t id, bool written);
 typedef struct Works {
   SimWorks out;
   SimPrices *prices;
-  uint32_t *object;       // for each register object: its first id
+  uint32_t *object;  // for each register object: the id of its first element
 } Works;
 
 static void see_units(const Works *k, const SimMem *m, int64_t first,

@@ -23,9 +23,9 @@ typedef enum SimWorkKind {
 
 typedef struct SimWork {
   uint8_t kind;           // a SimWorkKind
-  float slots;            // issue slots of its quarter of the SM
+  float slots;            // issue slots in the warp's quarter of the SM
   float work;             // cycles of the instruction's pipe
-  // cycles of the arithmetic pipes of its quarter of the SM
+  // cycles of the arithmetic pipes of the warp's quarter of the SM
   float fma, alu, xu, f64;
   // latency until the result is ready, or until the warp continues
   float late;
@@ -33,8 +33,8 @@ typedef struct SimWork {
   float shared;
   // floating-point operations: of each lane, or for an MMA of the warp
   float flops;
-  // index in SimWorks.id of nread ids that it reads, followed by nwrite ids
-  // that it writes
+  // index in SimWorks.id of nread ids that the instruction reads, followed by
+  // nwrite ids that it writes
   uint32_t ids, nread, nwrite;
 } SimWork;
 

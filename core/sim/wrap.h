@@ -4,9 +4,10 @@
 
 #include "sim/inside.h"
 
-enum { SIM_WRAPS = 8 };      // maximum number for an instruction
-// The results on which an instruction depends and that may overflow:
-// instructions of the IR, and after decoding numbers from 0 on.
+// maximum number of checked results for one instruction
+enum { SIM_WRAPS = 8 };
+// The results on which an instruction depends and that may overflow. of: their
+// instructions in the IR, which decoding replaces by numbers from 0 on.
 typedef struct SimWraps {
   int n;
   // for each result: the object that it addresses, an index into Fn.mem
@@ -18,7 +19,8 @@ struct Access;
 // Finds and numbers the results that may overflow and on which p's instructions
 // depend.
 void simwrap_find(Ctx *cx, SimProg *p);
-// Checks one of these results when it is computed. Its number is i->jump - 1.
+// Checks a result that may overflow when instruction i computes it. The
+// result's number is i->jump - 1.
 void simwrap_note(SimWarp *w, const SimIns *i);
 // Reports overflows in the addresses of x in the lanes of mask. Returns the
 // lanes that it reported.

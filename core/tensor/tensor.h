@@ -80,7 +80,7 @@ Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG if coord does not match t's profile, or is static and out
 // of bounds. `_` is allowed anywhere.
 void tensor_check_coord(Ctx *cx, const Tensor *t, Tup coord);
-// Does the same for a coordinate of a vector.
+// Does the same as tensor_check_coord for a coordinate of a vector.
 void tensor_check_index(Ctx *cx, Tup shape, Tup coord);
 bool tup_has_any(Tup coord);  // whether coord contains `_`
 
@@ -129,7 +129,7 @@ void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
 void tensor_fill(Ctx *cx, Tensor t, Ref value);
 // Prints t in "ptr o layout" notation.
 void tensor_print(Ctx *cx, Tensor t, Buf *out);
-// Returns the same text, in the scratch arena.
+// Returns the text that tensor_print prints, in the scratch arena.
 const char *tensor_show(Ctx *cx, const Tensor *t);
 // Fails with ERR_REGION if t's memory or a traced number of t is not visible
 // here, or was created after `born` (Ins.birth). In the latter case t belongs
@@ -145,7 +145,7 @@ bool tensor_traced(const Tensor *t);
 // extent or stride. Static strides remain part of the kernel's type.
 #define TENSOR_MAX_MARKS 32
 typedef struct TensorMarks {
-  int n;  // leaves of the layout's shape
+  int n;  // number of leaves of the layout's shape
   int64_t shape[TENSOR_MAX_MARKS];
   int64_t stride[TENSOR_MAX_MARKS];
   int64_t align;  // assumed_align in bytes; 0: the memory's alignment

@@ -269,7 +269,7 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
     for (int i = 0; i < c->ntiler; i++) mode[i] = c->tiler[i].shape;
     Tup shape = tup_pack(cx, mode, c->ntiler);
     Layout inv = layout_with_shape(cx, layout_right_inverse(cx, c->tv), shape);
-    // (m,n) -> which of the groups of v values
+    // (m,n) -> index of the group of v values
     Layout mn = layout_upcast(cx, inv, tiled_copy_size(cx, c) * v);
     all = layout_logical_product(
       cx, values, tiler_layout(layout_right_inverse(cx, mn)));

@@ -16,7 +16,7 @@ typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 typedef struct TmaAtom {
   DType type;
   uint8_t runs;        // TmaRuns
-  bool store;          // whether it stores to global memory
+  bool store;          // whether the atom stores to global memory
   // whether a load writes to several CTAs, which a mask selects
   bool multicast;
   uint16_t flags;      // flags BKF_*

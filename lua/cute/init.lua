@@ -95,7 +95,8 @@ local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
   neg pow rcp rem round roundeven rsqrt sin sincos sinh sqrt sub tan tanh
   trunc]]
--- The Python DSL's names of element types, with the names here.
+-- The Python DSL's names of element types, and the names of these types in
+-- cutelua.
 local TYPES = {
   Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",
   Uint16 = "u16", Int32 = "i32", Uint32 = "u32", Int64 = "i64",

@@ -26,8 +26,8 @@ local function is_struct(x)
   return type(x) == "table" and getmetatable(x) == Struct
 end
 
--- Replaces a field's type that MemRange or Align made by the type, count and
--- alignment that it holds.
+-- Returns a field's declaration. If its type is a result of MemRange or Align,
+-- the declaration gets the type, count and alignment that this result holds.
 local function spliced(d)
   local t = d[2]
   if type(t) ~= "table" or getmetatable(t) then return d end

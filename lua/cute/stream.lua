@@ -20,7 +20,7 @@ local report = require "cute.lang.report"
 
 local stream = {}
 
--- Returns the device of that name, or raises an error.
+-- Returns the device with this name, or raises an error.
 local function device_of(name)
   core.outside()
   local device, why = kernel.device(name)

@@ -455,7 +455,9 @@ local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    -- With 8 elements of each run, 4 runs cover all banks.
+    -- The limit for tiles that are transposed on the way to shared memory: 8
+    -- threads along a contiguous run, so that a warp covers 4 runs and thereby
+    -- all banks.
     w.turned and 8)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)

@@ -97,7 +97,8 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        -- A slot with zeros was nil before the trace.
+        -- A slot whose kernel variables begin as zeros was nil before the
+        -- trace.
         if slot.zeros then before = nil end
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end

@@ -167,8 +167,8 @@ function undefined.tested(region, v)
 end
 
 --- Returns the value that a loop's slot has at the begin of a pass that
--- substitutes values: the value that the body left in the slot or, if the pass
--- requires it, the value before the loop.
+-- replaces undefined values by recorded ones: the value that the body left in
+-- the slot or, if the pass requires it, the value before the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -177,8 +177,8 @@ function undefined.head(region, slot)
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- Sets the slots to their values at the begin of a pass that substitutes
--- values.
+--- Sets the slots (variables and fields) at the begin of a pass that replaces
+-- undefined values by recorded ones.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)
@@ -256,9 +256,9 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Reports whether a slot's final value agrees between a pass with nil (a) and a
--- pass that substituted a value (b). `head` is the value at the begin of pass
--- b.
+-- Compares a slot's final values: a, of a pass in which an undefined value was
+-- nil, and b, of a pass in which it was the recorded value. Reports whether
+-- they agree. `head` is the value at the begin of pass b.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then

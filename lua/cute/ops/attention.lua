@@ -22,7 +22,7 @@ local attention = {}
 
 local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
-local PAGE = 64  -- keys: a page is a multiple, so that tiles lie in one page
+local PAGE = 64  -- pages have a multiple of 64 keys, so no tile crosses pages
 
 ---------------------------------------------------------------------------
 -- Operands
@@ -121,7 +121,8 @@ local function options_of(call, p)
   return scale, {head = p.D, causal = o.causal, window = window}
 end
 
--- Returns the extents of a number for each row.
+-- Returns the extents of a tensor with one number for each query row, such as
+-- LSE.
 local function rows_shape(p)
   if p.ragged then return {p.H, p.S} end
   return {p.B, p.H, p.S}
@@ -141,7 +142,7 @@ local function operation(what, spec)
   return rowwise.operation(what, spec)
 end
 
--- Returns the steps that set O to 0 and LSE to -inf: rows without keys.
+-- Returns the launches that set O to 0 and LSE to -inf, for rows without keys.
 local function nothing(call, p, results)
   local steps = {}
   for i, value in ipairs {0.0, -math.huge} do
@@ -246,8 +247,8 @@ local function hopper_kernel(call, device, q, o)
   return k
 end
 
--- Returns the step of Hopper's kernel k, and the number of counters that its
--- blocks share.
+-- Returns the launch of Hopper's kernel k as a step of a plan
+-- (cute.ops.tensor_op), and the number of counters that its blocks share.
 local function hopper_step(k, device, q, scale)
   return {kernel = k.kernel, block = k.block, ready = {},
     grid = k.grid(q.S, q.H, q.B, device.info and device.info.sms),
@@ -259,7 +260,8 @@ local function hopper_step(k, device, q, scale)
     end}, k.options.dynamic and 1 or nil
 end
 
--- Returns the step of the kernel for all devices.
+-- Returns the launch of kernel k, which runs on all devices, as a step of a
+-- plan (cute.ops.tensor_op).
 local function general_step(k, q, scale)
   return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
     ready = {}, arguments = function(now, out)
@@ -362,7 +364,8 @@ end
 -- Backward
 ---------------------------------------------------------------------------
 
--- Returns a view of f32 memory that a call's steps share.
+-- Returns a view of the f32 memory that the launches of a call share, from
+-- element `from` on.
 local function view(work, from, shape)
   return cute.make_tensor(work.iterator + from,
                           cute.make_layout(shape, cute.LayoutRight))

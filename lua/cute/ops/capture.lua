@@ -10,8 +10,8 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone g has upvalues of its own for the captured values; the upvalues of
--- f stay unchanged. Functions that f calls are cloned with it.
+-- The clone g of function f has upvalues of its own for the captured values;
+-- the upvalues of f stay unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"

@@ -20,8 +20,8 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Describes which elements of an MMA's tile a thread has. values: the
 -- coordinates of a thread's elements relative to its first one. bits: where the
 -- first element moves if a bit of the thread index is set: "row" (within the
--- same row), "col" (within the same column), or "far". even: whether the first
--- elements of all threads are in even columns.
+-- same row), "col" (within the same column), or "far" (to another row and
+-- column). even: whether the first elements of all threads are in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end

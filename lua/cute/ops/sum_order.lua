@@ -93,7 +93,7 @@ end
 local ADDED = {sum = true, mean = true, rms = true}
 
 -- Returns a phrase for the order in which an epilogue adds the elements of a
--- row, if it does.
+-- row, if it has such a reduction.
 local function of_rows(p, c)
   local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do

@@ -290,7 +290,8 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    -- If p.order is set, candidates are missing for another reason.
+    -- If p.order is set, candidates with another accumulation order were left
+    -- out, so a missing configuration is no reason for this message.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))

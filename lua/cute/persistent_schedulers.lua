@@ -332,7 +332,8 @@ end
 --- Makes the iterator for a thread that only receives numbers of tiles.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits until a number is in the current stage, and returns it.
+-- Waits until a tile number is in the current stage of the ring, and returns
+-- this number.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -406,7 +407,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  -- After the last number, no other number arrives.
+  -- Stop at the last number, because no other number arrives after it.
   for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
   end

@@ -39,7 +39,8 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration, which may also be given by its name.
+-- Returns entry i of a declaration d, which the user may have given as d[name]
+-- instead of d[i].
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")

@@ -67,8 +67,9 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks a slot whose values at the ends of the two branches cannot be held by
--- kernel variables: both branches have to leave the same value.
+-- Checks a slot (a variable or field) whose values at the ends of the two
+-- branches cannot be held by kernel variables: both branches have to leave the
+-- same value.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -77,9 +78,9 @@ local function check_constant(slot, what)
   end
 end
 
--- Gives a slot that was nil before the branch an initial value of the kind that
--- both branches leave in it. Returns false if a branch leaves nil, or if no
--- kernel variable can hold the value.
+-- Gives a slot (a variable or field) that was nil before the branch an initial
+-- value of the kind that both branches leave in the slot. Returns false if a
+-- branch leaves nil, or if no kernel variable can hold the value.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -106,16 +107,16 @@ local function begin_slot(slot, what)
   return true
 end
 
--- Reports whether both branches return the same number as this result, and the
--- number is known while tracing.
+-- Reports whether a slot holds a result of the functions of cute.when for which
+-- both functions return the same number, known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
 end
 
--- Determines the carry (types and facts) of a slot that a branch changed.
--- Returns true if the carry changed, so that both branches have to be traced
--- again.
+-- Determines the carry (types and facts for kernel variables) of a slot, a
+-- variable or field that a branch changed. Returns true if the carry changed,
+-- so that both branches have to be traced again.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)

@@ -175,8 +175,9 @@ local function traced(o)
 end
 
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
--- arguments are the captured values. The second, take(captured), replaces the
--- functions by those of another call with the same code.
+-- arguments are the captured values. The second, take(captured), replaces
+-- score_mod and mask_mod by the functions of another call, which have the same
+-- code.
 local function modifying(captured)
   local f, bind
   local function take(new) f, bind = new:clone() end
@@ -197,8 +198,8 @@ local function push_captured(call, list)
   return list
 end
 
--- Raises an error unless the functions return a score and a boolean. Traces
--- them on their own.
+-- Raises an error unless score_mod returns a float and mask_mod a boolean. To
+-- find out, traces the two functions in a kernel of their own.
 local function check_functions(call, modify)
   local list = push_captured(call, {n = 0})
   local program = cute.kernel("score", function(...)
@@ -323,8 +324,8 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
--- Returns a choice as text: the problem, the kernel, the reason against the
--- other one.
+-- Returns a choice as text: the problem, the chosen kernel, and why the other
+-- kernel was not chosen.
 local function text_of(c, arch)
   local q, o = c.problem, c.options
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
@@ -425,7 +426,8 @@ end
 -- Decoding
 ---------------------------------------------------------------------------
 
--- Raises unless t has the extents `shape`, and the type.
+-- Raises an error unless tensor t, the option `name`, has the extents `shape`
+-- and elements of type `dtype`.
 local function check_option(call, name, t, shape, dtype)
   local own = modes.extents(t.layout)
   local same = t.element_type == dtype and #own == #shape
@@ -436,8 +438,8 @@ local function check_option(call, name, t, shape, dtype)
   end
 end
 
--- Checks the options of a cache, and returns the number of its keys for each
--- batch.
+-- Checks the options that describe the cache of keys, and returns the number of
+-- keys that the cache has room for in each batch.
 local function check_cache(call, q)
   local n, table_, k, v = call.lengths, call.block_table, call.k, call.v
   if n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then

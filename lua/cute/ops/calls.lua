@@ -65,7 +65,8 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
--- Sizes above this number of f32 are rounded up by less.
+-- Above this number of f32, calls.work rounds a size up by at most an eighth;
+-- smaller sizes become powers of two.
 local LARGE = 1 << 22
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
@@ -124,7 +125,8 @@ end)
 -- Launches
 ---------------------------------------------------------------------------
 
--- The largest number of prepared launches that a step keeps.
+-- The largest number of prepared launches that a plan keeps for each of its
+-- kernels.
 local LAUNCHES = 4
 
 --- Returns the value of the kernels' option pdl: true if the device supports

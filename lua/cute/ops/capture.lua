@@ -87,8 +87,8 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records the value v of upvalue i of f, or of its field k: as a captured value
--- if v is a number or tensor, else as another part.
+-- Records v, the value of upvalue i of f or of field k of this upvalue: as a
+-- captured value if v is a number or tensor, else in self.parts.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -163,7 +163,8 @@ function Capture:clone()
   -- own[clone][upvalue] is true if the clone does not share the upvalue with f.
   local own = {}
   for _, g in pairs(to) do own[g] = {} end
-  -- Tables that stand in the clones for tables with captured fields.
+  -- The clones read these tables in place of the tables that have captured
+  -- fields: views[clone][upvalue].
   local views = {}
   local set = {}
   for n, s in ipairs(self.slots) do

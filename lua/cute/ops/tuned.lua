@@ -37,8 +37,8 @@ local function contiguous(t, second, first)
   return t.stride[1] == 1 and first or nil
 end
 
---- Returns the class of a problem, or nil if tables have no class for it
--- (batches, factors per block, packed weights).
+--- Returns the class of a problem, the key under which tables hold its choices;
+-- nil if tables have no such key (batches, factors per block, packed weights).
 ---@param p table
 ---@param name? string the epilogue's name; "epilogue" when absent
 ---@return string?
@@ -54,7 +54,8 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
--- Returns a class with "epilogue" in place of the name of its epilogue.
+-- Returns the name of a class (see the head of this file) with "epilogue" in
+-- place of the epilogue's name.
 local function nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil

@@ -88,7 +88,7 @@ local function problem(call, like_q, like_k, paged)
   return p
 end
 
--- Checks the offsets of sequences.
+-- Checks cu_q and cu_k, the offsets at which the sequences of Q and K begin.
 local function check_sequences(call)
   local a, b = call.cu_q, call.cu_k
   if (a == nil) ~= (b == nil) then

@@ -180,7 +180,8 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  -- Copy the other fields that the function reads from these tables.
+  -- Copy to each view those fields of the original table that the function
+  -- reads but that are not captured.
   for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
@@ -200,7 +201,8 @@ function Capture:clone()
   end
 end
 
--- A chunk that load compiles is the user's (capture.is_users).
+-- A chunk that load compiles counts as a function of the user
+-- (capture.is_users), so its upvalues f and g are captured.
 local pair = load("local f, g = ... return function() return f, g end",
                   "=two functions")
 

@@ -34,7 +34,7 @@ At.__index = At
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    -- If an extent is 0, there are no elements to number.
+    -- An extent of 0 counts as 1, because the divisions below need a divisor.
     local n = math.max(self.shape[m], 1)
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end

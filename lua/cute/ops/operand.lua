@@ -239,7 +239,7 @@ end
 -- whose K is empty. The product is the same.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
-  -- Every kernel accepts this extent of K.
+  -- K = 16 is an extent that every kernel accepts.
   shape[#shape] = 16
   return cute.zeros(shape, t.element_type, {device = t.device})
 end

@@ -123,8 +123,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- Returns the reduction of a group's elements over this thread and all lanes
--- that have elements of the same group.
+-- Reduces the elements of one group (a row, a column, or everything) over this
+-- thread and all lanes that have elements of this group. Returns the result.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do

@@ -167,9 +167,11 @@ end
 
 -- Returns the kernel for reductions whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  -- The elements of a row after its last vector: one for each thread.
+  -- Number of elements of a row after its last vector; a thread loads one of
+  -- them.
   local rest = o.folded.extents[1] % o.width
-  -- Threads for the vectors of a row: each takes about two.
+  -- Number of threads for the vectors of a row: each thread loads about two
+  -- vectors.
   local few = vectors > 2 and up(vectors, 2) or vectors
   o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do

@@ -343,9 +343,9 @@ end
 
 --- Reads a tile that one warp found and passed to other warps in shared memory,
 -- as four numbers: cta_coord_m, the tile along M; coord_n, where the tile
--- begins along N; group_idx, from 0; distance_to_boundary, the length from
--- there to the group's end. is_valid_tile reports whether there is such a
--- group.
+-- begins along N; group_idx, from 0; distance_to_boundary, the length along N
+-- from coord_n to the group's end. is_valid_tile reports whether group_idx is
+-- the index of a group.
 ---@param group_count integer|cute.Value
 ---@param sTile_info table four numbers of i32
 ---@return table

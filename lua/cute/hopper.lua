@@ -35,8 +35,9 @@ end
 --- Returns the smallest tile of a canonical layout: see cute.nvgpu.warpgroup.
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
---- Returns the kind of a layout's atom (for make_smem_layout_atom), with the
--- widest swizzle that the contiguous extent fills.
+--- Returns the kind of layout atom, such as "K_SW128", that
+-- make_smem_layout_atom takes. Its swizzle is the widest that the contiguous
+-- extent fills.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param major_mode_size integer elements of the contiguous mode
@@ -46,8 +47,9 @@ function hopper.get_smem_layout_atom(layout, element_type, major_mode_size)
     .. smem.widest(major_mode_size * dtype_of(element_type).bits)
 end
 
--- Tiles the atom of a layout over a shape (rows,columns,...), along its
--- contiguous mode first unless an order is given.
+-- Returns the shared-memory layout of a shape (rows,columns,stages): repeats
+-- the smallest tile (the atom) along the contiguous mode first, unless an order
+-- is given.
 local function layout_of(layout, dtype, shape, order)
   local along = smem.major(layout) == "K" and 2 or 1
   local atom = warpgroup.make_smem_layout_atom(

@@ -95,7 +95,8 @@ local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
   neg pow rcp rem round roundeven rsqrt sin sincos sinh sqrt sub tan tanh
   trunc]]
--- The Python DSL's names of element types, with the names here.
+-- The Python DSL's names of element types, and the names of these types in
+-- cutelua.
 local TYPES = {
   Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",
   Uint16 = "u16", Int32 = "i32", Uint32 = "u32", Int64 = "i64",
@@ -122,7 +123,8 @@ return sign.parts(cute, "cute", "cute.", PARTS, function(name)
     for f in MATH:gmatch "%w+" do functions[f] = cute[f] end
     return sign.namespace(functions, "cute.math")
   end
-  -- cute.runtime has the functions of the Python DSL's runtime that exist here.
+  -- cute.runtime has those functions of the Python DSL's module runtime that
+  -- exist in cutelua.
   if name == "runtime" then
     return sign.namespace({make_ptr = cute.make_ptr,
       make_fake_tensor = cute.make_fake_tensor,

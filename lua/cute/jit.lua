@@ -34,8 +34,8 @@ local jit = {}
 ---@field arch string
 ---@field nvrtc string        "13.0"
 
--- Adds to `sizes`, by the name of the kernel, the size of each section of an
--- ELF file that is named `prefix` followed by the name of a kernel.
+-- Finds the sections of an ELF file whose names are `prefix` and the name of a
+-- kernel. Sets sizes[name of the kernel] to the size of the section.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -82,7 +82,8 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    -- `props` may name a device function; its properties are skipped.
+    -- `props` may name a device function. It has no entry in `kernels`, so its
+    -- properties are skipped.
     elseif props then
       now = kernels[props]
     elseif now and line:find "bytes stack frame" then

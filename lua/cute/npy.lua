@@ -44,7 +44,7 @@ end
 -- ---- the header: a Python dict in a line of text ----
 
 -- Parses the value at position `at`. Returns a string as {text}, True and False
--- as booleans, a tuple or list as its text; and the position after it.
+-- as booleans, a tuple or list as its text; and the position after the value.
 local function parse_value(text, at)
   local _, to, _, inside = text:find("^(['\"])([^'\"\\]*)%1", at)
   if to then return {inside}, to end
@@ -74,9 +74,9 @@ local function parse_dict(text)
   return dict
 end
 
--- Returns the type that the reader expects for elements of type `descr`: the
--- first of `names` that is stored like this. Returns nil and a reason if there
--- is none.
+-- Returns the element type of a file whose header gives the type description
+-- `descr`: the first of `names` that ml_dtypes describes like this. Returns nil
+-- and a reason if no name fits.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]
@@ -317,7 +317,7 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  -- These are the elements that were read together with the header.
+  -- The first elements of the file, which were read together with the header.
   local early = head:sub(from)
   local here = f:seek()
   local size = here and f:seek "end"

@@ -278,8 +278,9 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
   grid_dim = grid_dim or {arch.grid_dim()}
   local stages, group = opts.num_stages or 2, opts.consumer_group
   local blocks = params.cluster_shape[1] * params.cluster_shape[2]
-  -- `empty` counts an arrival of each thread or warp that reads a number: of
-  -- all consumers, and of all producers except the one that drew the number.
+  -- The mbarriers `empty` count an arrival of each thread or warp that reads a
+  -- tile number: of all consumers, and of all producers except the one that
+  -- drew the number.
   local self = setmetatable({params = of_kernel(params), counter = opts.counter,
     blocks = blocks, group = group, num_stages = stages,
     scope = blocks > 1 and "cluster" or nil,
@@ -331,7 +332,8 @@ end
 --- Makes the iterator for a thread that only receives numbers of tiles.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits until a number is in the current stage, and returns it.
+-- Waits until a tile number is in the current stage of the ring, and returns
+-- this number.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -405,7 +407,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  -- After the last number, no other number arrives.
+  -- Stop at the last number, because no other number arrives after it.
   for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
   end
@@ -465,9 +467,10 @@ StreamK.__index = StreamK
 --       tiles:advance_to_next_work()
 --     end)
 --
--- A cluster has one range and stores partial sums at most once, so one buffer
--- for each range is sufficient. Parts of less than `least` steps are merged
--- with their neighbour. If all waves are whole, no tile is split.
+-- A cluster has one range of consecutive steps and stores partial sums at most
+-- once, so one buffer for each range is sufficient. Parts of less than `least`
+-- steps are merged with their neighbour. If all waves are whole, no tile is
+-- split.
 ---@param params table from PersistentTileSchedulerParams
 ---@param k_tiles any number of tiles along K, 1 or more
 ---@param opts? {least: integer, equal: integer} least: 1 when absent
@@ -560,8 +563,9 @@ end
 --- Returns the first work of this cluster, in the form of get_current_work.
 function StreamK:initial_work_tile_info() return self:get_current_work() end
 
---- Reports whether range `from` begins inside the tile of work `w`, so that it
--- has a part of the tile. `from` must be a range after w's own range.
+--- Reports whether range `from` begins inside the tile of work `w`, so that the
+-- cluster with this range computes a part of the tile. `from` must be a range
+-- after w's own range.
 function StreamK:has_part(from, w)
   return core.lt(self:first_step(from), w.last_step)
 end

@@ -60,7 +60,8 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
   for k, v in pairs {dtype, swizzle} do
     if type(v) == "string" then v = core.find_dtype(v) or v end
     local kind = core.typename(v)
-    -- The use of the pointer below checks the swizzle.
+    -- The type name "constant" covers swizzles, bases and `cute._`;
+    -- make_composed_layout below rejects the others.
     if kind == "constant" then kind = "swizzle" end
     if kind ~= "dtype" and kind ~= "swizzle" or given[kind] then
       core.bad_argument(k + 1, "element type or swizzle", v)

@@ -3,8 +3,9 @@
 -- An atom, the smallest tile of such a layout, is given by its major mode ("K"
 -- or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width of its
 -- elements in bits. It has 8 rows, each as long as the swizzle's span (INTER:
--- 128 bits). The layout stores the swizzle for bytes. tcgen05 also has
--- "SW128_32B": granules of 32 bytes, in 4 rows.
+-- 128 bits). KINDS holds swizzles of byte offsets; smem.atom converts them to
+-- element offsets. tcgen05 also has "SW128_32B": granules of 32 bytes, in 4
+-- rows.
 local core = require "cute.core"
 
 local smem = {}
@@ -24,8 +25,7 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- Returns the swizzle of a kind as it is stored in a layout: it works on
--- bytes.
+--- Returns the swizzle of byte offsets of a kind such as "SW128".
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))
 end

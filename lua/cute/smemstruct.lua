@@ -26,8 +26,8 @@ local function is_struct(x)
   return type(x) == "table" and getmetatable(x) == Struct
 end
 
--- Replaces a field's type that MemRange or Align made by the type, count and
--- alignment that it holds.
+-- Returns a field's declaration. If its type is a result of MemRange or Align,
+-- the declaration gets the type, count and alignment that this result holds.
 local function spliced(d)
   local t = d[2]
   if type(t) ~= "table" or getmetatable(t) then return d end
@@ -39,7 +39,8 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of a declaration, which may also be given by its name.
+-- Returns entry i of a declaration d, which the user may have given as d[name]
+-- instead of d[i].
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")

@@ -16,7 +16,8 @@ local Epilogue = {}
 Epilogue.__index = Epilogue
 
 -- Returns the atom that stores EN columns of accumulators: the atom of
--- utils.get_smem_store_op, or one for half as many columns if it has too many.
+-- utils.get_smem_store_op or, if that atom has more columns than a part, one
+-- for half as many.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,

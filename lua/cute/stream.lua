@@ -20,7 +20,7 @@ local report = require "cute.lang.report"
 
 local stream = {}
 
--- Returns the device of that name, or raises an error.
+-- Returns the device with this name, or raises an error.
 local function device_of(name)
   core.outside()
   local device, why = kernel.device(name)
@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Checks that a wait is allowed. In the simulator a wait returns at once, but a
--- graph must not contain one.
+-- Checks that a wait is allowed. In the simulator a wait returns at once, but
+-- the recording of a graph must not contain a wait.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "

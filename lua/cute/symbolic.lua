@@ -110,8 +110,8 @@ local function collect(what, x)
   return list
 end
 
--- Returns nested tables like x, in which each leaf is replaced by its number,
--- or by the divisor of a symbol.
+-- Returns nested tables like x, in which each leaf is replaced by a plain
+-- integer: a symbol by its divisor, an integer by itself.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1

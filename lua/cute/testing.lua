@@ -41,7 +41,7 @@ end
 
 --- Copies a tensor to the host and leaves a gap after each row of its fastest
 -- mode. A gap has 16 bytes or more and ends at a multiple of 16 bytes. On the
--- simulator a kernel must not access the gaps. Without them, an access beyond
+-- simulator a kernel must not access the gaps. Without gaps, an access beyond
 -- the end of a row would reach the next row unnoticed. The shape must consist
 -- of integers.
 ---@param t table

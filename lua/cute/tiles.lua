@@ -184,15 +184,15 @@ end
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
 ---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
-  -- Number of elements of a piece.
+  -- Number of elements in a piece, the unit that the swizzle moves.
   local unit = (piece or 16) * 8 // bits
   -- Number of elements of a contiguous run, at most 128 bytes.
   local run = core.gcd(tile[lead + 1], 1024 // bits)
   local b = log2(run // unit)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
-  -- All banks are covered once by one run of 128 bytes, or by several shorter
-  -- runs together.
+  -- One run of 128 bytes covers all banks once; several shorter runs cover them
+  -- together.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -268,8 +268,9 @@ local function part_of(x, i, n)
     table.unpack(at))
 end
 
--- Divides the partitions (CPY,M,K,..) that a thread moves into n parts of at
--- most `most` pieces together, and calls f(i, n) for each part.
+-- Divides the partitions (CPY,M,K,..) that a thread moves into n parts, each of
+-- at most `most` vectors of all partitions together. Calls f(i, n) for each
+-- part.
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -295,11 +296,11 @@ local function is_true(ok)
 end
 
 -- Returns a function of a tile's K index that tests whether the pieces of the
--- tile are inside t. It has three results: a list of conditions, one for each
--- piece; the layout (M,K) of the list; one condition common to all pieces.
--- Conditions that are equal along a mode are stored once. The list or the
--- common condition is nil if it is always true. part: selects a part of
--- partitions (CPY,M,K,k).
+-- tile (the vectors that a thread copies) are inside t. The function has three
+-- results: a list of conditions, one for each piece; the layout (M,K) of the
+-- list; one condition common to all pieces. Conditions that are equal along a
+-- mode are stored once. The list or the common condition is nil if it is always
+-- true. part: selects a part of partitions (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -439,7 +440,8 @@ local function passage(t, o)
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
   w.turned = w.s_lead ~= w.lead
-  -- Each thread gets at least one piece if the tile is large enough.
+  -- The width of a copy is limited so that each thread has at least one copy,
+  -- if the tile is large enough.
   w.width = core.gcd(tiles.vector(t, w.lead),
     math.max(o.tile[1] * o.tile[2] // o.of:size(), 1))
   w.halves = w.turned and o.halves and w.width > 1
@@ -455,7 +457,9 @@ local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    -- With 8 elements of each run, 4 runs cover all banks.
+    -- The limit for tiles that are transposed on the way to shared memory: 8
+    -- threads along a contiguous run, so that a warp covers 4 runs and thereby
+    -- all banks.
     w.turned and 8)
   local thr = g2s:get_slice(o.thread)
   local src, dst = thr:partition_S(g), thr:partition_D(s)     -- (CPY,M,K,..)
@@ -671,7 +675,7 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies those elements between a fragment and memory that are inside C.
+-- Copies between a fragment and memory, but only the elements inside C.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then

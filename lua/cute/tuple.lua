@@ -17,7 +17,7 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
--- core/layout/layout.h has the same limit.
+-- The largest nesting depth of a tuple, the same as in core/layout/layout.h.
 local MAX_DEPTH = 32
 
 local function leaves(f, depth, t, ...)

@@ -255,8 +255,8 @@ function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
     or cpasync.CopyBulkTensorTileG2SOp()
 end
 
--- Defines a function that returns the load of an operand. CTAs along N of a
--- cluster share A, CTAs along M share B.
+-- Defines a function that returns the TMA operation that loads an operand. CTAs
+-- along N of a cluster share A, CTAs along M share B.
 local function operand_op(shared)
   return function(cluster_shape_mnk, atom_thr_id)
     local ctas = atom_thr_id and core.size(atom_thr_id) or 1

@@ -228,8 +228,8 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Defines, for each type, cvt_i4x8_to_bf16x8(x, zero?), which converts x -
--- zero, and the similar functions.
+-- Defines cvt_i4x8_to_bf16x8(x, zero?), which converts x - zero, and the
+-- functions like it for other types, signs, widths and numbers of elements.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, zero)

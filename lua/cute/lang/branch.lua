@@ -24,7 +24,8 @@ local branch = {}
 -- Values of a slot (a variable that a branch may change) after two branches
 ---------------------------------------------------------------------------
 
--- Records the value that a slot has at the end of a branch.
+-- Records the value that a slot (a variable or field that the branches may
+-- change) has at the end of a branch.
 local function note_end(slot, field, now)
   slot[field] = now
   if not core.same(slot.init, now) then
@@ -55,8 +56,8 @@ local function merge_carry(slot, what)
   for i = 1, #init do
     local in_a = not core.same(init[i], pa[i])
     local in_b = not core.same(init[i], pb[i])
-    -- Both branches change the part, so its value before the branches does not
-    -- affect its type.
+    -- Both branches change part i of the value, so the part's value before the
+    -- branches does not affect its type.
     if in_a and in_b then
       carrying.part(slot, what, carry, i, pa[i], pb[i])
     elseif in_a or in_b then
@@ -66,8 +67,9 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks a slot whose values at the ends of the two branches cannot be held by
--- kernel variables: both branches have to leave the same value.
+-- Checks a slot (a variable or field) whose values at the ends of the two
+-- branches cannot be held by kernel variables: both branches have to leave the
+-- same value.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -76,9 +78,9 @@ local function check_constant(slot, what)
   end
 end
 
--- Gives a slot that was nil before the branch an initial value of the kind that
--- both branches leave in it. Returns false if a branch leaves nil, or if no
--- kernel variable can hold the value.
+-- Gives a slot (a variable or field) that was nil before the branch an initial
+-- value of the kind that both branches leave in the slot. Returns false if a
+-- branch leaves nil, or if no kernel variable can hold the value.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -100,21 +102,21 @@ local function begin_slot(slot, what)
     list[i] = core.dtype_of(p) == core.boolean and false or 0
   end
   slot.form, slot.zeros, slot.before = slot.yes, list, slot.init
-  -- The initial value is made anew in each pass.
+  -- Each pass makes the initial value anew.
   slot.init = rebuild(slot.form, list)
   return true
 end
 
--- Reports whether both branches return the same number as this result, and the
--- number is known while tracing.
+-- Reports whether a slot holds a result of the functions of cute.when for which
+-- both functions return the same number, known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
 end
 
--- Determines the carry (types and facts) of a slot that a branch changed.
--- Returns true if the carry changed, so that both branches have to be traced
--- again.
+-- Determines the carry (types and facts for kernel variables) of a slot, a
+-- variable or field that a branch changed. Returns true if the carry changed,
+-- so that both branches have to be traced again.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
@@ -123,7 +125,8 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  -- The slot, which had a value in an earlier pass, is nil in this pass.
+  -- A branch that left a value in the slot in an earlier pass leaves nil in
+  -- this pass.
   then
     return undefined.differs(region, slot.name)
   elseif slot.no == nil or slot.yes == nil then
@@ -208,8 +211,8 @@ local function again(region, level)
   return more or undefined.again(region)
 end
 
--- Returns the value after a branch of a slot that was nil before the branch and
--- whose value no kernel variable holds.
+-- Returns the value that a slot (a variable or field) has after a branch, if
+-- the slot was nil before the branch and no kernel variable holds its value.
 local function undecided(region, slot)
   local ends = undefined.is(slot.init) and region.first
     and region.first.ends[slot] or slot

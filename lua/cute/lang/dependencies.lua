@@ -103,7 +103,8 @@ function View:fields(t, keys)
       if asked then
         append(self.keys, meta, "__index", asked)
         self:see(asked)
-        -- The script may give t another metatable later.
+        -- Record t with its metatable, too, because the script may replace the
+        -- metatable later.
         self:see(t)
       end
     end

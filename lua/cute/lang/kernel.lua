@@ -429,8 +429,8 @@ local function prepare_gpu(p)
   return p
 end
 
--- Stores in the program what core.launch_known needs to launch it again without
--- running Lua.
+-- Stores the driver's launch in the program, with which core.launch_known
+-- launches the program again without running Lua.
 local function keep_launch(p)
   local launches, device = p.program.launches, p.device
   if device.kind == "gpu" and not next(p.copies) then

@@ -169,8 +169,8 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry (see the head of this file) of a local that changes from
--- `init` to `now`.
+-- Returns the carry, the record of changing parts (see the head of this file),
+-- of a local that changes from `init` to `now`.
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -184,7 +184,8 @@ local function new_carry(slot, what, init, now)
   return carry
 end
 
--- Reports whether a carry from an earlier pass can hold this initial value.
+-- Reports whether a carry (the kernel variables of a local) from an earlier
+-- pass can hold this initial value.
 local function fits(carry, init)
   local sig, a = parts(init)
   if sig ~= carry.sig then return false end
@@ -237,8 +238,9 @@ local function read(carry, init, final)
   return (rebuild(init, list))
 end
 
--- Compares the value at the end of a body with the carry. Returns true if types
--- or facts were widened; the body must then be traced again.
+-- Compares a local's value at the end of a body with its carry, the types and
+-- facts known so far. Returns true if types or facts were widened; the body
+-- must then be traced again.
 local function learn(slot, what, carry, head, now)
   local sig, b = parts(now)
   if sig ~= carry.sig then type_error(slot, what, head, now) end

@@ -39,7 +39,7 @@ function memory.keep(program, args, all)
 end
 
 --- Calls f and then restores the saved state, even if f fails. Returns the
--- checksum, then f's results.
+-- checksum of the memory that f left, then f's results.
 ---@param restore fun(): integer
 ---@param f fun(...)
 function memory.untouched(restore, f, ...)

@@ -110,7 +110,8 @@ local function put(out, conversion, value)
   out[#out + 1] = {conversion, value}
 end
 
--- Returns for each piece the number of values from it to the end of its line.
+-- Returns for each piece of output (see `say`) the number of values from this
+-- piece to the end of its line.
 local function to_line_end(pieces)
   local left, n = {}, 0
   for i = #pieces, 1, -1 do
@@ -121,8 +122,8 @@ local function to_line_end(pieces)
   return left
 end
 
--- Prints pieces with as few printfs as possible. A new printf begins at the
--- start of a line if the whole line fits in one printf.
+-- Prints pieces of output (see `say`) with as few printfs as possible. A new
+-- printf begins at the start of a line if the whole line fits in one printf.
 local function emit(pieces)
   local text, values, bytes = {}, {}, 0
   local left = to_line_end(pieces)
@@ -152,7 +153,7 @@ local function emit(pieces)
   flush()
 end
 
--- Reports whether pieces need more than one printf.
+-- Reports whether the pieces of an output need more than one printf.
 local function are_many(pieces)
   local values, bytes = 0, 0
   for _, p in ipairs(pieces) do
@@ -163,8 +164,8 @@ local function are_many(pieces)
   return values > MOST or bytes > MOST_TEXT
 end
 
--- Prints pieces in threads where cond is true. `one` means that only a single
--- thread prints.
+-- Prints pieces of output (see `say`) in threads where cond is true. `one`
+-- means that only a single thread prints.
 local function print_where(cond, one, pieces)
   if cond == false then return end
   if cond ~= true then core.open_if(cond) end

@@ -55,7 +55,7 @@ function regions.get(slot, level)
 end
 
 -- Records the number or boolean that a field or upvalue held before the trace,
--- so that regions.restore can set it again.
+-- so that regions.restore can set the field or upvalue again.
 local function remember(slot)
   local init = type(slot.init)
   if init ~= "number" and init ~= "boolean" then return end
@@ -97,7 +97,8 @@ function regions.restore()
     for _, slot in next, known do
       if TRACED[core.typename(get(slot, 1))] then
         local before = slot.init
-        -- A slot with zeros was nil before the trace.
+        -- A slot whose kernel variables begin as zeros was nil before the
+        -- trace.
         if slot.zeros then before = nil end
         if slot.t then rawset(slot.t, slot.k, before)
         else set(slot, 1, before) end
@@ -282,9 +283,9 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints what a pass found about a slot. With `from` and `to`: the slot
--- changes between these values. Without: the known facts about the slot have
--- widened.
+--- Prints what a pass over the body found about a slot (a variable or field).
+-- With `from` and `to`: the slot changes between these values. Without: the
+-- known facts about the slot have widened.
 function Region:tell(slot, from, to)
   if not telling then return end
   local line = ("  pass %d: %s '%s' "):format(self.passes,
@@ -356,8 +357,8 @@ function regions.innermost()
   return region
 end
 
--- Gives a slot the carry that an earlier region at this position found for it,
--- if that carry can hold the slot's value.
+-- Gives a slot the carry (types of kernel variables) that an earlier region at
+-- this position found for the slot, if that carry can hold the slot's value.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -534,7 +535,8 @@ function Region:check_metatables()
   end
 end
 
--- Adds slots for changed fields that had no slot, and returns these slots.
+-- Adds a slot for each field of a table that this pass changed and that had no
+-- slot; returns the new slots.
 function Region:new_fields()
   self:check_metatables()
   local changes, wanted, slots = {}, {}, {}
@@ -643,9 +645,10 @@ local function frame_of(loop)
     .. "loop\n  call it in the loop's own body")
 end
 
--- Records a slot's value where cute.break_if or cute.return_if leaves the
--- region. Returns true if the value has to be written to a kernel variable
--- there. Sets self.more if the change is new, so that another pass is needed.
+-- Records the value of a slot (a variable or field) at a cute.break_if or
+-- cute.return_if that leaves the region. Returns true if the value has to be
+-- written to a kernel variable there. Sets self.more if the change is new, so
+-- that another pass is needed.
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
   if undefined.none(slot.init) then
@@ -694,8 +697,8 @@ function Region:leave_if(cond, results)
   if cond ~= true then core.close() end
 end
 
--- Records a slot's value at the end of the body. Returns true if another pass
--- is needed.
+-- Records the value of a slot (a variable or field) at the end of the body.
+-- Returns true if the body has to be traced in another pass.
 function Region:learn_end(slot, now)
   regions.check_growth(slot, now, self.what)
   slot.yes = now
@@ -736,9 +739,9 @@ function Region:again(level)
   return again or undefined.again(self, self.grown)
 end
 
--- Returns the value after a loop or a function of cute.func of a slot that was
--- nil before. It is the value that all exits leave in the slot if they agree,
--- else nil or an undefined value.
+-- Returns the value that a slot (a variable or field) has after a loop or a
+-- function of cute.func, if the slot was nil before. It is the value that all
+-- exits leave in the slot if they agree, else nil or an undefined value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do

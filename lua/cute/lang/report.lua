@@ -345,7 +345,8 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  -- A simulator's report names the lines of each fault itself.
+  -- A simulator's report names the lines of each fault itself, so no lines of
+  -- the script are shown here.
   if parts.kind == "kernel-fault" then
     add_faults(out, parts.rest, max - #out)
     return
@@ -380,7 +381,8 @@ function report.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      -- For a failed launch, the line of the launch follows.
+      -- The sentence about a failed launch is followed by the script's line
+      -- with the launch.
       or parts.sentence:find "^kernel "
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end

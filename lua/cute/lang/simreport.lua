@@ -239,8 +239,8 @@ local function on_the_way(r)
     where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
-  -- The line reads an element and then writes it, as additions to shared memory
-  -- do.
+  -- True if the line reads an element and then writes it, as an addition to
+  -- shared memory does.
   local adds = same and not reads == (r.way == "straight")
   return adds and ATOMIC .. where or where
 end
@@ -329,8 +329,8 @@ local function fewer(r)
 end
 
 -- Names of asynchronous operations in messages. If the message of a fault says
--- that one was under way, the fault's second line is where the operation was
--- issued.
+-- that such an operation was pending, the fault's second line is where the
+-- operation was issued.
 local AGENTS = {"a cp.async", "an st.async", "a bulk copy"}
 
 local function agent_of(r)

@@ -513,7 +513,7 @@ function trace.run(name, func, opts, ...)
     if not used then ok, fn = false, why end
   end
   unused.iterators(outer)
-  -- A debugger still shows the values of the trace.
+  -- With opts.record, a debugger still shows the values of the trace.
   if not opts.record then regions.restore() end
   regions.begin(before)
   if not ok then error(fn, 0) end

@@ -118,8 +118,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value is result n of a function of the script, and the
--- function returns such a value at every return.
+-- Reports whether the value is result n of a function of the script, and each
+-- return of this function returns a value that can never be nil or false.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -205,7 +205,7 @@ local function operand(line, tokens, i, step)
     local l, r = tokens[math.min(j, j - step)], tokens[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      -- Another statement begins here.
+      -- Two adjacent operands: the second begins another statement.
       break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0

@@ -25,7 +25,8 @@ local is = core.is_undefined
 ---@return boolean
 undefined.is = is
 
---- Reports whether a slot with this value is nil for all or some threads.
+--- Reports whether a slot (a variable or field) with this value is nil for all
+-- or some threads.
 ---@param v any
 ---@return boolean
 function undefined.none(v) return v == nil or is(v) end
@@ -92,8 +93,8 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot that was nil before a region and that
--- has `value` at one of the region's ends.
+--- Returns the undefined value for a slot (a variable or field) that was nil
+-- before a region and that has `value` at one of the region's ends.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -105,8 +106,9 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot that has one value at the end of one
--- branch and another value at the end of the other branch.
+--- Returns the undefined value for a slot (a variable or field) that has one
+-- value at the end of one branch and another value at the end of the other
+-- branch.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -167,8 +169,8 @@ function undefined.tested(region, v)
 end
 
 --- Returns the value that a loop's slot has at the begin of a pass that
--- substitutes values: the value that the body left in the slot or, if the pass
--- requires it, the value before the loop.
+-- replaces undefined values by recorded ones: the value that the body left in
+-- the slot or, if the pass requires it, the value before the loop.
 ---@param region table
 ---@param slot table
 ---@return any
@@ -177,8 +179,8 @@ function undefined.head(region, slot)
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- Sets the slots to their values at the begin of a pass that substitutes
--- values.
+--- Sets the slots (variables and fields) at the begin of a pass that replaces
+-- undefined values by recorded ones.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)
@@ -233,8 +235,9 @@ end
 -- Comparing passes
 ---------------------------------------------------------------------------
 
---- Returns a slot's value at the end of a pass. If it still has the value that
--- the pass substituted for an undefined one, returns the undefined value.
+--- Returns a slot's value at the end of a pass over the body. If the slot still
+-- has the value with which the pass replaced an undefined value, returns the
+-- undefined value.
 ---@param region table
 ---@param slot table
 ---@param now any
@@ -244,8 +247,9 @@ function undefined.now(region, slot, now)
   return now
 end
 
--- Returns what a pass generated: a digest of the pass's instructions, and the
--- final values of each slot that was nil before.
+-- Returns what a pass over the body generated: a digest of the pass's
+-- instructions, and the final values of each slot (a variable or field) that
+-- was nil before the body.
 local function snapshot(region)
   local ends = {}
   for _, slot in ipairs(region.view.slots) do
@@ -256,9 +260,9 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Reports whether a slot's final value agrees between a pass with nil (a) and a
--- pass that substituted a value (b). `head` is the value at the begin of pass
--- b.
+-- Compares a slot's final values: a, of a pass in which an undefined value was
+-- nil, and b, of a pass in which it was the recorded value. Reports whether
+-- they agree. `head` is the value at the begin of pass b.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then
@@ -269,8 +273,8 @@ local function agree(a, b, head)
   return undefined.equal(a, b)
 end
 
--- Returns the name of a slot whose undefined value this pass tested or
--- replaced.
+-- Returns the name of a slot (a variable or field) whose undefined value this
+-- pass tested or replaced.
 local function tested_name(region)
   local names = {}
   for id, name in next, region.ids do
@@ -280,7 +284,8 @@ local function tested_name(region)
   return names[1]
 end
 
--- Returns the name of a slot in which two passes differ, or nil if they agree.
+-- Returns the name of a slot (a variable or field) whose final value differs
+-- between two passes over the body, or nil if the passes agree.
 local function difference(region, first, second)
   for _, slot in ipairs(region.view.slots) do
     local a, b = first.ends[slot] or {}, second.ends[slot]
@@ -297,9 +302,10 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns the set of undecided slots that get their recorded values in the next
--- pass, and its key. Tries all slots together, each single one, and pairs if
--- there are few. Returns nil if everything was tried.
+-- Returns the set of ids of those undefined slots that get their recorded
+-- values in the next pass, and the key of this set in region.tried. Tries all
+-- slots together, each single one, and pairs if there are few. Returns nil if
+-- everything was tried.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -323,8 +329,8 @@ local function choose(region)
   end
 end
 
---- Ends a pass that found no new changes. Returns true if another pass is
--- needed.
+--- Ends a pass over the body of a region that found no new changes. Returns
+-- true if the body has to be traced again.
 ---@param region table
 ---@param fresh? boolean do slots of a loop have a value that were nil?
 ---@return boolean

@@ -44,7 +44,8 @@ function unused.iterator(iterator, what)
 end
 
 --- Begins an empty list of iterators when the trace of a kernel begins, or
--- restores the list of the kernel whose trace contains it.
+-- restores the list `those` of the enclosing kernel when the trace of an inner
+-- kernel ends.
 ---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now
 function unused.iterators(those)

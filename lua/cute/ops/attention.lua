@@ -22,7 +22,7 @@ local attention = {}
 
 local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
                [192] = true, [256] = true}
-local PAGE = 64  -- keys: a page is a multiple, so that tiles lie in one page
+local PAGE = 64  -- pages have a multiple of 64 keys, so no tile crosses pages
 
 ---------------------------------------------------------------------------
 -- Operands
@@ -88,7 +88,7 @@ local function problem(call, like_q, like_k, paged)
   return p
 end
 
--- Checks the offsets of sequences.
+-- Checks cu_q and cu_k, the offsets at which the sequences of Q and K begin.
 local function check_sequences(call)
   local a, b = call.cu_q, call.cu_k
   if (a == nil) ~= (b == nil) then
@@ -121,7 +121,8 @@ local function options_of(call, p)
   return scale, {head = p.D, causal = o.causal, window = window}
 end
 
--- Returns the extents of a number for each row.
+-- Returns the extents of a tensor with one number for each query row, such as
+-- LSE.
 local function rows_shape(p)
   if p.ragged then return {p.H, p.S} end
   return {p.B, p.H, p.S}
@@ -142,7 +143,7 @@ local function operation(what, spec)
   return rowwise.operation(what, spec)
 end
 
--- Returns the steps that set O to 0 and LSE to -inf: rows without keys.
+-- Returns the launches that set O to 0 and LSE to -inf, for rows without keys.
 local function nothing(call, p, results)
   local steps = {}
   for i, value in ipairs {0.0, -math.huge} do
@@ -244,8 +245,9 @@ local function traced_of(o, Q, K)
 end
 
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
--- arguments are the captured values. The second, take(captured), replaces the
--- functions by those of another call with the same code.
+-- arguments are the captured values. The second, take(captured), replaces
+-- score_mod and mask_mod by the functions of another call, which have the same
+-- code.
 local function modifying(captured)
   local f, bind
   local function take(new) f, bind = new:clone() end
@@ -266,8 +268,8 @@ local function push_captured(call, list)
   return list
 end
 
--- Raises an error unless the functions return a score and a boolean. Traces
--- them on their own.
+-- Raises an error unless score_mod returns a float and mask_mod a boolean. To
+-- find out, traces the two functions in a kernel of their own.
 local function check_functions(call, modify)
   local list = push_captured(call, {n = 0})
   local program = cute.kernel("score", function(...)
@@ -326,8 +328,8 @@ local function hopper_kernel(call, device, q, o)
   return k
 end
 
--- Returns the step of Hopper's kernel k, and the number of counters that its
--- blocks share.
+-- Returns the launch of Hopper's kernel k as a step of a plan
+-- (cute.ops.tensor_op), and the number of counters that its blocks share.
 local function hopper_step(k, device, q, scale)
   return {kernel = k.kernel, block = k.block, ready = {},
     grid = k.grid(q.S, q.H, q.B, device.info and device.info.sms),
@@ -339,7 +341,8 @@ local function hopper_step(k, device, q, scale)
     end}, k.options.dynamic and 1 or nil
 end
 
--- Returns the step of the kernel for all devices.
+-- Returns the launch of kernel k, which runs on all devices, as a step of a
+-- plan (cute.ops.tensor_op).
 local function general_step(k, q, scale)
   return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
     ready = {}, arguments = function(now, out)
@@ -397,8 +400,8 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
--- Returns a choice as text: the problem, the kernel, the reason against the
--- other one.
+-- Returns a choice as text: the problem, the chosen kernel, and why the other
+-- kernel was not chosen.
 local function text_of(c, arch)
   local q, o = c.problem, c.options
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
@@ -438,7 +441,8 @@ end
 -- Backward
 ---------------------------------------------------------------------------
 
--- Returns a view of f32 memory that a call's steps share.
+-- Returns a view of the f32 memory that the launches of a call share, from
+-- element `from` on.
 local function view(work, from, shape)
   return cute.make_tensor(work.iterator + from,
                           cute.make_layout(shape, cute.LayoutRight))
@@ -502,7 +506,8 @@ end
 -- Decoding
 ---------------------------------------------------------------------------
 
--- Raises unless t has the extents `shape`, and the type.
+-- Raises an error unless tensor t, the option `name`, has the extents `shape`
+-- and elements of type `dtype`.
 local function check_option(call, name, t, shape, dtype)
   local own = modes.extents(t.layout)
   local same = t.element_type == dtype and #own == #shape
@@ -513,8 +518,8 @@ local function check_option(call, name, t, shape, dtype)
   end
 end
 
--- Checks the options of a cache, and returns the number of its keys for each
--- batch.
+-- Checks the options that describe the cache of keys, and returns the number of
+-- keys that the cache has room for in each batch.
 local function check_cache(call, q)
   local n, table_, k, v = call.lengths, call.block_table, call.k, call.v
   if n and (n.element_type ~= cute.i32 or cute.size(n) ~= q.B) then

@@ -65,7 +65,8 @@ end
 -- Memory
 ---------------------------------------------------------------------------
 
--- Sizes above this number of f32 are rounded up by less.
+-- Above this number of f32, calls.work rounds a size up by at most an eighth;
+-- smaller sizes become powers of two.
 local LARGE = 1 << 22
 
 --- Returns memory of at least n f32 for a launch. To keep few sizes, n is
@@ -124,7 +125,8 @@ end)
 -- Launches
 ---------------------------------------------------------------------------
 
--- The largest number of prepared launches that a step keeps.
+-- The largest number of prepared launches that a plan keeps for each of its
+-- kernels.
 local LAUNCHES = 4
 
 --- Returns the value of the kernels' option pdl: true if the device supports
@@ -157,7 +159,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    -- The options in `now` hold the call's stream.
+    -- The stream is not given here: the launch below takes it from `now`.
     pdl = step.pdl, device = o.device}
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
@@ -168,17 +170,17 @@ function calls.launch(step, list, o, check)
   return calls.step(ready, list), reads
 end
 
---- Returns a prepared launch in the form that known:ready accepts, or nil for a
--- launch on the simulator.
+--- Returns a prepared launch in the form that known:ready (see the head of this
+-- file) accepts, or nil for a launch on the simulator.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end
   return {launch = ready.run, values = core.launch_values(list),
           from = list.from}
 end
 
---- Records from which number of the call the kernel argument `list.n` comes:
--- the nth number of the call's argument `at`. part: 1 or 2 for the lower or
--- upper half of an f64.
+--- Records the source of the last kernel argument in `list`: it is the nth
+-- number in argument `at` of the call. part: 1 or 2 for the lower or upper half
+-- of an f64.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

@@ -10,8 +10,8 @@
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The clone g has upvalues of its own for the captured values; the upvalues of
--- f stay unchanged. Functions that f calls are cloned with it.
+-- The clone g of function f has upvalues of its own for the captured values;
+-- the upvalues of f stay unchanged. Functions that f calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -87,8 +87,8 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records the value v of upvalue i of f, or of its field k: as a captured value
--- if v is a number or tensor, else as another part.
+-- Records v, the value of upvalue i of f or of field k of this upvalue: as a
+-- captured value if v is a number or tensor, else in self.parts.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -163,7 +163,8 @@ function Capture:clone()
   -- own[clone][upvalue] is true if the clone does not share the upvalue with f.
   local own = {}
   for _, g in pairs(to) do own[g] = {} end
-  -- Tables that stand in the clones for tables with captured fields.
+  -- The clones read these tables in place of the tables that have captured
+  -- fields: views[clone][upvalue].
   local views = {}
   local set = {}
   for n, s in ipairs(self.slots) do
@@ -179,7 +180,8 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  -- Copy the other fields that the function reads from these tables.
+  -- Copy to each view those fields of the original table that the function
+  -- reads but that are not captured.
   for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end

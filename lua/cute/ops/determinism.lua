@@ -81,7 +81,7 @@ function determinism.look(p, call)
       fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    -- D has no elements, so no sum has an order.
+    -- D has no elements, so cuBLAS's accumulation order is not needed.
     if cute.product(p.shape) == 0 then return end
     p.order, p.splits = cublas.order(p, call)
   end

@@ -34,7 +34,7 @@ At.__index = At
 function At:coords()
   local rest, list = self.index, {}
   for m = #self.shape, 1, -1 do
-    -- If an extent is 0, there are no elements to number.
+    -- An extent of 0 counts as 1, because the divisions below need a divisor.
     local n = math.max(self.shape[m], 1)
     list[m] = m == 1 and rest or rest % n
     if n <= 1 << 31 then list[m] = list[m]:to(cute.i32) end
@@ -109,7 +109,8 @@ local function bound(p, read)
   end, take
 end
 
--- Positions of f and of the argument before the operands in `arguments`.
+-- Positions in the results of the function `arguments`: of f, and of the value
+-- before the first operand.
 local AT_F, AT = 2, 7
 
 -- Appends the numbers of a call to a list of kernel arguments, in the order in
@@ -617,8 +618,10 @@ end
 -- use in other operations.
 function ops.converting(src, dst) return converting(src, dst, NONE) end
 
---- Returns steps that set all elements of a result like dst to one number.
--- Their plan must have `anew` (see tensor_op.run). o has device and arch.
+--- Returns a list of launches (steps of a plan, see cute.ops.tensor_op) that
+-- set all elements of a result like dst to one number. The plan must set `anew`
+-- (see tensor_op.run), because these launches read a tensor that each call
+-- makes. o has device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
   -- Each call makes its own tensor, because a graph keeps the tensor.

@@ -72,7 +72,7 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     local p = call:start(2, {{shape = {count, n}, dtype = dtype}})
     p.anew = true
     if count * n == 0 then return p end
-    -- Rows of dW that no index selects are 0.
+    -- All of dW is set to 0 first, for the rows that no index selects.
     local dW = call.out[1] or cute.empty({count, n}, dtype, {device = p.place})
     call.out[1] = dW
     p.steps = elementwise.filling(dW, 0, cute.f32, call.o)

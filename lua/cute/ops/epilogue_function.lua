@@ -342,7 +342,8 @@ local function narrowing(p, C)
   local most = d.bits < sums.bits
     and (1 << (unsigned and d.bits or d.bits - 1)) - 1
   return function(x)
-    -- A value of another type was already converted by the user.
+    -- If x has another type than the sums, the user's function has already
+    -- converted x.
     if x.dtype ~= sums then return x end
     x = cute.max(x, least)
     return most and cute.min(x, most) or x

@@ -207,7 +207,8 @@ end})
 
 local function arguments(A, B, C, o, alpha, beta)
   local packed = type(B) == "table" or nil
-  -- Without options and packed weights, all other arguments are nil.
+  -- Without options and packed weights, all later values of the list below are
+  -- nil.
   if o == NONE and not packed then return A, B, C end
   local stream, group = o.stream, o.group
   if type(stream) == "table" then stream = tostring(stream) end
@@ -310,7 +311,8 @@ local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
   rest.alpha, rest.beta, rest.accumulate = nil, beta, nil
-  -- A sum over no elements has no order.
+  -- A sum over no elements has no accumulation order, so the order of cuBLAS is
+  -- not needed.
   if o.like == "cublas" then rest.like = nil end
   return operand.deep(A), operand.deep(B), rest
 end

@@ -121,8 +121,8 @@ local function problem(call)
   return p
 end
 
--- Checks the values of offsets or counts. Only on the simulator, because the
--- host can read its memory.
+-- Checks the values of offsets or counts, but only for the simulator, whose
+-- memory the host can read.
 local function check_numbers(plan, call)
   if plan.device.kind ~= "sim" or call.where.device ~= "host" then return end
   local t, m, before = call.where, plan.most, 0
@@ -204,7 +204,8 @@ end
 -- Lists
 ---------------------------------------------------------------------------
 
--- The largest number of problems in a launch, whose tensor maps are arguments.
+-- The largest number of problems in one launch: each problem has tensor maps
+-- among the kernel's arguments, whose size is limited.
 local MOST = 64
 
 local function check_problem(i, x, gated)

@@ -233,7 +233,8 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  -- Bytes that each operand occupies in one pitch.
+  -- Bytes that operands i and j span within one pitch, the largest stride that
+  -- both have.
   local x, y = ba // 8, bb // 8
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then

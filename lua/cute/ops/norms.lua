@@ -120,8 +120,9 @@ end
 -- Backward
 ---------------------------------------------------------------------------
 
--- Returns the step that adds up the columns of partial sums, which begin at row
--- `first` of the work memory, and stores the n sums in result i.
+-- Returns the launch (a step of a plan, cute.ops.tensor_op) that adds up the
+-- columns of partial sums, which begin at row `first` of the work memory, and
+-- stores the n sums in result i.
 local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
   return {kernel = sums.kernel, grid = sums.grid, block = sums.block,
@@ -131,7 +132,7 @@ local function adding(parts, first, n, i)
     end}
 end
 
--- Returns counters as u64.
+-- Returns the counters `turns`, which are 0 between launches, as u64.
 local function states(turns, count)
   return turns and cute.make_tensor(cute.recast_tensor(turns, cute.u64)
     .iterator, cute.make_layout {count})

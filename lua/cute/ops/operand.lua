@@ -70,7 +70,8 @@ end
 -- matter: D and x may be different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
-  -- Returns the offsets, modulo g, of the first and the last byte of s.
+  -- Returns the offset modulo g of the first byte of tensor s, and the distance
+  -- from it to the last byte that s occupies modulo g.
   local function rest(s, g)
     local bytes = s.t.element_type.bits // 8
     local shape = cute.flatten_to_tuple(s.t.shape)
@@ -238,7 +239,7 @@ end
 -- whose K is empty. The product is the same.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
-  -- Every kernel accepts this extent of K.
+  -- K = 16 is an extent that every kernel accepts.
   shape[#shape] = 16
   return cute.zeros(shape, t.element_type, {device = t.device})
 end

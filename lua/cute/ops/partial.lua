@@ -20,8 +20,8 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Describes which elements of an MMA's tile a thread has. values: the
 -- coordinates of a thread's elements relative to its first one. bits: where the
 -- first element moves if a bit of the thread index is set: "row" (within the
--- same row), "col" (within the same column), or "far". even: whether the first
--- elements of all threads are in even columns.
+-- same row), "col" (within the same column), or "far" (to another row and
+-- column). even: whether the first elements of all threads are in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return mma:get_slice(t):partition_C(id) end
@@ -123,8 +123,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- Returns the reduction of a group's elements over this thread and all lanes
--- that have elements of the same group.
+-- Reduces the elements of one group (a row, a column, or everything) over this
+-- thread and all lanes that have elements of this group. Returns the result.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do

@@ -98,7 +98,7 @@ local function loops_of(x, gone, out)
     end
   end
   -- The layouts of the result and of the index have as many modes as x. Modes
-  -- that do not exist there have extent 1.
+  -- of x that the result (or the index) does not have get extent 1.
   local y = out and out.layout or cute.make_layout(kept, cute.LayoutRight)
   local yshape, ystride, ishape, istride, at = {}, {}, {}, {}, 0
   local index = 1
@@ -148,8 +148,8 @@ end
 -- STEPS: largest number of vectors that a thread loads at once. BLOCK: threads
 -- of a block.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
--- Number of blocks that each place for a block runs in sequence, which evens
--- out their times.
+-- Number of waves of blocks in a launch: a multiprocessor starts a new block
+-- whenever one ends, which evens out the blocks' times.
 local WAVES = 8
 -- Largest number of elements that a thread holds at once during argmax and
 -- argmin, which need more registers for each element. It is half as large if
@@ -167,9 +167,11 @@ end
 
 -- Returns the kernel for reductions whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  -- The elements of a row after its last vector: one for each thread.
+  -- Number of elements of a row after its last vector; a thread loads one of
+  -- them.
   local rest = o.folded.extents[1] % o.width
-  -- Threads for the vectors of a row: each takes about two.
+  -- Number of threads for the vectors of a row: each thread loads about two
+  -- vectors.
   local few = vectors > 2 and up(vectors, 2) or vectors
   o.threads = math.min(power(math.max(few, rest)), WARP)
   while o.threads < BLOCK and vectors > o.threads * STEPS do
@@ -273,13 +275,13 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- Returns the step of the first kernel and, if several blocks share a result,
--- the steps that reduce their partial results.
+-- Returns the launches of a reduction: of the first kernel and, if several
+-- blocks share a result, of the kernels that reduce their partial results.
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- The loops over the results of a further step, in the order of the results'
-  -- numbers.
+  -- The loops over the kept modes for a further launch. Its operand 1 holds
+  -- partial results; parts of consecutive results are adjacent there.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}

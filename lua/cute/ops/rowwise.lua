@@ -189,8 +189,8 @@ function Call:vector(name, t, n)
 end
 
 -- Returns an operand t as it is, or as a new contiguous tensor if its layout
--- does not fit. The second result is true if the tensor is new. idle: the
--- elements are not copied.
+-- does not fit. The second result is true if the tensor is new. If `idle` is
+-- true, the new tensor stays undefined.
 local function packed(t, fits, o, idle)
   if fits(t) then return t, false end
   local rows = cute.empty(modes.extents(t.layout), t.element_type,
@@ -200,8 +200,8 @@ local function packed(t, fits, o, idle)
 end
 
 -- Checks the operands of a call, and copies those whose layout the kernel does
--- not accept; call.copied has the originals by name. Returns true if one was
--- copied. idle: nothing is launched.
+-- not accept; call.copied has the originals by name. Returns true if an operand
+-- was copied. If `idle` is true, no copy is launched.
 local function prepare(call, names, spec, idle)
   local copied = false
   for i, name in ipairs(names) do

@@ -10,8 +10,8 @@ local rowwise = require "cute.ops.rowwise"
 
 local softmax = {}
 
--- Returns the step that runs row kernel k on m rows; args(call, out) returns
--- the kernel's arguments.
+-- Returns the launch (a step of a plan, cute.ops.tensor_op) that runs row
+-- kernel k on m rows; args(call, out) returns the kernel's arguments.
 local function step(k, m, args)
   return {kernel = k.kernel, grid = k.grid(m), block = k.block, ready = {},
           arguments = args}

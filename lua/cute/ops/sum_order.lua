@@ -22,8 +22,8 @@ sum_order.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 -- add products, in words.
 local STEPS = {}
 
--- Returns the family whose kernel multiplies. It differs from c.base if
--- operands are repacked: another family's kernel multiplies them.
+-- Returns the family whose kernel multiplies the operands of candidate c. This
+-- is c.base, except if operands are repacked for the kernel of another family.
 local function kernel_of(c)
   return c.base == "moved" and c.family or c.base
 end
@@ -93,7 +93,7 @@ end
 local ADDED = {sum = true, mean = true, rms = true}
 
 -- Returns a phrase for the order in which an epilogue adds the elements of a
--- row, if it does.
+-- row, if it has such a reduction.
 local function of_rows(p, c)
   local o, base = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do

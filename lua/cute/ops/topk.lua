@@ -29,9 +29,9 @@ local function check_k(call, name, k, n)
   end
 end
 
--- Returns the step that finds the k largest elements of each row of X;
--- views(out, work) returns the tensors for these elements and for their
--- indices.
+-- Returns the launch (a step of a plan, cute.ops.tensor_op) that finds the k
+-- largest elements of each row of X; views(out, work) returns the tensors for
+-- these elements and for their indices.
 local function finding(X, k, smallest, m, views)
   local o = rowwise.shape_of({X}, 1, {})
   local made = topk {n = o.n, dtype = o.dtype, k = k, smallest = smallest,

@@ -37,8 +37,8 @@ local function contiguous(t, second, first)
   return t.stride[1] == 1 and first or nil
 end
 
---- Returns the class of a problem, or nil if tables have no class for it
--- (batches, factors per block, packed weights).
+--- Returns the class of a problem, the key under which tables hold its choices;
+-- nil if tables have no such key (batches, factors per block, packed weights).
 ---@param p table
 ---@param name? string the epilogue's name; "epilogue" when absent
 ---@return string?
@@ -54,7 +54,8 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
--- Returns a class with "epilogue" in place of the name of its epilogue.
+-- Returns the name of a class (see the head of this file) with "epilogue" in
+-- place of the epilogue's name.
 local function nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil
@@ -290,7 +291,8 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    -- If p.order is set, candidates are missing for another reason.
+    -- If p.order is set, candidates with another accumulation order were left
+    -- out, so a missing configuration is no reason for this message.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))

@@ -78,8 +78,8 @@ function sync.NamedBarrier(opts)
   return setmetatable({barrier_id = id, num_threads = n}, Barrier)
 end
 
---- Arrives at the named barrier without waiting. Other calls of this thread or
--- of other threads wait.
+--- Arrives at the named barrier without waiting. Threads that call
+-- arrive_and_wait wait for this arrival.
 function Barrier:arrive()
   arch.barrier_arrive(self.barrier_id, self.num_threads)
 end

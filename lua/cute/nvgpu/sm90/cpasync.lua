@@ -234,8 +234,8 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      -- Runs that do not start at a leaf of the tensor are copied by further
-      -- boxes.
+      -- The box ends before a run that does not start at a leaf of the tensor;
+      -- further boxes copy that run.
       if not leaf then break end
       local box = n
       if n > 256 then

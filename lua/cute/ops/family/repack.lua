@@ -92,7 +92,7 @@ function repack.takes(p)
   local to = places(p)
   if not to then return false end
   local why = sm90.takes(behind(p, to))
-  -- The user sees this reason already for gemm_sm90.
+  -- The user already sees this reason as the one against gemm_sm90.
   if why == sm90.takes(p) then return false end
   return why
 end

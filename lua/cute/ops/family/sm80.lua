@@ -212,7 +212,8 @@ function sm80.list(p)
   if p.group then whole = core.gcd(whole, p.group) end
   local a_piece, b_piece = piece(p.A), piece(p.B)
   local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
-  -- For single elements, half of K halves the code and is as fast.
+  -- If threads load A and B element by element, tiles with half the extent
+  -- along K halve the code and are as fast.
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90

@@ -121,7 +121,8 @@ end
 -- Reports whether a candidate can apply factors for each p.group elements of K.
 -- These factors may belong to each row of B or to each 128 rows.
 local function has_factors(p, o)
-  -- The registers of such kernels would spill.
+  -- With 16-bit operands and a choice of option `epi` (kernels/gemm_sm90.lua),
+  -- kernels that apply such factors would spill registers.
   if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and o.split ~= 2 and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0

@@ -45,8 +45,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait affected a later wait other than the
--- one that it belongs to. The exploration is then not valid (core/sim/token.h).
+-- Reports whether a run used the result of a try_wait outside of the wait loop
+-- around that try_wait. The exploration is then not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -102,8 +102,8 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      -- After a failed poll, only the schedules of this run's own swaps are
-      -- explored.
+      -- o.idle: this run polled without success, so its order is not counted;
+      -- only the schedules that swap two of its turns are explored.
       add(o)
     elseif not known[o.hash] then
       known[o.hash] = true
@@ -121,8 +121,8 @@ end
 local Result = {}
 Result.__index = Result
 
--- Records the reason why a part was not covered, and the line of that part.
--- Each pair of reason and line is recorded once.
+-- Records the reason why a part of the schedules was not covered, and the Lua
+-- line of that part. Each pair of reason and line is recorded once.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)

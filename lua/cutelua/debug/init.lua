@@ -208,8 +208,8 @@ local function new_break(self, b)
   return b.number
 end
 
--- Returns the chunk with that short name which has lines of the kernel; raises
--- an error if there is none.
+-- Returns the chunk (source file) that has this short name and contains lines
+-- of the kernel; raises an error if there is none.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do

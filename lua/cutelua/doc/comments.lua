@@ -59,7 +59,7 @@ function readers.type(doc, rest) doc.type = rest end
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  -- `open` is the tag, or the text of it, that the next line may continue.
+  -- `open` is the tag that the next line may continue, or the tag's text.
   local tags, open = {}, {}
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"
@@ -153,7 +153,8 @@ end
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  -- The lines between two dashed lines, which are a title.
+  -- banner: the lines read since a dashed line; a second dashed line makes them
+  -- a title.
   local banner
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do

@@ -1,9 +1,9 @@
 --- The public names: everything that `require "cute"` reaches, and the classes
 -- of its objects with methods and fields, each with its comments.
 --
--- Names made by C have their comments in lua/cute/meta/, which editors read
--- too; names made by Lua have them above the definition. An alias has the
--- comment of the original name.
+-- Names that C code defines have their comments in lua/cute/meta/, which
+-- editors read too; names that Lua code defines have them above the definition.
+-- An alias has the comment of the original name.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
@@ -496,7 +496,7 @@ function names.all()
       local v, full = value[k], name .. "." .. k
       if type(v) ~= "table" then
         all[#all + 1] = describe(full, v)
-      -- These are functions of cute under other names.
+      -- The names in cute.math are aliases of functions of cute.
       elseif full == "cute.math" then
         all[#all + 1] = module_item(full, v)
       elseif MODULES[full] and not seen[v] then

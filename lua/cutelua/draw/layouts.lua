@@ -22,8 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns those of the ids (thread, value, offset, ...) that the cells of a
--- panel have, in order, followed by the other arguments.
+-- Returns a list: the other arguments, then the ids (thread, value, offset,
+-- ...) that the cells of a panel have, in the order of picture.IDS.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -529,8 +529,8 @@ function layouts.tiled_copy(x, opts)
     x.layout_src_tv_tiled, x.layout_dst_tv_tiled)
 end
 
---- Draws a copy atom: elements in the order of its source, one row per thread
--- address.
+--- Draws a copy atom: its elements in the order of the source layout. A row of
+-- the picture holds the elements that one thread's source address covers.
 function layouts.copy_atom(x, opts)
   local source, target = x.layout_src_tv, x.layout_dst_tv
   check_static(x, source)

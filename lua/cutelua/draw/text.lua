@@ -73,7 +73,7 @@ local function grid(out, p, panel, opts, paint)
   width = math.max(width, paint[0] and p.unlabelled and 1 or 0,
                    math.min(across, 12))
   if p.cute then width, left = p.cute.width, 2 end
-  -- Lines separate the cells if there are few and no colours do so.
+  -- Draw lines between the cells of a small panel without colours.
   local rules = opts.rules or not paint[0]
     and panel.rows * panel.columns <= RULED
   local each = width + (rules and 3 or 2)

@@ -183,7 +183,7 @@ local function add_warnings(self, notes, compiled, program, key)
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    -- A line without a file is in the only file.
+    -- A warning that names no file is about the page's only file.
     if not file and not self.files[2] then
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
@@ -497,7 +497,8 @@ function Page:costs(n)
   return k
 end
 
---- Adds the error that stopped the script, at its line if it names one.
+--- Adds the error that stopped the script, at the line that the message names,
+-- if any.
 ---@param message string
 function Page:fail(message)
   local report = require "cute.lang.report"

@@ -167,7 +167,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  -- The table holds `ans`, unless the user's globals have one.
+  -- self.last holds `ans`; a global `ans` of the user hides it.
   self.last = setmetatable({}, {__index = _G})
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,

@@ -247,7 +247,8 @@ local function of_keys(o, a)
 end
 
 -- Default tile and warps by head size. From head size 192 on, one kernel for
--- both dK and dV would need too many registers, so each has its own.
+-- both dK and dV would need too many registers, so dK and dV have a kernel
+-- each.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

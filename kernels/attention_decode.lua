@@ -71,7 +71,8 @@ end
 
 -- Returns functions of K or V for this block's batch b and head g: the T rows
 -- as one tensor (T,D), the tensor with a tile of rows and the tile's number in
--- it, and row i. In pages, the first has the right extents only.
+-- it, and row i. With pages, the tensor (T,D) has the right extents, but not
+-- the addresses of the rows.
 local function rows_of(o, b, g, T, pages)
   local all, BN = cute._, o.tile[2]
   if not pages then

@@ -204,7 +204,7 @@ end
 -- load(block, stage[, inner]). It loads zeros after the last row. inner: all
 -- rows of this block are known to exist. place(block): for rows that are not in
 -- one matrix, the matrix with this block and the block's number in it; X then
--- has the extents alone.
+-- only gives the extents.
 function Team:rows(X, s, place)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
@@ -466,8 +466,8 @@ end
 
 --- If scores s exceed the bases of rows by too much, changes the bases and
 -- scales the sums. Subtracts the base from scores of rows beyond FAR. Returns
--- whether it did so for a row of the warp; `fix` then has the factors of the
--- rows' accumulators.
+-- whether the base of some row of the warp changed; `fix` then has the factors
+-- by which to scale the rows' accumulators.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil

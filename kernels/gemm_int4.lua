@@ -425,8 +425,8 @@ end
 -- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- Twice as many warps, if they can divide the partial sums and there are
-  -- enough registers.
+  -- busy: the block gets twice as many warps, if these can divide the partial
+  -- sums and there are enough registers.
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])

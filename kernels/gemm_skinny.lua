@@ -322,7 +322,8 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- A warp with more tiles of B, or of A, keeps fewer runs in flight.
+      -- A warp with more tiles of B (two with gates), or of A, has fewer loads
+      -- in flight: a smaller `unroll`.
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2

@@ -261,7 +261,7 @@ end
 -- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
 -- returns whether all of their elements are copied by cp.async, and the number
 -- of stages. Loads through registers arrive one tile later: stages beyond the
--- next one would stay empty, and each adds text.
+-- next one would stay empty, and each would lengthen the generated code.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -284,7 +284,8 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
 end
 
 -- Requests the first tiles, for all stages but one; returns the next tile of
--- the iteration. The loop is unrolled, unless that is much text.
+-- the iteration. The loop is unrolled, unless that makes the generated code
+-- long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function load(stage)

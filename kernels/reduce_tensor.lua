@@ -293,8 +293,8 @@ end
 
 -- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
 -- a list of {v = index, ok = whether it is below n (nil: all are), from =
--- elements, at = those of the second tensor}. get(v) is a view of vector v,
--- also(v) of the second.
+-- loaded elements, at = elements of the second tensor}. get(v) is a view of
+-- vector v, also(v) of the second.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do

@@ -98,7 +98,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    -- Other products were not measured with narrower tiles.
+    -- plain: the only products that were measured with narrower tiles.
     and t.split ~= "stream"
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
@@ -210,7 +210,7 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      -- epi[2] is the row length.
+      -- epi[2]: columns that are stored at once
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then

@@ -145,7 +145,7 @@ local function fill(b, n, spec, what)
   end
 end
 
-local MOST = 1 << 40  -- elements of a tensor
+local MOST = 1 << 40  -- largest number of elements of a tensor
 
 -- Returns the tensor of a .npy file.
 local function of_file(path, what)

@@ -341,7 +341,8 @@ local function class_field(name, key, seen)
   end
 end
 
--- Adds the classes in a type; returns false if it may be something else.
+-- Adds the classes in a type to `list`; returns false if a value of the type
+-- may be something other than these classes or nil.
 local function add_classes(list, parts, seen)
   for _, part in ipairs(parts) do
     local name = part.name

@@ -361,7 +361,7 @@ local function held_out(list, start)
   return out
 end
 
--- Returns a number in the format of these files.
+-- Returns a number as text, in the format of the files of constants.
 local function text_of(v)
   if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
   return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))

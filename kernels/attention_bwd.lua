@@ -121,7 +121,7 @@ local function held_numbers(row, places, S, lse, delta)
 end
 
 -- Returns lse and delta of the current tile of rows, which are columns of the
--- transposed scores. They are in shared memory.
+-- transposed scores. Both are in shared memory.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do

@@ -347,7 +347,8 @@ local function spread(o, most)
     warps // groups * (32 // lanes)
 end
 
--- Processes a tile: turned inputs go through shared memory, the others do not.
+-- Processes a tile. Inputs that are contiguous along A (turned) go through
+-- shared memory, all other inputs do not.
 local function turned(o, inputs, outputs, scalars)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local B, A, block = o.extents[1], o.extents[o.across], cute.arch.block_idx()

@@ -198,7 +198,8 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  -- The last runs, which fill no chunk, are processed one by one.
+  -- The last runs of K (32 or 64 elements), which fill no chunk of `unroll`
+  -- runs, are processed one by one.
   if left > 0 then
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end

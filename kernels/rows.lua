@@ -335,7 +335,7 @@ function Source:slot(at, chunk)
   return self.slots(_, _, (cute.arch.thread_idx()), chunk, at.slot or 0)
 end
 
--- Starts the copy of a chunk of a row: one group for all sources together.
+-- Starts the copy of a chunk of a row: one cp.async group for all sources.
 function Source:ask(at, chunk)
   local plan, t = self.plan, self.t
   local wide = plan.width * t.element_type.bits == 128

@@ -20,7 +20,7 @@ local function of(p)
                 padding = o.padding or taps // 2}
 end
 
--- Larger tiles read a quarter less. They are used for more than one tap, if
+-- Larger tiles read a quarter less, and are used for more than one tap, if
 -- there are two tiles for each of 132 multiprocessors.
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}

@@ -10,10 +10,12 @@
 --                                      tuner to FILE; their new products form a
 --                                      set, whose regret is printed separately
 --
--- It fits the constants of three models, in kernels/gemm_sm90/constants.lua,
--- kernels/gemm_skinny/model.lua and lua/cute/ops/blocks.lua, to all sets but
--- "fresh". --write puts the numbers into these files. The regret is over
--- measured choices: the rule's own choice counts if it was measured.
+-- fit.lua fits the constants of three models, in
+-- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
+-- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts the numbers
+-- into these files. The regret, the time of the rule's choice over the best
+-- time, is over measured choices: the rule's own choice counts if it was
+-- measured.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"

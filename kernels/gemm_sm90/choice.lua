@@ -70,7 +70,8 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    -- `epi` stores all columns of a tile, but gated results have half of them.
+    -- `epi` stores as many columns as a tile has; with gates D has half of
+    -- them.
     and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))

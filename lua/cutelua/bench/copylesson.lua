@@ -2,7 +2,7 @@
 --
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
--- This call runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
+-- copylesson.run runs a kernel of (A, B) in cutelua.bench.harness. More fields:
 -- dtype: element type (cute.bf16).
 -- args: the kernel's arguments, as in harness's make (A, B).
 -- cluster: blocks of a cluster.
@@ -12,14 +12,14 @@
 -- transpose: true if B (N,M) is A (M,N) transposed.
 -- compare: {{name =, kernel =}, ...}: other kernels, run and timed for
 --   comparison.
--- cases: {{fields that differ}, ...}: one lesson each, by `dtype`.
+-- cases: {{dtype =, fields that replace the script's}, ...}: a lesson each.
 -- rungs: {{name =, kernel =, tile =, block =, gain =}, ...}, instead of one
---   kernel: versions, each a step from the one before; gain: what it gains, in
---   words.
+--   kernel: versions, each better than the version before; gain: what a version
+--   gains over the version before, in words.
 --
 --     copylesson.lesson(spec)
 --
--- This call returns the lesson that the harness runs.
+-- copylesson.lesson returns the lesson that the harness runs.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local cute = require "cute"

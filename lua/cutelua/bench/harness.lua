@@ -46,7 +46,8 @@
 -- compare: {{name =, make =}, ...}: other kernels, run and timed for
 --   comparison.
 -- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
---   kernel, each a step from the one before; gain: what it gains, in words.
+--   kernel, each better than the version before; gain: what a version gains
+--   over the version before, in words.
 -- from_file: true if --a provides the first operand, and its two extents.
 local core = require "cute.core"
 local cute = require "cute"

@@ -237,7 +237,7 @@ function explore.shrink(run, result)
     return true
   end
   if best == "" then return result end
-  -- Limits of the number of turns that are needed to show the bug.
+  -- Searches for the smallest number of first turns that show the bug.
   local low, high = 0, #best // WORD
   while low < high do
     local mid = (low + high) // 2

@@ -96,8 +96,8 @@ local function parse(lines)
   return doc
 end
 
---- Returns the first sentence of a doc; it also ends at a semicolon outside of
--- brackets.
+--- Returns the first sentence of a doc. A sentence also ends at a semicolon
+-- outside of brackets.
 ---@param doc table
 ---@return string
 function comments.summary(doc)

@@ -111,8 +111,8 @@ local function load_meta()
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    -- Maps a variable of the file, such as Layout, to the class that it
-    -- documents.
+    -- Maps a variable of the file in lua/cute/meta, such as Layout, to the
+    -- class that the variable stands for.
     local variables = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk

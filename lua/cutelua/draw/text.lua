@@ -7,7 +7,7 @@ local picture = require "cutelua.draw.picture"
 local text = {}
 
 local OFF = "\27[0m"
--- Lines are drawn between at most this many cells.
+-- The largest number of cells of a panel with lines between the cells.
 local RULED = 256
 
 --- Reports whether output goes to a terminal that shows colours. Returns "all"

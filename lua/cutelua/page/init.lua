@@ -484,8 +484,8 @@ function Page:add(program, launch, report)
   return self.kernels[n]
 end
 
---- Returns the n-th kernel of a lazy page with its costs. It replaces the
--- kernel without costs in the page.
+--- Returns the n-th kernel of a lazy page with its costs. In the page, the
+-- kernel with costs replaces the kernel without costs.
 ---@param n integer
 ---@return table? kernel nil: the launch does not exist
 function Page:costs(n)

@@ -86,7 +86,8 @@ local function show_memory(entry)
   end
 end
 
--- Prints the opcodes with their counts; returns how many are rejected.
+-- Prints an entry's opcodes with their counts. Returns the number of opcodes
+-- that the translator rejects.
 local function show_opcodes(module, entry)
   local codes = core.ptx_opcodes(module.module, entry.name)
   local names, total, rejected = {}, 0, 0

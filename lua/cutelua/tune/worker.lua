@@ -59,7 +59,8 @@ local function offers_of(set, device)
   return set.offers
 end
 
--- Returns the plan of the candidate with this name, and the call.
+-- Returns the plan of the candidate with this name, which prepares its
+-- launches, and the call of ops.gemm.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
   if not offers[name] then error("this configuration does not exist", 0) end

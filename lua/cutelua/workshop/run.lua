@@ -210,7 +210,7 @@ function run.prompt()
 end
 
 --- Makes the prompt read variables from the globals `env`, without changing
---- these.
+-- these.
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()

@@ -179,8 +179,8 @@ local DEFAULT = {
 local BLOCKS = 4 * 132
 
 --- Returns both kernels in the order in which they run. Each kernel has a
--- function grid(n, H, B).
--- splits(T, G, B) returns the number of parts into which to split the keys.
+-- function grid(n, H, B). splits(T, G, B) returns the number of parts into
+-- which to split the keys.
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
 return function(o)

@@ -17,9 +17,10 @@
 -- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
 -- once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has `unroll` runs in flight, which are one chunk of K. Chunks are
--- dealt in turn to the warps of a block, and to blocks (z). A run is half of a
--- cache line; with `prefetch`, loads of B also prefetch the other half into L2.
+-- A warp has `unroll` runs of K (32 or 64 elements each) in flight, which are
+-- one chunk. Chunks are dealt in turn to the warps of a block, and to blocks
+-- (z). A run is half of a cache line; with `prefetch`, loads of B also prefetch
+-- the other half into L2.
 --
 -- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
 -- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
@@ -76,8 +77,8 @@ local function rows_of(n, o)
 end
 
 -- Makes a thread's part of an operand: load(slot, run, guard) loads its 16
--- bytes of each row of a run into register slot `slot`, at(slot, s) returns the
--- fragment for MMA s of the run in that slot.
+-- bytes of each row of a run (32 or 64 elements of K) into register slot
+-- `slot`, at(slot, s) returns the fragment for MMA s of the run in that slot.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -125,8 +126,8 @@ local function operand(p, t, o)
 end
 
 -- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), for the rows of
--- this thread's accumulators: load(slot, run) loads the factors of a run, and
--- get(slot) returns them, ((1,2),MT,1).
+-- this thread's accumulators: load(slot, run) loads the factors of a run (32 or
+-- 64 elements of K), and get(slot) returns them, ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -146,10 +147,11 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Iterates over this warp's chunks of K, from number `party` on. Each run of
--- the next chunk is requested as soon as the same run of this one is
--- multiplied. With `ahead`, B's runs of the first chunk are requested before
--- the wait for the preceding launch, and the next launch may do the same.
+-- Iterates over this warp's chunks of K, from number `party` on. Each run (32
+-- or 64 elements) of the next chunk is requested as soon as the same run of
+-- this chunk is multiplied. With `ahead`, B's runs of the first chunk are
+-- requested before the wait for the preceding launch, and the next launch may
+-- do the same.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums

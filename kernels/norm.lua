@@ -137,8 +137,8 @@ local function forward(plan, layer, a)
       return a.R and x + sources[2]:get(at, chunk, last) or x
     end
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- for a staged row, the first weights are loaded before the threads
-    -- synchronize
+    -- for rows in shared memory: loads the first weights before the threads
+    -- wait
     local early = plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then

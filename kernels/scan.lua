@@ -202,7 +202,8 @@ local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
--- Draws the next tile. The last draw, after all tiles, begins a new round.
+-- Takes the number of the next tile from the counter in `state`. The last
+-- request of a launch, after all tiles, begins a new round.
 local function draw(state, tiles)
   local drawn = cute.arch.atomic_add(state.iterator, 1)
   local last = tiles + AHEAD * (cute.arch.grid_dim()) - 1

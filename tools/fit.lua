@@ -39,8 +39,8 @@ local FLOOR = 2.8
 -- Measurements
 ---------------------------------------------------------------------------
 
--- Returns the microseconds of each choice for a journal's problem: short
--- measurements, scaled to the long ones of the best choices.
+-- Returns the microseconds of each configuration for a journal's problem: short
+-- measurements, scaled to the long ones of the best configurations.
 local function times_of(known)
   local ratios, times = {}, {}
   for name, t in pairs(known.final) do
@@ -64,10 +64,10 @@ end
 
 local unpack_times
 
--- Choices slower than this multiple of the best time are dropped.
+-- Configurations slower than this multiple of the best time are dropped.
 local KEPT = 3
 
--- Returns the times of a problem's choices that the file keeps.
+-- Returns the times of a problem's configurations that the file keeps.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end
@@ -78,8 +78,8 @@ local function kept(times)
 end
 
 -- Merges new times of a problem into the earlier ones, scaled by the median
--- ratio of the choices that both have; returns the new ones if they have few in
--- common.
+-- ratio of the configurations in both; returns the new times if old and new
+-- have few configurations in common.
 local function joined(old, new)
   local ratios = {}
   for name, t in pairs(new) do
@@ -94,7 +94,8 @@ local function joined(old, new)
 end
 
 -- Writes a line for each problem: its set, and "NUMBER=MICROSECONDS" of its
--- choices, whose numbers the head lists. Other problems of the file stay.
+-- configurations, whose numbers the head lists. Other problems of the file
+-- stay.
 local function pack(set, paths, file)
   local numbers, names = {}, {}
   local problems, sets, _, _, head = unpack_times(file)
@@ -199,8 +200,8 @@ local function problems_of(times, sets, arch, sms)
   return list
 end
 
--- Returns the measured time of the choice with the least estimate, divided by
--- the best measured time; also returns that choice.
+-- Returns the measured time of the configuration with the least estimate,
+-- divided by the best measured time; also returns that configuration.
 local function regret(x)
   local least, chosen = math.huge, nil
   for _, c in ipairs(x) do

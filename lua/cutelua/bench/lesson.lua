@@ -57,7 +57,8 @@ local LAYOUTS = {"tn", "nt", "nn", "tt"}
 -- Rungs: a script's declaration, completed
 ---------------------------------------------------------------------------
 
--- Returns the variant of a rung that a flag names, "--flag" or "--option word".
+-- Returns the variant of a rung (a version of the kernel) that a flag names,
+-- "--flag" or "--option word".
 local function variant(spec, flag)
   for _, v in ipairs(spec.variants or {}) do
     if table.concat(v, " ") == flag then return v end
@@ -430,7 +431,7 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
---- Returns a prepared launch of a rung for a problem.
+--- Returns a prepared launch of a rung (a version of the kernel) for a problem.
 function lesson.prepare(rung, p, device, o)
   local target = cute.device(device)
   p.sm = target and target.sm
@@ -546,8 +547,9 @@ local function rivals(rung, p, with_lt)
   return blas, list and #list > 0 and measure.best(list) or nil
 end
 
---- Benchmarks rungs on the same problem on a GPU. Verifies each rung, then
--- times all rungs and cuBLAS in turn, unless opt.rounds is 0.
+--- Benchmarks rungs (versions of the kernel) on the same problem on a GPU.
+-- Verifies each rung, then times all rungs and cuBLAS in turn, unless
+-- opt.rounds is 0.
 ---@param job {opt: table, data: function} opt.rounds
 ---@param with_lt? boolean also with cublasLt, not only instead of cuBLAS
 ---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;

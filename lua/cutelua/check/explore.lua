@@ -146,7 +146,7 @@ function Result:is_spent()
 end
 
 -- Explores all schedules of a launch. With tries = true, the result of each
--- try_wait is a turn of its own.
+-- try_wait counts as a scheduling step of its own.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
@@ -203,7 +203,7 @@ end
 -- Minimising a schedule
 ---------------------------------------------------------------------------
 
--- Number of bytes that encode a turn in a schedule.
+-- Number of bytes that encode a turn (a scheduling step) in a schedule.
 local WORD = 8
 
 -- Splits a schedule into pieces, each of which has consecutive turns of one

@@ -25,7 +25,8 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Runs the launch on to a goal. The call returns when the run stops there.
+-- Runs the launch on to a goal: the points and changes at which to stop. The
+-- call returns when the launch stops there.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)

@@ -572,8 +572,8 @@ local function by_path(name)
   return item
 end
 
---- Returns the item of a name that is written in full; a field or method has
--- its owner in front. Returns nil if there is no such name.
+--- Returns the item (see names.all) of a name that is written in full; a field
+-- or method has its owner in front. Returns nil if there is no such name.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
 -- "tensor.fill", "layout.shape"
 ---@return table? item
@@ -587,7 +587,7 @@ function names.exact(name)
   return class and class_item(class)
 end
 
---- Returns the item of a name, or nil and similar names.
+--- Returns the item (see names.all) of a name, or nil and similar names.
 ---@param name string as in names.exact, or "partition_S"
 ---@return table? item, string[]? near
 function names.find(name)
@@ -647,7 +647,8 @@ end
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 
---- Returns the item of a value: a function, a module, an object of a class.
+--- Returns the item (see names.all) of a value: a function, a module, an object
+-- of a class.
 ---@param value any
 ---@return table? item
 function names.of(value)

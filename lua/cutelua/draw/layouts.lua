@@ -264,8 +264,8 @@ local function short(v)
   return tostring(v)
 end
 
--- Sets the classes of the cells for the palette "heat": 8 is zero, 16 the
--- largest magnitude. Returns this magnitude.
+-- Sets the colour classes of the cells for the palette "heat": 8 is zero, 16
+-- the largest magnitude. Returns this magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do

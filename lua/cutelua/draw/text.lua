@@ -29,8 +29,8 @@ function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 
--- Returns the escape sequence that sets the colour of each class of cells; none
--- without colour.
+-- Returns the escape sequence that sets the colour of each colour class of
+-- cells; an empty list without colour.
 local function paints(p, colour)
   if not colour then return {} end
   local list = {}

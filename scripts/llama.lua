@@ -162,7 +162,7 @@ end
 
 local function generate(steps)
   position:fill(S - 1)
-  lengths:fill(S)  -- number of keys, with the key of `position`
+  lengths:fill(S)  -- keys up to and including `position`
   seed:fill(opt.seed)
   logits = forward(prompt, places, function(w, q, k, v)
     local rows = {PAGES * PAGE * G * D, G * D, D, 1}

@@ -12,7 +12,7 @@ local sign = require "cute.lang.signature"
 
 local launch = {}
 
-local LARGEST = 16 << 20  -- largest size of a LAUNCH file
+local LARGEST = 16 << 20  -- largest size of a LAUNCH file, in bytes
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 

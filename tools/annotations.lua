@@ -1,11 +1,12 @@
 -- annotations.lua [ROOT]: reports what an editor with the Lua language server
--- would mark in this repository. Prints "PATH:LINE: what" for
---   * annotations of lua/ that do not parse, types that are not declared,
---     parameters that a function lacks or has in another order, classes,
---     fields and aliases that are declared twice;
--- and in lua/, kernels/ and scripts/ for
---   * names that a module or a class lacks, calls with too many or too few
---     arguments, deprecated names.
+-- would mark in this repository, as lines "PATH:LINE: what".
+--
+-- In lua/ it reports annotations that do not parse, types that are not
+-- declared, parameters that a function lacks or has in another order, and
+-- classes, fields and aliases that are declared twice. In lua/, kernels/ and
+-- scripts/ it reports names that a module or a class lacks, calls with too many
+-- or too few arguments, and deprecated names.
+--
 -- The top level of a file is evaluated as far as possible without running it:
 -- tables and functions, require, loops over literal lists. Unknown values are
 -- skipped.

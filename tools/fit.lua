@@ -29,7 +29,7 @@ local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cutelua.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
-local UNSEEN = "fresh"  -- the set of products that no constant is fitted to
+local UNSEEN = "fresh"  -- set of products to which no constant is fitted
 
 -- Microseconds that host and GPU need from launch to launch: shorter times have
 -- no meaning.

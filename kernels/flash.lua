@@ -409,9 +409,10 @@ local NOTHING = 2.0 ^ 126
 -- scores have the weight 0.
 local FAR = 2.0 ^ 31
 
---- Stops a kernel whose scale is not above 0: hidden columns, which score -inf,
--- would not have powers of 0. (In a kernel with setmaxregister, ptxas ignores
--- the registers of warps that can stop: such a kernel checks on the host.)
+--- Stops a kernel whose scale is not above 0: the power of a hidden column,
+-- whose score is -inf, would not be 0. (In a kernel with setmaxregister, ptxas
+-- ignores the registers of warps that can stop: such a kernel checks on the
+-- host.)
 function flash.check_scale(scale)
   cute.testing.assert_(cute.gt(scale, 0),
                        "the scale of attention must be above 0")

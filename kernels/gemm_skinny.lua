@@ -347,7 +347,7 @@ function gemm_skinny.candidates(m, n, k, o)
 end
 
 --- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k:
--- see join.launches.
+-- see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,

@@ -68,7 +68,7 @@ require "cutelua.bench.harness".run(arg, {
     return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
   end,
   look = 1 << 13,
-  pieces = function(p)  -- A piece that is checked at a time is one pixel of y.
+  pieces = function(p)  -- a piece to check is one pixel of y
     local P, Q = out(p)
     return p.n * P * Q
   end,

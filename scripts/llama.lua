@@ -114,8 +114,8 @@ local function turns(f)
   end)
 end
 local Cos, Sin = turns(cute.cos), turns(cute.sin)
--- Returns the logits (B,V) behind the last of the tokens (B,n) at `positions`.
--- attend(layer, q, k, v) returns the attention (B,n,H,D).
+-- Returns the logits (B,V) of the token that follows the tokens (B,n), which
+-- are at `positions`. attend(layer, q, k, v) returns the attention (B,n,H,D).
 local function forward(tokens, positions, attend)
   local n, at = tokens.shape[2], with {positions = positions}
   local x, more = ops.embedding(tokens, embedding, where), nil

@@ -366,8 +366,8 @@ local function of_type(parts)
   return #list > 1 and {union = list} or list[1]
 end
 
--- Returns one function for several, any of which may be called: it accepts all
--- arguments that any of them accepts.
+-- Combines a list of functions, any of which a call may reach, to one function
+-- that accepts all arguments that any function of the list accepts.
 local function any_of(list)
   local all = {params = {}, min = math.huge, max = 0, deprecated = true}
   for _, f in ipairs(list) do

@@ -56,7 +56,8 @@ end
 
 -- Runs one cluster with a prescribed schedule. If the run leaves more than
 -- `left` elements of outputs unwritten, runs it again with all clusters. `left`
--- is the number that another schedule leaves.
+-- is the number of elements that another schedule of the cluster left
+-- unwritten.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)

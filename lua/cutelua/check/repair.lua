@@ -627,8 +627,8 @@ function Trial:alternatives(m, after, began)
 end
 
 -- Tries to insert an operation at the points `from` to `to` of a list. Returns
--- the points where that fixes the bug, and whether not all schedules were
--- examined.
+-- the points where the insertion fixes the bug, and true if not all schedules
+-- were examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do

@@ -142,7 +142,7 @@ local function slices(layout)
 end
 
 -- Returns the numbers of rows, of columns and of panels for a layout: the
--- extents of modes 0 and 1, and the size of the others.
+-- extents of modes 0 and 1, and the size of all further modes.
 local function extents(layout, column)
   local rank = core.rank(layout)
   local rows, columns, panels = core.size(layout, 0), 1, 1
@@ -239,7 +239,7 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  -- Colours show the chunk, and so where each chunk moves.
+  -- By default, the colour of a cell is that of its chunk.
   if opts.by == nil then
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do

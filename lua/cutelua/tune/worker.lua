@@ -94,7 +94,7 @@ local function compile(problem, arch, sms, name)
 end
 
 --- Returns an object whose launches use the given prepared launches in turn.
--- There is one for each set of operands.
+-- There is one prepared launch for each set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end

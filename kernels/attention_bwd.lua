@@ -147,7 +147,7 @@ local function held_numbers(row, places, S, lse, delta)
 end
 
 -- Returns lse and delta of the current tile of rows, which are columns of the
--- transposed scores. They are in shared memory.
+-- transposed scores. Both are in shared memory.
 local function passing_numbers(places, sL, sD, stage)
   local l, d = {}, {}
   for j = 0, cute.size(places, 1) - 1 do
@@ -292,7 +292,8 @@ local function of_keys(o, a)
 end
 
 -- Default tile and warps by head size. From head size 192 on, one kernel for
--- both dK and dV would need too many registers, so each has its own.
+-- both dK and dV would need too many registers, so dK and dV have a kernel
+-- each.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

@@ -71,7 +71,8 @@ end
 
 -- Returns functions of K or V for this block's batch b and head g: the T rows
 -- as one tensor (T,D), the tensor with a tile of rows and the tile's number in
--- it, and row i. In pages, the first has the right extents only.
+-- it, and row i. With pages, the tensor (T,D) has the right extents, but not
+-- the addresses of the rows.
 local function rows_of(o, b, g, T, pages)
   local all, BN = cute._, o.tile[2]
   if not pages then
@@ -177,8 +178,9 @@ local DEFAULT = {
 -- blocks to aim for: 4 on each of an H200's 132 multiprocessors
 local BLOCKS = 4 * 132
 
---- Returns both kernels in the order in which they run. Each has grid(n, H, B).
--- splits(T, G, B) returns the number of parts into which to split the keys.
+--- Returns both kernels in the order in which they run. Each kernel has a
+-- function grid(n, H, B). splits(T, G, B) returns the number of parts into
+-- which to split the keys.
 ---@param o {head: integer, group: integer?, tile: integer[]?}
 -- group: heads of Q for each head of K and V, 1 when absent; tile: {any, keys}
 return function(o)

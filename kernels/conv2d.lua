@@ -97,7 +97,7 @@ local function valid_of(o, x, w, y)
   end
 end
 
--- Returns x as A (M,K), starting at its padding.
+-- Returns a view of x, with its padding, as the matrix A (M,K) of the GEMM.
 local function im2col(o, x, w, y)
   local N, P, Q = table.unpack(y.shape)
   local _, R, S, C = table.unpack(w.shape)

@@ -197,8 +197,8 @@ local function modes(o, stride, first, second, width)
     {{stride[first], stride[first] * width}, stride[second], strides})
 end
 
--- Loads a tile of an input that is contiguous along A. Returns it in shared
--- memory, (B,A).
+-- Loads a tile of an input that is contiguous along mode A. Returns the tile in
+-- shared memory, (B,A).
 local function turn(o, t, op, at)
   local bits, TB, TA = op.dtype.bits, o.tile[1], o.tile[2]
   local V, P, w = 128 // bits, math.max(1, 32 // bits), op.width
@@ -347,7 +347,8 @@ local function spread(o, most)
     warps // groups * (32 // lanes)
 end
 
--- Processes a tile: turned inputs go through shared memory, the others do not.
+-- Processes a tile. Inputs that are contiguous along A (turned) go through
+-- shared memory, all other inputs do not.
 local function turned(o, inputs, outputs, scalars)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local B, A, block = o.extents[1], o.extents[o.across], cute.arch.block_idx()

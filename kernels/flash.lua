@@ -204,7 +204,7 @@ end
 -- load(block, stage[, inner]). It loads zeros after the last row. inner: all
 -- rows of this block are known to exist. place(block): for rows that are not in
 -- one matrix, the matrix with this block and the block's number in it; X then
--- has the extents alone.
+-- only gives the extents.
 function Team:rows(X, s, place)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
@@ -409,9 +409,10 @@ local NOTHING = 2.0 ^ 126
 -- scores have the weight 0.
 local FAR = 2.0 ^ 31
 
---- Stops a kernel whose scale is not above 0: hidden columns, which score -inf,
--- would not have powers of 0. (In a kernel with setmaxregister, ptxas ignores
--- the registers of warps that can stop: such a kernel checks on the host.)
+--- Stops a kernel whose scale is not above 0: the power of a hidden column,
+-- whose score is -inf, would not be 0. (In a kernel with setmaxregister, ptxas
+-- ignores the registers of warps that can stop: such a kernel checks on the
+-- host.)
 function flash.check_scale(scale)
   cute.testing.assert_(cute.gt(scale, 0),
                        "the scale of attention must be above 0")
@@ -466,8 +467,8 @@ end
 
 --- If scores s exceed the bases of rows by too much, changes the bases and
 -- scales the sums. Subtracts the base from scores of rows beyond FAR. Returns
--- whether it did so for a row of the warp; `fix` then has the factors of the
--- rows' accumulators.
+-- whether the base of some row of the warp changed; `fix` then has the factors
+-- by which to scale the rows' accumulators.
 function Softmax:rise(s)
   local sr = flash.by_rows(s)
   local best, excess, rose = {}, {}, nil

@@ -108,7 +108,7 @@ local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
   -- Pieces of 16 bytes, each read only by the thread that copies it. The memory
-  -- is later reused for the partial sums (join).
+  -- is later reused for the partial sums (kernels.splitk_skinny).
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -425,8 +425,8 @@ end
 -- Plans tiles of `slice` along K, with as many stages as fit.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
-  -- Twice as many warps, if they can divide the partial sums and there are
-  -- enough registers.
+  -- busy: the block gets twice as many warps, if these can divide the partial
+  -- sums and there are enough registers.
   local busy = p.NT == 1 and p.warps[1] == 1 and p.MT <= 4 and p.MT ~= 3
   local along = o.warps and o.warps[2]
     or math.max(1, (busy and 2 or 1) * WARPS // p.warps[1])
@@ -518,7 +518,7 @@ function gemm_int4.weight(words, along, n, k)
 end
 
 --- Returns a kernel of (A, W, S, [Z,] C, [work, turns,] ...) for n columns and
--- k: see join.launches.
+-- k: see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, group: integer?,
 -- zeros: boolean?, rows: integer?, columns: integer?, warps: integer[]?,
 -- slice: integer?, stages: integer?, splits: integer?, cluster: boolean?,

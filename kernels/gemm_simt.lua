@@ -4,20 +4,22 @@
 --     local k = gemm_simt {tile = {128, 128, 8}}
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
--- It is kernels/gemm_sm80.lua with another atom, and has its arguments and
--- options. 128 threads each compute 8x16 of a tile of C of 128x128, in
--- registers. Shared memory limits the speed: it delivers 128 bytes a clock to a
--- multiprocessor, for 128 multiply-adds. A thread with 8x8 reads 16 floats for
--- 64 multiply-adds, one with 8x16 reads 24 for 128.
---   - M and N are contiguous in shared memory: one load reads 4 neighbours,
---     and a step of K needs 24 registers, not 96.
---   - A 16-byte load of a warp takes two passes instead of four when lanes l
---     and l+1 (for A) or l and l+2 (for B) read the same address. The layout
---     of the threads below ensures that.
--- A and B have this order already if M and N are contiguous. Otherwise they are
--- transposed during the copy: a thread loads 16 bytes along K into registers
--- and stores them from there. BK is 8, since tiles are unrolled: a BK of 16
--- takes longer to compile and is no faster, and one of 4 waits too often.
+-- The kernel is kernels/gemm_sm80.lua with another atom, and has the same
+-- arguments and options. 128 threads each compute 8x16 of a tile of C of
+-- 128x128, in registers. Shared memory limits the speed: it delivers 128 bytes
+-- a clock to a multiprocessor, for 128 multiply-adds. A thread with 8x8 reads
+-- 16 floats for 64 multiply-adds, one with 8x16 reads 24 for 128.
+--
+-- M and N are contiguous in shared memory: one load reads 4 neighbours, and a
+-- step of K needs 24 registers, not 96. A 16-byte load of a warp takes two
+-- passes instead of four when lanes l and l+1 (for A) or l and l+2 (for B) read
+-- the same address. The layout of the threads below ensures that.
+--
+-- A and B in global memory have this order already if M and N are contiguous.
+-- Otherwise they are transposed during the copy: a thread loads 16 bytes along
+-- K into registers and stores them from there. BK is 8, since tiles are
+-- unrolled: a BK of 16 takes longer to compile and is no faster, and one of 4
+-- waits too often.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._

@@ -17,9 +17,10 @@
 -- are permuted alike. B is the first operand of the MMA (side = "a": 16 rows at
 -- once, the result is D^T) or the second one ("b": 8 rows).
 --
--- A warp has `unroll` runs in flight, which are one chunk of K. Chunks are
--- dealt in turn to the warps of a block, and to blocks (z). A run is half of a
--- cache line; with `prefetch`, loads of B also prefetch the other half into L2.
+-- A warp has `unroll` runs of K (32 or 64 elements each) in flight, which are
+-- one chunk. Chunks are dealt in turn to the warps of a block, and to blocks
+-- (z). A run is half of a cache line; with `prefetch`, loads of B also prefetch
+-- the other half into L2.
 --
 -- The order of sums: first those of a warp, MMA by MMA along K, where MMA s of
 -- a run has elements 8 t + 4 s + {0, 1, 2, 3} of threads t = 0 to 3 (for 8
@@ -76,8 +77,8 @@ local function rows_of(n, o)
 end
 
 -- Makes a thread's part of an operand: load(slot, run, guard) loads its 16
--- bytes of each row of a run into register slot `slot`, at(slot, s) returns the
--- fragment for MMA s of the run in that slot.
+-- bytes of each row of a run (32 or 64 elements of K) into register slot
+-- `slot`, at(slot, s) returns the fragment for MMA s of the run in that slot.
 local function operand(p, t, o)
   local each, halves, own = p.each, o.first and 2 or 1, t.element_type
   local lane, rows = cute.arch.lane_idx(), rows_of(t.shape[1], o)
@@ -125,8 +126,8 @@ local function operand(p, t, o)
 end
 
 -- Makes factors of B, S (N,K/group) or ((128,N/128),K/group), for the rows of
--- this thread's accumulators: load(slot, run) loads the factors of a run, and
--- get(slot) returns them, ((1,2),MT,1).
+-- this thread's accumulators: load(slot, run) loads the factors of a run (32 or
+-- 64 elements of K), and get(slot) returns them, ((1,2),MT,1).
 local function factors(p, S, o)
   local rows = rows_of(p.n, o)
   local held = cute.make_rmem_tensor({{1, 2}, p.MT, 1, p.unroll},
@@ -146,10 +147,11 @@ end
 -- The kernel
 ---------------------------------------------------------------------------
 
--- Iterates over this warp's chunks of K, from number `party` on. Each run of
--- the next chunk is requested as soon as the same run of this one is
--- multiplied. With `ahead`, B's runs of the first chunk are requested before
--- the wait for the preceding launch, and the next launch may do the same.
+-- Iterates over this warp's chunks of K, from number `party` on. Each run (32
+-- or 64 elements) of the next chunk is requested as soon as the same run of
+-- this chunk is multiplied. With `ahead`, B's runs of the first chunk are
+-- requested before the wait for the preceding launch, and the next launch may
+-- do the same.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums
@@ -198,7 +200,8 @@ local function walk(p, party, X, W, S, sums)
     each(multiply)
   end)
   local left = tiles.count(p.k % chunk, p.run)
-  -- The last runs, which fill no chunk, are processed one by one.
+  -- The last runs of K (32 or 64 elements), which fill no chunk of `unroll`
+  -- runs, are processed one by one.
   if left > 0 then
     cute.when(cute.eq(party, full % step), function()
       for slot = 0, left - 1 do load(slot, full, true) end
@@ -322,7 +325,8 @@ function gemm_skinny.candidates(m, n, k, o)
         b_dtype = o.b_dtype, group = o.group, side = choice.side,
         warps = choice.warps, unroll = choice.unroll,
         splits = choice.splits or 1, cluster = choice.splits and true}
-      -- A warp with more tiles of B, or of A, keeps fewer runs in flight.
+      -- A warp with more tiles of B (two with gates), or of A, has fewer loads
+      -- in flight: a smaller `unroll`.
       if o.gated then
         options.gated, options.count = true, 2
         options.unroll = options.unroll // 2
@@ -343,7 +347,7 @@ function gemm_skinny.candidates(m, n, k, o)
 end
 
 --- Returns a kernel of (A, B, [S,] D, [work, turns,] ...) for n columns and k:
--- see join.launches.
+-- see splitk_skinny.launches.
 ---@param o table {n: integer, k: integer, m: integer?, dtype: any?,
 -- b_dtype: any?, group: integer?, side: string?, count: integer?,
 -- rows: integer?, warps: integer[]?, unroll: integer?, splits: integer?,

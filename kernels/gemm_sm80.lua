@@ -29,7 +29,7 @@
 -- blocks = n: the accumulators of n elements of K are scaled before they are
 -- added. The kernel takes (A, B, C, SA, SB, ...), SA (M,K/n) and SB (N,K/n),
 -- one of which can be nil. Their modes can be nested with strides of 0: one
--- factor for many.
+-- factor then serves several rows.
 --
 -- as: the type to which A and B, of other types, are converted for the MMA.
 local cute = require "cute"
@@ -47,9 +47,9 @@ end
 
 -- Stores C through shared memory. Fragments hold pairs, which would give 4-byte
 -- stores at best; rearranged, they give 16-byte stores of whole rows if the
--- rows' alignment allows it. It reuses the memory of an operand's stages, after
--- all threads have read them. each_part(f): calls f(part, fragment, n) for
--- adjacent parts of C.
+-- rows' alignment allows it. The store reuses the memory of an operand's
+-- stages, after all threads have read them. each_part(f): calls f(part,
+-- fragment, n) for adjacent parts of C.
 local function store_rows(C, mma, tile, at, stages, each_part)
   local tid, dtype = cute.arch.thread_idx(), C.tensor.element_type
   local layout = tiles.smem_layout(dtype.bits, {tile[1], tile[2]}, 1, 1)
@@ -261,7 +261,7 @@ end
 -- Makes A and B of this block's tile {bm, bn}, as operands of cute.tiles. Also
 -- returns whether all of their elements are copied by cp.async, and the number
 -- of stages. Loads through registers arrive one tile later: stages beyond the
--- next one would stay empty, and each adds text.
+-- next one would stay empty, and each would lengthen the generated code.
 local function operands(o, mma, mA, mB, at, way, valid_b)
   local function of(t, which, rows, i, more)
     local fetch = type(o.fetch) == "function" and o.fetch(t.element_type)
@@ -284,7 +284,8 @@ local function operands(o, mma, mA, mB, at, way, valid_b)
 end
 
 -- Requests the first tiles, for all stages but one; returns the next tile of
--- the iteration. The loop is unrolled, unless that is much text.
+-- the iteration. The loop is unrolled, unless that makes the generated code
+-- long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function load(stage)
@@ -410,11 +411,11 @@ local function finisher(o, way, ...)
 end
 
 --- Returns a kernel of (A, B, C [, alpha, beta]), or of (A, B, C, ...) with an
--- epilogue of (acc, part, ...), and its launch parameters. With pdl it is for
--- dependent launches: it waits for the preceding kernel. The next kernel begins
--- when its blocks are done: blocks that began earlier would slow it down.
--- run(A, B, C, way, ...) is the work of one block, for use in other kernels.
--- Fields of way:
+-- epilogue of (acc, part, ...), and its launch parameters. With pdl the kernel
+-- is for dependent launches: it waits for the preceding kernel. The next kernel
+-- begins when the blocks of this kernel are done: blocks that began earlier
+-- would slow these down. run(A, B, C, way, ...) is the work of one block, for
+-- use in other kernels. Fields of way:
 -- valid: the existing elements of A (tiles.inside); cached: loads A through L1;
 -- at: the tile {bm, bn}; from, k_tiles: the tiles of K;
 -- meet: function(C, block), called before C is stored; returns whether this

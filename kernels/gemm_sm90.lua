@@ -63,7 +63,8 @@
 -- blocks = 1 or 128, for 8-bit floats: the accumulators of a tile along K, 128
 -- elements, are scaled before they are added: SA (M,K/128) and SB (N,K/128),
 -- whose modes can be nested with strides of 0; a factor of SB covers `blocks`
--- columns. They are the first arguments of the epilogue; false: none.
+-- columns. SA and SB are the first arguments of the epilogue; false: no
+-- factors.
 --
 -- batches = true: A (M,K,L), B (N,K,L) and D (M,N,L), matrices of L products; a
 -- stride of 0 shares one matrix among all.
@@ -73,8 +74,9 @@
 -- (M,K,G) and D (M,N,G). The last argument is {offsets =} or {counts =}.
 -- "list": separate problems, one of which is passed to arguments(); the last
 -- argument is the result of list(), and an epilogue gets only the accumulators.
--- Tiles of the groups are consecutive. All take the same time, also partial
--- ones, since blocks out of step would read data that L2 no longer holds.
+-- Tiles of the groups are consecutive. All tiles take the same time, also
+-- partial ones, since blocks out of step would read data that L2 no longer
+-- holds.
 --
 -- gated = true: the first half of B's rows makes gates, the second the gated
 -- values. The epilogue gets both, (gate, up, part, ...). D (M,N) has half as

@@ -1,10 +1,11 @@
 --- Groups of rows whose sizes are read on the device, as for the experts of a
--- mixture-of-experts layer. Their form describes their layout:
+-- mixture-of-experts layer.
 --
---   "rows"    a matrix (M,K) holds the rows of all groups consecutively:
---             group g has rows offsets[g] to offsets[g + 1] - 1
---   "masked"  matrices (M,K,G): group g has the first counts[g] rows
---   "list"    separate matrices, of any extents: shapes (G,3) has M, N, K
+-- The form of groups describes their layout. "rows": a matrix (M,K) holds the
+-- rows of all groups consecutively; group g has rows offsets[g] to
+-- offsets[g + 1] - 1. "masked": matrices (M,K,G); group g has the first
+-- counts[g] rows of matrix g. "list": separate matrices, of any extents; shapes
+-- (G,3) has M, N, K of each group.
 --
 -- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
 -- range from the previous one to M, a count to 0 to M: no value causes accesses

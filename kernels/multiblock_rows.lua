@@ -1,10 +1,11 @@
 --- Rows that several blocks share: long rows for which one block has too few
 -- registers to keep sums of the columns.
 --
--- Each block has a part of every row of its group. Sums along a row are
--- combined through words of global memory: a block sends its sums to all blocks
--- of the row, and receives theirs. It sends the sums of the next row before it
--- receives those of the current one, so that waits are short.
+-- The blocks that share rows form a group; each has a part of every row of the
+-- group. Sums along a row are combined through words of global memory: a block
+-- sends its sums to all blocks of the row, and receives theirs. It sends the
+-- sums of the next row before it receives those of the current one, so that
+-- waits are short.
 local cute = require "cute"
 local rows = require "kernels.rows"
 local sign = require "cute.lang.signature"

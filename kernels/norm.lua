@@ -137,8 +137,8 @@ local function forward(plan, layer, a)
       return a.R and x + sources[2]:get(at, chunk, last) or x
     end
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- for a staged row, the first weights are loaded before the threads
-    -- synchronize
+    -- for rows in shared memory: loads the first weights before the threads
+    -- wait
     local early = plan.staged and weights(plan, a, 0)
     local mean, square
     if layer then
@@ -202,8 +202,8 @@ local function maker(layer)
   end
 end
 
---- Returns a kernel and its launch parameters; its field args lists the names
--- of the arguments.
+--- Returns a kernel and its launch parameters, as a table; its field `args`
+-- lists the names of the kernel's arguments.
 ---@param o table {n: integer, dtype: any, weight: boolean?, bias: boolean?,
 -- residual: boolean?, save: boolean?} and the options of kernels/rows.lua
 norm.rms = maker(false)
@@ -256,8 +256,8 @@ local function gradients(plan, a, w, add)
 end
 
 -- Makes sums over this thread's rows: add(chunk, vector) adds to them, leave()
--- finally stores them in a row of Part. They are kept in registers, or in Part
--- itself if there are too few registers.
+-- finally stores them in a row of Part. The sums are kept in registers, or in
+-- Part itself if there are too few registers.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then

@@ -293,8 +293,8 @@ end
 
 -- Loads o.steps vectors of n, first, first + among, ..., to registers. Returns
 -- a list of {v = index, ok = whether it is below n (nil: all are), from =
--- elements, at = those of the second tensor}. get(v) is a view of vector v,
--- also(v) of the second.
+-- loaded elements, at = elements of the second tensor}. get(v) is a view of
+-- vector v, also(v) of the second.
 local function fetch(o, n, first, among, guard, get, also, index)
   local list = {}
   for i = 1, o.steps do
@@ -458,8 +458,8 @@ local function second(other, view, at)
   return function(v) return other(_, v, at) end
 end
 
--- Returns this block's split, and its index among the blocks of other
--- positions.
+-- Returns two numbers of this block: which of the o.splits parts it reduces,
+-- and the index of its group of positions.
 local function split_of(o)
   local block = (cute.arch.block_idx())
   if o.splits == 1 then return 0, block end
@@ -522,7 +522,7 @@ local function over_threads(o, s, state, joined)
   return reduce_tensor.over_lanes(s, out, warps)
 end
 
--- Reduces a state of vectors to one of values.
+-- Reduces a state of vectors to a state of values.
 local function over_vector(s, state, width)
   local list = {}
   for w = 0, width - 1 do

@@ -49,8 +49,8 @@ local function neighbours(_, X, Y, x, y, j, width, c, s)
   put(Y, y + 2 * j, to:load())
 end
 
--- Returns a function of the head's number, counted over all tokens, for the
--- element of t at which the head begins.
+-- Returns a function that maps a head's number, counted over all tokens, to the
+-- index of the element of t at which the head begins.
 local function head_of(o, name, t)
   local shape, stride = t.shape, t.stride
   rules.need(type(shape) == "table" and #shape == 3

@@ -4,13 +4,14 @@
 -- `threads` neighbouring threads, a power of two, share a row; a block has
 -- `rows` rows. A row is divided into `chunks`. A thread has `steps` vectors of
 -- `width` elements of each chunk, (W,S); vector s of thread t begins at element
--- (s * threads + t) * width. The length of a row decides where its elements are
--- kept between the passes over it:
---   held    one chunk, in registers
---   staged  in shared memory, loaded by cp.async; a thread reads only what
---           it requested itself, so no barrier is needed
---   walked  not kept: each pass reads the row again
--- Several blocks may share a row: see kernels/multiblock_rows.lua.
+-- (s * threads + t) * width.
+--
+-- The length of a row decides where its elements are kept between the passes
+-- over the row. A held row is one chunk, in registers. A staged row is in
+-- shared memory, loaded by cp.async; a thread reads only elements that it
+-- requested itself, so no barrier is needed. A walked row is not kept: each
+-- pass reads the row again. Several blocks may share a row: see
+-- kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
@@ -335,7 +336,7 @@ function Source:slot(at, chunk)
   return self.slots(_, _, (cute.arch.thread_idx()), chunk, at.slot or 0)
 end
 
--- Starts the copy of a chunk of a row: one group for all sources together.
+-- Starts the copy of a chunk of a row: one cp.async group for all sources.
 function Source:ask(at, chunk)
   local plan, t = self.plan, self.t
   local wide = plan.width * t.element_type.bits == 128

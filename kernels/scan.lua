@@ -11,12 +11,12 @@
 --     local state = cute.zeros({k.states}, cute.u64)
 --     k.kernel(X, Y, state):launch {grid = k.grid(), block = k.block}
 --
--- scans N elements, one row, with all blocks at once: each reads its tiles,
--- publishes their totals, looks back at the totals of others, and writes (after
--- Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled
--- Look-back, 2016). `state` is zero before the first launch, and can then be
--- used for any sequence of launches. The rounding of float sums depends on
--- timing.
+-- The one-pass kernel scans N elements, one row, with all blocks at once: each
+-- block reads its tiles, publishes their totals, looks back at the totals of
+-- other blocks, and writes its results (after Merrill and Garland, Single-pass
+-- Parallel Prefix Scan with Decoupled Look-back, 2016). `state` is zero before
+-- the first launch, and can then be used for any sequence of launches. The
+-- rounding of float sums depends on timing.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -202,7 +202,8 @@ local AHEAD = 2  -- tiles that a block draws in advance
 local ROOM = 132  -- number of multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
--- Draws the next tile. The last draw, after all tiles, begins a new round.
+-- Takes the number of the next tile from the counter in `state`. The last
+-- request of a launch, after all tiles, begins a new round.
 local function draw(state, tiles)
   local drawn = cute.arch.atomic_add(state.iterator, 1)
   local last = tiles + AHEAD * (cute.arch.grid_dim()) - 1

@@ -137,7 +137,7 @@ end
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
 -- Computes log2(1 + 2^x): softplus of x ln 2, divided by ln 2. If 1 + 2^x loses
--- bits of 2^x, it uses the series of log2(1 + t), within 2e-7 below t = 2^-5.
+-- bits of 2^x, uses the series of log2(1 + t), within 2e-7 below t = 2^-5.
 local function softplus2(x)
   local t = exp2(x)
   local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)

@@ -1,8 +1,9 @@
 --- Adds partial sums of several blocks in the last block to arrive.
 --
 -- Each block stores its fragment in `work` and counts itself in `turns`. The
--- last one adds them in the order of z, so results do not depend on which block
--- was last. It resets the count to 0 for the next launch.
+-- last block adds the fragments in the order of z, so results do not depend on
+-- which block was last. The last block also resets the count to 0 for the next
+-- launch.
 local cute = require "cute"
 local _ = cute._
 

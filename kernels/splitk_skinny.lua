@@ -77,8 +77,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the place where a cluster's first block receives the partial sums of
--- the others: {sums = (4 i,threads,others), came = the barrier that counts
--- them, others}.
+-- the others: {sums = ((4,n),threads,others), came = the mbarrier that counts
+-- the bytes of the sums, others = number of other blocks}.
 local function received(p, tid, z)
   local arch, others, threads = cute.arch, p.splits - 1, p.out:size()
   local each = p.MT // p.wm * (p.NT // p.wn)
@@ -146,7 +146,7 @@ end
 
 -- Reduces the partial sums of a cluster's blocks, in the order of z. The other
 -- blocks send theirs to the first one; returns true there. `mine`: whether this
--- thread has any; nil: all threads have.
+-- thread has partial sums; nil: all threads have some.
 local function of_cluster(acc, at, mine)
   local parts, sums, arch = at.parts, cute.coalesce(acc), cute.arch
   local function some(f) if mine then cute.when(mine, f) else f() end end

@@ -11,12 +11,12 @@
 --
 -- A sector of 32 bytes that is written in part costs as much as two, and tiles
 -- of B x A would split a sector at each end of their rows. So each row of Z has
--- its own window in a tile. It begins at a multiple of `whole` bytes in memory,
--- less than `whole` before the tile. A block loads the 16-byte chunks of X's
--- rows that its windows touch, row by row. A thread reads single elements from
--- the position of each row, and stores 16 bytes. Elements around a tile's rows
--- belong to other tiles; where they could be outside the tensor, elements are
--- loaded one by one.
+-- its own window in a tile. The window begins at a multiple of `whole` bytes in
+-- memory, less than `whole` before the tile. A block loads the 16-byte chunks
+-- of X's rows that its windows touch, row by row. A thread reads single
+-- elements from the position of each row, and stores 16 bytes. Elements around
+-- a tile's rows belong to other tiles; where they could be outside the tensor,
+-- elements are loaded one by one.
 --
 -- With maps = true (Hopper), TMA loads the rows. Rows begin at any element, but
 -- tensor maps need multiples of 16 bytes. If 16 bytes hold V elements, rows

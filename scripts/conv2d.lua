@@ -20,7 +20,7 @@ local function of(p)
                 padding = o.padding or taps // 2}
 end
 
--- Larger tiles read a quarter less. They are used for more than one tap, if
+-- Larger tiles read a quarter less, and are used for more than one tap, if
 -- there are two tiles for each of 132 multiprocessors.
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}
@@ -68,7 +68,7 @@ require "cutelua.bench.harness".run(arg, {
     return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
   end,
   look = 1 << 13,
-  pieces = function(p)  -- A piece that is checked at a time is one pixel of y.
+  pieces = function(p)  -- a piece to check is one pixel of y
     local P, Q = out(p)
     return p.n * P * Q
   end,

@@ -3,9 +3,9 @@
 -- A thread requests its vectors, and the memory system writes them to shared
 -- memory, bypassing L1; the thread is free until it waits. Here it has no other
 -- work, and enough other blocks hide its waiting: 0.97 of the driver's copy
--- stays 0.97 (1 GiB on an H200). It saves half of the load instructions. (A
--- GEMM has other work: see gemm3stage.lua. A ring of stages does not help here
--- either: 0.81 to 0.93.)
+-- stays 0.97 (1 GiB on an H200). cp.async saves half of the load instructions.
+-- (A GEMM has other work: see gemm3stage.lua. A ring of stages does not help
+-- here either: 0.81 to 0.93.)
 --   cutelua scripts/copy_async.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

@@ -1,8 +1,8 @@
 -- A copy in which threads move no data: TMA loads, TMA stores (sm_90).
 --
 -- One thread of a block passes a box of A to the copy engine, through a tensor
--- map that the host made, and waits on an mbarrier for its bytes; then it
--- passes the box of B to store them to. No data goes through registers, no
+-- map that the host made, and waits on an mbarrier for its bytes; then the
+-- thread passes the box of B for the store. No data goes through registers, no
 -- address is computed, and parts of a box outside the matrix are neither read
 -- nor written, so there are no predicates.
 --

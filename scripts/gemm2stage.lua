@@ -2,17 +2,17 @@
 --
 -- Shared memory holds two tiles of A and of B. cp.async returns at once, so a
 -- block requests tile k+1 before it multiplies tile k, and waits only when it
--- needs it. One barrier for each tile is enough: after it, all threads have
--- read the tile that the next copies overwrite. The copies are requested after
--- the first fragments: a multiprocessor handles its memory requests in order,
--- and earlier copies would delay ldmatrix (0.58 of cuBLAS at 2048 becomes
--- 0.53).
+-- needs tile k+1. One barrier for each tile is enough: after it, all threads
+-- have read the tile that the next copies overwrite. The copies are requested
+-- after the first fragments: a multiprocessor handles its memory requests in
+-- order, and earlier copies would delay ldmatrix (0.58 of cuBLAS at 2048
+-- becomes 0.53).
 --
 -- From here on, three names replace the code of gemm_base.lua. For an operand
 -- (cute.tiles), A.load copies a tile into a stage, A.fetch loads a block of
--- fragments, and A.frag are the fragments. For operands of any size and order
--- it chooses atoms and layouts, and adds predicates. C is the result: C.acc its
--- accumulators, C.store the axpby.
+-- fragments, and A.frag are the fragments. For operands of any size and order,
+-- cute.tiles chooses atoms and layouts, and adds predicates. C is the result:
+-- C.acc its accumulators, C.store the axpby.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

@@ -1,13 +1,13 @@
 -- The parts of a Hopper GEMM: C = A B^T with persistent blocks, a thread that
 -- loads, warpgroups that multiply, and clusters that share loads.
 --
--- kernels/gemm_sm90.lua implements it with all options as parameters;
--- kernels/gemm_sm90/choice.lua chooses them by size and type. It extends
--- gemm_ws.lua for large matrices. A block on each multiprocessor processes tile
--- after tile, so that loads of the next tile overlap with the epilogue of this
--- one. Two blocks of a cluster load B once for both. Tiles are ordered in
--- groups of 8 that share their reads in L2. Accumulators are stored by stmatrix
--- and TMA while the next tile is multiplied.
+-- kernels/gemm_sm90.lua has all options of this kernel as parameters;
+-- kernels/gemm_sm90/choice.lua chooses them by size and type. The kernel
+-- extends gemm_ws.lua for large matrices. A block on each multiprocessor
+-- processes tile after tile, so that loads of the next tile overlap with the
+-- epilogue of this one. Two blocks of a cluster load B once for both. Tiles are
+-- ordered in groups of 8 that share their reads in L2. Accumulators are stored
+-- by stmatrix and TMA while the next tile is multiplied.
 --   cutelua scripts/gemm_hopper.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"

@@ -1,6 +1,6 @@
 -- Integers: C = A B^T of int8, accumulated exactly in int32.
 --
--- It is the same pipeline with another atom: an instruction of 16x8x32 has
+-- The pipeline is that of bf16 with another atom: an instruction of 16x8x32 has
 -- twice the K of bf16 in the same number of bytes, from the same ldmatrix,
 -- which moves rows of 16 bytes regardless of type. Integer sums do not round:
 -- results are compared for equality.

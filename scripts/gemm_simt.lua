@@ -3,7 +3,7 @@
 -- CuTe's three partitions express the same as CUDA's index arithmetic. Compare
 -- both with
 --   cutelua scripts/gemm_simt.lua --emit cu
--- It is a tiled MMA of 16x16 threads, each with one multiply-add. The
+-- The kernel uses a tiled MMA of 16x16 threads, each with one multiply-add. The
 -- permutation gives a thread 4 neighbours of M and of N, (16,4):(4,1), so that
 -- it reads them together.
 --   cutelua scripts/gemm_simt.lua --help

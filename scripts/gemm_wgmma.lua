@@ -8,8 +8,9 @@
 -- STAGES - 1. Half of the registers are accumulators, none is an operand.
 --
 -- wgmma reads its own layouts (8 rows of 128 bytes, swizzled by address);
--- cp.async writes them like any other. It writes through the generic proxy and
--- wgmma reads through the async proxy: fence_view_async_shared orders them.
+-- cp.async writes these like any other layout. cp.async writes through the
+-- generic proxy and wgmma reads through the async proxy:
+-- fence_view_async_shared orders them.
 --   cutelua scripts/gemm_wgmma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -73,7 +74,7 @@ local gemm = cute.kernel("gemm_wgmma", function(mA, mB, mC, alpha, beta)
     cute.gemm(mma, acc, tCrA(_, _, _, read), tCrB(_, _, _, read), acc)
     warpgroup.commit_group()
     warpgroup.wait_group(1)   -- this warp's wgmma has read tile k - 1
-    -- all warps' wgmma have read it: its stage is free
+    -- all warps' wgmma have read tile k - 1: its stage is free
     cute.arch.sync_threads()
     load(k_tile + STAGES - 1, write)
     read, write = (read + 1) % STAGES, read

@@ -41,7 +41,8 @@ local where = {device = device}
 
 local function with(o) o.device = device return o end
 
--- Returns memory of t, from element `from` on, with other extents and strides.
+-- Returns a view of t's memory from element `from` on, with this shape and
+-- stride.
 local function view(t, shape, stride, from)
   return cute.make_tensor(t.iterator + (from or 0),
                           cute.make_layout(shape, stride or cute.LayoutRight))
@@ -113,8 +114,8 @@ local function turns(f)
   end)
 end
 local Cos, Sin = turns(cute.cos), turns(cute.sin)
--- Returns the logits (B,V) behind the last of the tokens (B,n) at `positions`.
--- attend(layer, q, k, v) returns the attention (B,n,H,D).
+-- Returns the logits (B,V) of the token that follows the tokens (B,n), which
+-- are at `positions`. attend(layer, q, k, v) returns the attention (B,n,H,D).
 local function forward(tokens, positions, attend)
   local n, at = tokens.shape[2], with {positions = positions}
   local x, more = ops.embedding(tokens, embedding, where), nil
@@ -161,7 +162,7 @@ end
 
 local function generate(steps)
   position:fill(S - 1)
-  lengths:fill(S)  -- of the keys, with that of the token at `position`
+  lengths:fill(S)  -- keys up to and including `position`
   seed:fill(opt.seed)
   logits = forward(prompt, places, function(w, q, k, v)
     local rows = {PAGES * PAGE * G * D, G * D, D, 1}

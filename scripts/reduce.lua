@@ -3,8 +3,9 @@
 -- As many blocks as the GPU holds read the tensor with 16-byte loads, several
 -- in flight at once, and store one number each. A ticket determines the last
 -- block: an atomic that releases and acquires, so that the last block sees all
--- numbers. It adds them in the order of the blocks, so the sum does not depend
--- on timing. 1.07 of the driver's copy on an H200, which also writes.
+-- numbers. The last block adds them in the order of the blocks, so the sum does
+-- not depend on timing. 1.07 of the driver's copy on an H200, which also
+-- writes.
 --   cutelua scripts/reduce.lua --help
 local core = require "cute.core"
 local cute = require "cute"

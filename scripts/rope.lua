@@ -2,10 +2,10 @@
 -- that grow with the token's position.
 --
 -- A thread rotates a vector of pairs: 16 bytes from either half of a head (or
--- of neighbours, --interleaved), with the angles' cosines and sines. These are
--- a small table that all heads share, so it is read from the caches. The
--- assignment of vectors to threads is arithmetic with numbers known at trace
--- time.
+-- of neighbours, --interleaved), with the angles' cosines and sines. The
+-- cosines and sines of all angles are a small table, which stays in the caches.
+-- The assignment of vectors to threads is arithmetic with numbers known at
+-- trace time.
 --   cutelua scripts/rope.lua --help
 local cute = require "cute"
 local rope = require "kernels.rope"

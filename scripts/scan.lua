@@ -1,8 +1,8 @@
 -- Prefix sums along rows, and of one long row in a single pass.
 --
 -- A row is read once and written once. Lanes and warps of a block pass their
--- sums to each other. All blocks process a single row at once. Each publishes
--- its total in a word of memory as soon as it has it, and looks back until it
+-- sums to each other. All blocks process a single row at once. Each block
+-- publishes its total in a word of memory immediately, and looks back until it
 -- finds a block that knows the sum of everything before it. Blocks take their
 -- tiles by a counter, not by their index, so no block waits for one that has
 -- not started.

@@ -2,8 +2,8 @@
 --
 -- States stay in registers and advance in time; tiles of time are loaded to
 -- shared memory ahead of them. Four lanes share a channel's 16 states. They sum
--- their contributions to y by exchanging halves, so that each ends with the
--- sums of its own times.
+-- their contributions to y by exchanging halves, so that each lane ends with
+-- the sums of its own time steps.
 --   cutelua scripts/selective_scan.lua --help
 local cute = require "cute"
 local selective_scan = require "kernels.selective_scan"

@@ -1,8 +1,8 @@
 -- f32 without tensor cores: C = A B^T, at the limit of the FMA units.
 --
--- It is the top rung of hand-written ladders: 128x128 of C for each block, in
--- shared memory by cp.async in six stages, 8x16 of C for each thread in
--- registers. kernels/gemm_simt.lua implements it, and explains the layout of
+-- This kernel is the top rung of hand-written ladders: 128x128 of C for each
+-- block, in shared memory by cp.async in six stages, 8x16 of C for each thread
+-- in registers. kernels/gemm_simt.lua implements it, and explains the layout of
 -- the threads: with 8x8 a thread waits for shared memory. On an H200 8x8 is
 -- 0.87 of cuBLAS, 8x16 0.98. With --layout nt, A and B already have the order
 -- that the kernel needs. With tn they are transposed during the copy, from 16

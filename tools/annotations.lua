@@ -1,11 +1,12 @@
 -- annotations.lua [ROOT]: reports what an editor with the Lua language server
--- would mark in this repository. Prints "PATH:LINE: what" for
---   * annotations of lua/ that do not parse, types that are not declared,
---     parameters that a function lacks or has in another order, classes,
---     fields and aliases that are declared twice;
--- and in lua/, kernels/ and scripts/ for
---   * names that a module or a class lacks, calls with too many or too few
---     arguments, deprecated names.
+-- would mark in this repository, as lines "PATH:LINE: what".
+--
+-- In lua/ it reports annotations that do not parse, types that are not
+-- declared, parameters that a function lacks or has in another order, and
+-- classes, fields and aliases that are declared twice. In lua/, kernels/ and
+-- scripts/ it reports names that a module or a class lacks, calls with too many
+-- or too few arguments, and deprecated names.
+--
 -- The top level of a file is evaluated as far as possible without running it:
 -- tables and functions, require, loops over literal lists. Unknown values are
 -- skipped.
@@ -341,7 +342,8 @@ local function class_field(name, key, seen)
   end
 end
 
--- Adds the classes in a type; returns false if it may be something else.
+-- Adds the classes in a type to `list`; returns false if a value of the type
+-- may be something other than these classes or nil.
 local function add_classes(list, parts, seen)
   for _, part in ipairs(parts) do
     local name = part.name
@@ -364,8 +366,8 @@ local function of_type(parts)
   return #list > 1 and {union = list} or list[1]
 end
 
--- Returns one function for several, any of which may be called: it accepts all
--- arguments that any of them accepts.
+-- Combines a list of functions, any of which a call may reach, to one function
+-- that accepts all arguments that any function of the list accepts.
 local function any_of(list)
   local all = {params = {}, min = math.huge, max = 0, deprecated = true}
   for _, f in ipairs(list) do

@@ -36,7 +36,7 @@ local function read_rooms()
       objects[#objects + 1] = object
       rooms[room] = rooms[room] or {}
       rooms[room][file] = {defines = {}, uses = {}}
-    -- weblib.c is only part of the web build.
+    -- weblib.c belongs to the web build only.
     elseif path ~= "core/program/weblib.c" then
       missing[#missing + 1] = object
     end

@@ -10,10 +10,12 @@
 --                                      tuner to FILE; their new products form a
 --                                      set, whose regret is printed separately
 --
--- It fits the constants of three models, in kernels/gemm_sm90/constants.lua,
--- kernels/gemm_skinny/model.lua and lua/cute/ops/blocks.lua, to all sets but
--- "fresh". --write puts the numbers into these files. The regret is over
--- measured choices: the rule's own choice counts if it was measured.
+-- fit.lua fits the constants of three models, in
+-- kernels/gemm_sm90/constants.lua, kernels/gemm_skinny/model.lua and
+-- lua/cute/ops/blocks.lua, to all sets but "fresh". --write puts the numbers
+-- into these files. The regret, the time of the rule's choice over the best
+-- time, is over measured choices: the rule's own choice counts if it was
+-- measured.
 local blocks = require "cute.ops.blocks"
 local choose = require "cute.ops.choose"
 local constants = require "kernels.gemm_sm90.constants"
@@ -27,7 +29,7 @@ local skinny = require "kernels.gemm_skinny.model"
 local worker = require "cutelua.tune.worker"
 
 local ROUNDS, FOLDS = 6, 5
-local UNSEEN = "fresh"  -- the set of products that no constant is fitted to
+local UNSEEN = "fresh"  -- set of products to which no constant is fitted
 
 -- Microseconds that host and GPU need from launch to launch: shorter times have
 -- no meaning.
@@ -37,8 +39,8 @@ local FLOOR = 2.8
 -- Measurements
 ---------------------------------------------------------------------------
 
--- Returns the microseconds of each choice for a journal's problem: short
--- measurements, scaled to the long ones of the best choices.
+-- Returns the microseconds of each configuration for a journal's problem: short
+-- measurements, scaled to the long ones of the best configurations.
 local function times_of(known)
   local ratios, times = {}, {}
   for name, t in pairs(known.final) do
@@ -62,10 +64,10 @@ end
 
 local unpack_times
 
--- Choices slower than this multiple of the best time are dropped.
+-- Configurations slower than this multiple of the best time are dropped.
 local KEPT = 3
 
--- Returns the times of a problem's choices that the file keeps.
+-- Returns the times of a problem's configurations that the file keeps.
 local function kept(times)
   local least, list = math.huge, {}
   for _, t in pairs(times) do least = math.min(least, t) end
@@ -76,8 +78,8 @@ local function kept(times)
 end
 
 -- Merges new times of a problem into the earlier ones, scaled by the median
--- ratio of the choices that both have; returns the new ones if they have few in
--- common.
+-- ratio of the configurations in both; returns the new times if old and new
+-- have few configurations in common.
 local function joined(old, new)
   local ratios = {}
   for name, t in pairs(new) do
@@ -92,7 +94,8 @@ local function joined(old, new)
 end
 
 -- Writes a line for each problem: its set, and "NUMBER=MICROSECONDS" of its
--- choices, whose numbers the head lists. Other problems of the file stay.
+-- configurations, whose numbers the head lists. Other problems of the file
+-- stay.
 local function pack(set, paths, file)
   local numbers, names = {}, {}
   local problems, sets, _, _, head = unpack_times(file)
@@ -197,8 +200,8 @@ local function problems_of(times, sets, arch, sms)
   return list
 end
 
--- Returns the measured time of the choice with the least estimate, divided by
--- the best measured time; also returns that choice.
+-- Returns the measured time of the configuration with the least estimate,
+-- divided by the best measured time; also returns that configuration.
 local function regret(x)
   local least, chosen = math.huge, nil
   for _, c in ipairs(x) do
@@ -361,7 +364,7 @@ local function held_out(list, start)
   return out
 end
 
--- Returns a number in the format of these files.
+-- Returns a number as text, in the format of the files of constants.
 local function text_of(v)
   if v >= 100 and v < 1e5 then return ("%.0f"):format(v) end
   return (("%.3g"):format(v):gsub("e%+", "e"):gsub("e(%-?)0", "e%1"))

@@ -388,8 +388,8 @@ end
 
 -- Prints 60 comments with the code that they describe, 30 messages, 30
 -- sentences of documents and the 20 newest commit subjects. The same seed and
--- files give the same sample. It leaves out the notebook of docs/measured/ and
--- cells of tables that are no sentences.
+-- files give the same sample. The sample leaves out the notebook of
+-- docs/measured/ and cells of tables that are no sentences.
 local function sample(seed)
   math.randomseed(seed)
   local comments, messages, sentences = {}, {}, {}

@@ -1,7 +1,7 @@
 -- reference.lua FOLDER: writes the reference of all public names from their
 -- comments, as Markdown pages by topic and as one page of HTML with a search
--- box. It includes all atoms with their layouts, commands with their options,
--- environment variables. `make docs` runs it with the program.
+-- box. The reference includes all atoms with their layouts, commands with their
+-- options, environment variables. `make docs` runs it with the program.
 local comments = require "cutelua.doc.comments"
 local cute = require "cute"
 local doc = require "cutelua.doc"

@@ -1,10 +1,12 @@
 -- web.lua OUT WASM FILE...: writes the parts of the workshop's page that come
 -- from Lua to the folder OUT; the program itself runs it, under node (web.mk).
---  view.css, view.js  code that draws kernels and pictures, as in other pages
---  shelf-data.js      SHELF: texts of scripts and kernels, arguments that a
---                     script takes, names of lessons
---  parts.js           workshopParts: parts that a file:// page cannot fetch
---  workshop.html      the page with all of them inside
+--
+-- view.css and view.js draw kernels and pictures, as in other pages.
+-- shelf-data.js defines SHELF: texts of scripts and kernels, arguments that a
+-- script takes, names of lessons. parts.js defines workshopParts, the parts
+-- that a file:// page cannot fetch. workshop.html is the page with all of these
+-- files inside.
+--
 -- FILE... are scripts/, kernels/ and the files of the page; WASM is the program
 -- as base64 of gzip.
 local drawing = require "cutelua.draw.html"

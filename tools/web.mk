@@ -30,7 +30,8 @@ include Makefile
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
-# This comes first: make lists the existing files when it reads this file.
+# The rule of the sources comes first: make lists the existing files when it
+# reads this file.
 web-source: $(SOURCE)/stamp
 $(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev

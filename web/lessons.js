@@ -108,7 +108,7 @@ var cuteLessons = (function () {
   Step.prototype.say = function (text, kind) {
     this.out.append(make("div", "lesson-said " + (kind || ""), text));
   };
-  // Appends output of its run; `fd` 2 is for warnings.
+  // Appends output of the step's run; `fd` 2 is for warnings.
   Step.prototype.print = function (text, fd) {
     var last = this.out.lastElementChild, kind = fd == 2 ? "warn" : "plain";
     if (!last || last.dataset.kind != kind) {

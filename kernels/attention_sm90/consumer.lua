@@ -28,7 +28,8 @@ function consumer.mmas(o)
 end
 
 -- The turns of the warpgroups: wait() returns when it is this warpgroup's turn,
--- pass() begins the next one's. Barrier g + 1 is that of warpgroup g.
+-- pass() begins the turn of the next warpgroup. Warpgroup g waits at named
+-- barrier g + 1.
 local function turns(o, group)
   if not o.ordered then
     local function nothing() end
@@ -45,7 +46,8 @@ local function turns(o, group)
   return {
     wait = function() mine:arrive_and_wait() end,
     pass = function() others:arrive() end,
-    tail = function()  -- the last turn that was passed to the first warpgroup
+    -- Takes the last turn, which was passed to the first warpgroup.
+    tail = function()
       cute.when(cute.eq(group, 0), function() mine:arrive_and_wait() end)
     end}
 end
@@ -63,7 +65,8 @@ local function products(o, x)
   local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, o.value},
                                     cute.f32)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, o.dtype)
-  local powers = cute.make_tensor(s.iterator, p.layout)  -- the same order
+  -- the registers of s in the order of p
+  local powers = cute.make_tensor(s.iterator, p.layout)
   times_k:set(warpgroup.Field.ACCUMULATE, false)
   return {s = s, acc = acc,
     places = flash.by_rows(thr_s:partition_C(cute.make_identity_tensor {M, N})),
@@ -86,7 +89,7 @@ local function mainloop(x, P, turn, state, sight, row, sees)
   local function hide(n)
     sight:hide(P.s, P.places, row, n * N, -math.huge)
   end
-  local function take()  -- scores to powers
+  local function take()  -- converts the scores to powers
     local rose = state:rise(P.s)
     state:powers(P.s)
     return rose
@@ -123,7 +126,7 @@ local function mainloop(x, P, turn, state, sight, row, sees)
     P.narrow()
   end
   local n = last - 2
-  local function run(least, masked)  -- down to block `least`
+  local function run(least, masked)  -- multiplies blocks n to `least`
     for _ in cute.range(cute.max(n + 1 - least, 0)) do
       step(n, masked)
       n = n - 1

@@ -18,7 +18,7 @@ local function stages(o, rows, D, count)
                             {rows, D, count}, {0, 1, 2})
 end
 
--- Returns the same with transposed modes: (D,rows,PIPE).
+-- Returns the layout of stages() with transposed modes: (D,rows,PIPE).
 local function turned(o, rows, D, count)
   local kind = D % 64 == 0 and "MN_SW128" or "MN_SW64"
   return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, o.dtype),
@@ -40,7 +40,7 @@ return function(o)
                         share)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    local first = o.consumers * 128  -- of the producers' threads
+    local first = o.consumers * 128  -- index of the first producer thread
     local loader = tid:eq(first)
     cute.when(loader, function()
       for _, atom in ipairs {tma_q, tma_k, tma_v, tma_o} do

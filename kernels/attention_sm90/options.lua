@@ -27,8 +27,8 @@ local TILES = {
   [192] = {{128, 112, 1}}, [256] = {{128, 80, 1}},
 }
 
--- Registers of a thread by the number of consumers: {producer, consumer}. One
--- consumer has enough without an exchange.
+-- Registers of a thread by the number of consumers: {producer, consumer}. With
+-- one consumer, threads have enough registers without setmaxregister.
 local REGISTERS = {{}, {40, 232}, {32, 160}}
 
 --- Returns the bytes of shared memory that the stages of Q, K and V need.
@@ -66,7 +66,8 @@ end
 -- first one for an unknown number of rows.
 local function fastest(known, rows, causal)
   local best, least
-  rows = rows and math.min(rows, 1 << 16)  -- beyond, the order does not change
+  -- Above 65536 rows, the same tile stays the fastest.
+  rows = rows and math.min(rows, 1 << 16)
   for _, t in ipairs(known) do
     local time = t[3] * (rows and scores(rows, t[1], t[2], causal) or 1)
     if not least or time < least then best, least = t, time end

@@ -1,5 +1,5 @@
---- The producer warps of kernels/attention_sm90: a thread of one loads Q, K and
--- V by TMA, another one stores O.
+--- The producer warps of kernels/attention_sm90: a thread of one warp loads Q,
+-- K and V by TMA, a thread of another warp stores O.
 local cute = require "cute"
 
 local _ = cute._

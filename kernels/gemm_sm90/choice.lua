@@ -70,7 +70,8 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2] and t[2] <= 2 * math.max(n, 8))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote)
-    -- `epi` stores all columns of a tile, but gated results have half of them.
+    -- `epi` stores as many columns as a tile has; with gates D has half of
+    -- them.
     and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
     and (not o.groups or for_groups(t, o))
@@ -98,7 +99,7 @@ local function widths(t, o, m, n, sms)
   add(ceil_div(n, whole))
   local rows = ceil_div(m, t[1] * cm) * cm
   local plain = o.a_dtype.bits == 16 and not o.epilogue
-    -- Other products were not measured with narrower tiles.
+    -- plain: the only products that were measured with narrower tiles.
     and t.split ~= "stream"
   for wave = 1, plain and WAVES or 0 do
     local tiles = wave * sms * (t.min_blocks or 1) // split
@@ -210,7 +211,7 @@ function choice.candidates(m, n, k, o)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
     if stages >= 3 and options.sums_of(full) <= SUMS
-      -- epi[2] is the row length.
+      -- epi[2]: columns that are stored at once
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or full.tile[2] % 16 == 0)  -- wgmma's N
       and k > (full.split - 1) * full.tile[3] then

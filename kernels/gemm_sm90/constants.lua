@@ -4,14 +4,14 @@ return {
   fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
   fill = 91.4,          -- bytes per cycle that fill shared memory
   missing = 0.757,      -- cycles per 128 bytes outside the tensor, for 1 block
-  crowd = 0.5,          -- exponent on the number of blocks, for such bytes
+  crowd = 0.5,          -- exponent of the number of blocks, for `missing`
   sent = 1.49,          -- factor on `missing` if the blocks form clusters
   wait = 1.18,          -- weight of a block's tiles that extend past the tensor
   memory = 4.43e12,     -- bytes per second from memory
   far = 0.249,          -- fraction of an operand that distant blocks read again
   together = 12,        -- neighbouring blocks that share a path to L2
-  group = 8.13e11,      -- bytes per second through such a path
-  steady = 5.89e11,     -- bytes per second through a path, with many waves
+  group = 8.13e11,      -- bytes per second through a path to L2 (`together`)
+  steady = 5.89e11,     -- bytes per second through a path to L2, many waves
   l2 = 2.12e13,  -- bytes per second through L2, of the reads of all tiles
   -- Slowdown of L2 for rows whose addresses are multiples of 16, 32 or 64 bytes
   -- only. If the slowdown is cut_fill or more, filling shared memory slows down
@@ -25,8 +25,8 @@ return {
   first = 219,          -- cycles from a block's start to its first tiles
   cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
   near = 20,            -- waves from which on clusters share few transfers
-  apart = 1.02,         -- factor on clusters with `near` waves or more
-  second = 1.01,        -- factor if the larger operand is requested second
+  apart = 1.02,         -- factor on the time of clusters above `near` waves
+  second = 1.01,        -- factor on the time if B, requested second, is larger
   exchange = 1679,      -- cycles until two halves of K are combined
   leave = 8467,         -- cycles to store partial sums for another block
   part = 652,           -- cycles to wait for another block's partial sums
@@ -37,7 +37,7 @@ return {
             [16] = {8.07e-16, 9.43e-15, 7e-15},
             [32] = {1.81e-15, 6.4e-14, 1.0e-14}},
   drain = 11.9,         -- bytes of D stored per cycle (4 buffers: 1.4 times)
-  alone = 1.14,         -- factor on a pingpong block that has a single tile
+  alone = 1.14,         -- factor on the time if a pingpong block has one tile
   round = 108,          -- cycles to fill an epilogue buffer and start its TMA
   -- Correction factors on the whole estimate, by tile ("BMxBN") of 16-bit or
   -- 32-bit elements, and by kind: "turns": schedule pingpong; "parts": equal

@@ -1,19 +1,21 @@
 --- Estimates the time of a product for options of kernels/gemm_sm90.
 --
 -- Apart from its first tiles and last results, the time is bound by one of four
--- limits; two similar limits add up:
+-- limits: cycles, energy, memory or L2. Two similar limits add up.
 --
---   cycles  waves of tiles: a step for every tile along K, bound by the
---           tensor cores or by filling shared memory, and an epilogue that
---           nothing overlaps, unless warpgroups alternate: a round for each
---           buffer, and D's bytes. A step takes at least its share of the
---           ring's latency. TMA is slow for missing rows: those of tiles that
---           extend past M or N
---   energy  a card at its power limit lowers its clock: an operation costs
---           the energy of the tensor cores, and its share of the transfers to
---           shared memory and through L2
---   memory  A, B and D once; small operands stay in L2
---   L2      the reads of all tiles, and of neighbouring ones
+-- cycles: the waves of tiles. A tile has a step for each tile along K, bound by
+-- the tensor cores or by filling shared memory, and an epilogue: a round for
+-- each buffer, and the stores of D. Nothing overlaps with the epilogue, unless
+-- warpgroups alternate. A step takes at least its share of the ring's latency.
+-- TMA is slow for missing rows: rows of tiles that extend past M or N.
+--
+-- energy: a GPU at its power limit lowers its clock. An operation costs the
+-- energy of the tensor cores, and of its share of the transfers to shared
+-- memory and through L2.
+--
+-- memory: A, B and D are transferred once; small operands stay in L2.
+--
+-- L2: the reads of all tiles, and the reads of neighbouring tiles.
 --
 -- The constants are those of an H200, fitted by tools/fit.lua to measurements.
 -- Only times on one card are compared, so other cards give the same ranking.

@@ -29,7 +29,7 @@ local function one_of(o, name, ...)
        table.concat(words, " or "))
 end
 
--- Checks the types: tensor cores must be able to multiply those of A and B.
+-- Checks the types: tensor cores must be able to multiply A's type by B's.
 local function types(o)
   for _, name in ipairs {"dtype", "a_dtype", "b_dtype", "d_dtype"} do
     local x = o[name]

@@ -2,7 +2,7 @@
 --
 --     copylesson.run(arg, {kernel =, tile = {BM, BN}, block =, about =})
 --
--- This call runs a kernel of (A, B) in cutelua.bench.harness. Further fields:
+-- copylesson.run runs a kernel of (A, B) in cutelua.bench.harness. More fields:
 -- dtype: element type (cute.bf16).
 -- args: the kernel's arguments, as in harness's make (A, B).
 -- cluster: blocks of a cluster.
@@ -12,14 +12,14 @@
 -- transpose: true if B (N,M) is A (M,N) transposed.
 -- compare: {{name =, kernel =}, ...}: other kernels, run and timed for
 --   comparison.
--- cases: {{fields that differ}, ...}: one lesson each, by `dtype`.
+-- cases: {{dtype =, fields that replace the script's}, ...}: a lesson each.
 -- rungs: {{name =, kernel =, tile =, block =, gain =}, ...}, instead of one
---   kernel: versions, each a step from the one before; gain: what it gains, in
---   words.
+--   kernel: versions, each better than the version before; gain: what a version
+--   gains over the version before, in words.
 --
 --     copylesson.lesson(spec)
 --
--- This call returns the lesson that the harness runs.
+-- copylesson.lesson returns the lesson that the harness runs.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local cute = require "cute"
@@ -86,8 +86,8 @@ local function launch(of, by, p)
           end}
 end
 
--- Returns the case of a script for an element type: the script's fields,
--- replaced by those of the case that differ.
+-- Returns the script's case for an element type, or the script's spec if no
+-- case has the type. Fields that a case lacks are taken from the spec.
 local function case_of(spec, dtype)
   for _, case in ipairs(spec.cases or {}) do
     if tostring(case.dtype) == dtype then
@@ -97,9 +97,9 @@ local function case_of(spec, dtype)
   return spec
 end
 
--- Returns the kernels of a list of the script, such as `compare`, in the form
--- of harness's `compare`. The ith kernel depends on the case: it is entry i of
--- the case's list `field`.
+-- Converts the script's list `field`, such as "compare", to the form of
+-- harness's `compare`. For a problem, kernel i is entry i of the list `field`
+-- of the case for the problem's element type.
 local function others(spec, field)
   local list = case_of(spec, spec.cases and tostring(spec.cases[1].dtype))
     [field]

@@ -46,7 +46,8 @@
 -- compare: {{name =, make =}, ...}: other kernels, run and timed for
 --   comparison.
 -- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
---   kernel, each a step from the one before; gain: what it gains, in words.
+--   kernel, each better than the version before; gain: what a version gains
+--   over the version before, in words.
 -- from_file: true if --a provides the first operand, and its two extents.
 local core = require "cute.core"
 local cute = require "cute"
@@ -450,9 +451,9 @@ local function upload(job, p, dev)
   return buffers
 end
 
--- Verifies the contestants on the GPU one by one. Returns their prepared
--- launches as a list for gpu.bench, and a list of booleans: is the contestant's
--- result right?
+-- Verifies the contestants (the kernels to compare) on the GPU one by one.
+-- Returns their prepared launches as a list for gpu.bench, and a list of
+-- booleans: is the contestant's result right?
 local function verified(job, device, p, buffers, list)
   local runnable, oks = {}, {}
   for i, c in ipairs(list) do
@@ -477,8 +478,8 @@ local function verified(job, device, p, buffers, list)
   return runnable, oks
 end
 
--- Returns a contestant that lets the driver copy as many bytes as problem p
--- moves; nil if the speed of p is in FLOP/s.
+-- Returns an entry for gpu.bench that lets the driver copy as many bytes as
+-- problem p moves; nil if the speed of p is in FLOP/s.
 local function driver(job, p, dev)
   if p.flops then return nil end
   local n = math.max(1, p.bytes // 2)
@@ -489,9 +490,9 @@ local function driver(job, p, dev)
           from, to}
 end
 
--- Benchmarks the contestants. Returns a result for each: {name =, ok =, r = its
--- times, driver = the times of the driver's copy, gain = the expected gain in
--- words, before = the result of the previous rung}.
+-- Benchmarks the contestants (the kernels to compare). Returns a result for
+-- each: {name =, ok =, r = its times, driver = the times of the driver's copy,
+-- gain = the expected gain in words, before = the result of the previous rung}.
 local function bench(job, device, p, list)
   local dev = device.dev
   local held = bytes_in_all(p)

@@ -3,9 +3,9 @@
 --
 --     lesson.gemm(arg, {kernel =, tile =, block =, about =})
 --
--- This call runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A (M,K),
--- B (N,K) and C (M,N), for the words of a command line. The table describes a
--- rung, one version of the kernel. Further fields of a rung:
+-- lesson.gemm runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A
+-- (M,K), B (N,K) and C (M,N), for the words of a command line. The table
+-- describes a rung, one version of the kernel. Further fields of a rung:
 -- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
 -- sums: the type of alpha and beta ("f32"; false: the kernel takes none).
 -- tolerance: limit of the relative error in the Frobenius norm.
@@ -22,8 +22,8 @@
 --   block, cluster, grid, arguments, takes).
 -- unit: size of one rounding in the tensor cores' sums, where they keep fewer
 --   bits than usual for these types.
--- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, where
---   they differ from these (TMA atoms).
+-- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, if the
+--   kernel does not take these (but TMA atoms, for example).
 -- takes: function(A, B, C) -> false and the reason, where `general` has to run
 --   (lesson.rows_of_16).
 -- needs: a feature that the kernel needs (core/ir/target.h); `general` is for
@@ -49,7 +49,7 @@ local lesson = {}
 local TOLERANCE = {bf16 = 3e-3, f16 = 6e-4, f32 = 2e-5, f64 = 1e-13, i32 = 0}
 local GPU_SIZES = {2048, 4096, 8192}
 local SIM_SIZE = 256
--- A reference of more multiply-adds than this would take a CPU too long.
+-- The largest number of multiply-adds for which the CPU computes a reference.
 local CPU_REFERENCE_MAX = 2.0e10
 local LAYOUTS = {"tn", "nt", "nn", "tt"}
 
@@ -57,7 +57,8 @@ local LAYOUTS = {"tn", "nt", "nn", "tt"}
 -- Rungs: a script's declaration, completed
 ---------------------------------------------------------------------------
 
--- Returns the variant of a rung that a flag names, "--flag" or "--option word".
+-- Returns the variant of a rung (a version of the kernel) that a flag names,
+-- "--flag" or "--option word".
 local function variant(spec, flag)
   for _, v in ipairs(spec.variants or {}) do
     if table.concat(v, " ") == flag then return v end
@@ -430,7 +431,7 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
---- Returns a prepared launch of a rung for a problem.
+--- Returns a prepared launch of a rung (a version of the kernel) for a problem.
 function lesson.prepare(rung, p, device, o)
   local target = cute.device(device)
   p.sm = target and target.sm
@@ -546,8 +547,9 @@ local function rivals(rung, p, with_lt)
   return blas, list and #list > 0 and measure.best(list) or nil
 end
 
---- Benchmarks rungs on the same problem on a GPU. Verifies each rung, then
--- times all rungs and cuBLAS in turn, unless opt.rounds is 0.
+--- Benchmarks rungs (versions of the kernel) on the same problem on a GPU.
+-- Verifies each rung, then times all rungs and cuBLAS in turn, unless
+-- opt.rounds is 0.
 ---@param job {opt: table, data: function} opt.rounds
 ---@param with_lt? boolean also with cublasLt, not only instead of cuBLAS
 ---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;

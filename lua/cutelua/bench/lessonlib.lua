@@ -14,7 +14,7 @@ local lib = {}
 --- The session of `cutelua check` that runs this script; nil without one.
 lib.session = nil
 
--- Ends the script with exit code 1; within a session, the session decides how.
+-- Ends the script with exit code 1; under `cutelua check`, by session:fail().
 local function leave()
   if lib.session then lib.session:fail() end
   os.exit(1, true)
@@ -237,8 +237,9 @@ function lib.check_compiled(out)
   return #out.losses == 0
 end
 
---- Prints registers and spills of a program for these architectures; returns
--- false if the kernel has performance losses. (A check needs none of this.)
+--- Prints registers and spills of a program for each of `archs`; returns false
+-- if the compiler reported performance losses. Under `cutelua check`, only
+-- returns true.
 function lib.print_resources(program, archs)
   local ok = true
   if lib.session then return ok end

@@ -20,9 +20,9 @@ local function check_launchable(what, i, x)
   end
 end
 
--- Returns a function that launches a contestant n times. c.launch is an object
--- with the method launch (and perhaps launch_n), or a function called once per
--- launch.
+-- Returns a function that launches a contestant (an entry of gpu.bench's list)
+-- n times. c.launch is an object with the method launch (and perhaps launch_n),
+-- or a function called once per launch.
 local function runner(c)
   local x = c.launch
   if type(x) ~= "function" and x.launch_n then
@@ -98,8 +98,9 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
---- Returns the order of the contestants in a round: forward and backward, then
--- rotated by one, so that no contestant always follows the same neighbour.
+--- Returns the order in which a round measures n contestants: forward and
+-- backward, then rotated by one, so that no contestant always follows the same
+-- neighbour.
 ---@param n integer number of contestants, at most 4096
 ---@param round integer from 1 on
 ---@return integer[]
@@ -166,7 +167,8 @@ local function bench(dev, list, opts)
   return results
 end
 
---- Times contestants against each other in one process.
+--- Times several contestants (launchable objects) against each other in one
+-- process.
 --
 -- Each contestant warms itself up just before it is measured: under its power
 -- cap, a GPU otherwise runs at the clock of the previous contestant. The

@@ -164,10 +164,12 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- Makes a function that tunes itself. Called with arguments of a new kind (by
--- their `key`; by their text when absent), it tries all configurations of
--- make(config, arguments...) and keeps the fastest. It launches the result of
--- make for that configuration and these arguments.
+--- Makes a function that tunes itself. When opts.key(arguments...) returns a
+-- new string, the function tries all configurations of make(config,
+-- arguments...) and keeps the fastest for that string. It then launches the
+-- result of make for the fastest configuration and these arguments. Without
+-- opts.key, the string is the key by which a kernel finds the compiled program
+-- for its arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
 ---@param opts? {key: fun(...): string} and those of benchmark

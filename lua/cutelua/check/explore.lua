@@ -45,8 +45,8 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether the result of a try_wait affected a later wait other than the
--- one that it belongs to. The exploration is then not valid (core/sim/token.h).
+-- Reports whether a run used the result of a try_wait outside of the wait loop
+-- around that try_wait. The exploration is then not valid (core/sim/token.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -56,7 +56,8 @@ end
 
 -- Runs one cluster with a prescribed schedule. If the run leaves more than
 -- `left` elements of outputs unwritten, runs it again with all clusters. `left`
--- is the number that another schedule leaves.
+-- is the number of elements that another schedule of the cluster left
+-- unwritten.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -102,8 +103,8 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      -- After a failed poll, only the schedules of this run's own swaps are
-      -- explored.
+      -- o.idle: this run polled without success, so its order is not counted;
+      -- only the schedules that swap two of its turns are explored.
       add(o)
     elseif not known[o.hash] then
       known[o.hash] = true
@@ -121,8 +122,8 @@ end
 local Result = {}
 Result.__index = Result
 
--- Records the reason why a part was not covered, and the line of that part.
--- Each pair of reason and line is recorded once.
+-- Records the reason why a part of the schedules was not covered, and the Lua
+-- line of that part. Each pair of reason and line is recorded once.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)
@@ -146,7 +147,7 @@ function Result:is_spent()
 end
 
 -- Explores all schedules of a launch. With tries = true, the result of each
--- try_wait is a turn of its own.
+-- try_wait counts as a scheduling step of its own.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
@@ -203,7 +204,7 @@ end
 -- Minimising a schedule
 ---------------------------------------------------------------------------
 
--- Number of bytes that encode a turn in a schedule.
+-- Number of bytes that encode a turn (a scheduling step) in a schedule.
 local WORD = 8
 
 -- Splits a schedule into pieces, each of which has consecutive turns of one
@@ -237,7 +238,7 @@ function explore.shrink(run, result)
     return true
   end
   if best == "" then return result end
-  -- Limits of the number of turns that are needed to show the bug.
+  -- Searches for the smallest number of first turns that show the bug.
   local low, high = 0, #best // WORD
   while low < high do
     local mid = (low + high) // 2

@@ -91,8 +91,8 @@ function repair.without(o)
   return edits_of(o, "drop")
 end
 
---- Returns a function like run that also applies patches. The patches that are
--- passed to a run are applied after these.
+--- Returns a function like run that also applies the patches `edits`. A call's
+-- own patches (o.edits) are applied after `edits`.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
@@ -110,7 +110,7 @@ end
 local edited = repair.edited
 
 -- Explores a launch with patches. Returns "ok", "bug" and the fault, "differs"
--- (the results are others) or "incomplete".
+-- (the results are not those of `memory`) or "incomplete".
 local function verdict(run, edits, memory, limit)
   local changed = edited(run, edits)
   local result = explore.all(changed, {orders = BOUNDS.orders,
@@ -303,9 +303,9 @@ local function matters(s)
     and s.op ~= "cluster.arrive"
 end
 
--- Iterates over the instructions that are not values. Each step gives an
--- instruction, and true if it ends a region: a loop, or the first part of a
--- branch with an else. The end of an `if` is left out.
+-- Iterates over the instructions that do more than compute a value. Each step
+-- gives an instruction, and true if the instruction ends a region: a loop, or
+-- the first part of a branch with an else. The end of an `if` is left out.
 local function steps(sites)
   return coroutine.wrap(function()
     local open = {}
@@ -436,7 +436,8 @@ end
 -- Trials
 ---------------------------------------------------------------------------
 
--- Limit of the instructions of a warp: a kernel that spins is not fixed.
+-- The largest number of instructions of a warp in a trial run. A patched kernel
+-- that spins beyond this limit does not count as fixed.
 local BUDGET = 2000000
 
 -- A search for a fix of one launch that has a bug: sites (its instructions),
@@ -575,10 +576,10 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- For kinds of faults, the last priority of operand changes that are tried
--- before a line is inserted; RING for other kinds. For blocks that start or
--- exit too early it is lower: another rank, stage or number may hide such a
--- fault.
+-- By kind of fault: the last priority of operand changes that are tried before
+-- a line is inserted; RING for kinds that are not listed. Blocks that start or
+-- exit too early have a lower value: another rank, stage or number may hide
+-- such a fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
@@ -626,8 +627,8 @@ function Trial:alternatives(m, after, began)
 end
 
 -- Tries to insert an operation at the points `from` to `to` of a list. Returns
--- the points where that fixes the bug, and whether not all schedules were
--- examined.
+-- the points where the insertion fixes the bug, and true if not all schedules
+-- were examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do
@@ -775,8 +776,9 @@ function repair.plain(list)
   return out
 end
 
---- Reports whether a fix inserts something where operation o was removed,
--- between the same accesses: at its first place, and at any place.
+--- Reports whether fix m inserts a line between the same two accesses between
+-- which operation o was removed. `first` is about m.places[1], `any` about all
+-- places of m.
 ---@param fn any
 ---@param o table operation of repair.needs
 ---@param m table

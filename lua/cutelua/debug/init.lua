@@ -25,7 +25,8 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Runs the launch on to a goal. The call returns when the run stops there.
+-- Runs the launch on to a goal: the points and changes at which to stop. The
+-- call returns when the launch stops there.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
@@ -208,8 +209,8 @@ local function new_break(self, b)
   return b.number
 end
 
--- Returns the chunk with that short name which has lines of the kernel; raises
--- an error if there is none.
+-- Returns the chunk (source file) that has this short name and contains lines
+-- of the kernel; raises an error if there is none.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do

@@ -107,7 +107,7 @@ local function element_text(stop, mem, element, ...)
   return there == "undefined" and "?" or "outside"
 end
 
--- Formats cells as lines of columns that have one width.
+-- Formats rows of cells as lines of text. All columns have the same width.
 local function grid(rows, left)
   local width = 0
   for _, row in ipairs(rows) do

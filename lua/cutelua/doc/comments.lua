@@ -59,7 +59,7 @@ function readers.type(doc, rest) doc.type = rest end
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  -- `open` is the tag, or the text of it, that the next line may continue.
+  -- `open` is the tag that the next line may continue, or the tag's text.
   local tags, open = {}, {}
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"
@@ -96,8 +96,8 @@ local function parse(lines)
   return doc
 end
 
---- Returns the first sentence of a doc; it also ends at a semicolon outside of
--- brackets.
+--- Returns the first sentence of a doc. A sentence also ends at a semicolon
+-- outside of brackets.
 ---@param doc table
 ---@return string
 function comments.summary(doc)
@@ -153,7 +153,8 @@ end
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  -- The lines between two dashed lines, which are a title.
+  -- banner: the lines read since a dashed line; a second dashed line makes them
+  -- a title.
   local banner
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do

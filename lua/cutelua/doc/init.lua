@@ -55,7 +55,8 @@ function doc.usage(item, typed)
   return ("%s(%s)"):format(item.name, table.concat(list, ", "))
 end
 
---- Returns where the comment of an item is: "cute.arch.bits:20".
+--- Returns where the comment of an item (a public name) is:
+-- "cute.arch.bits:20".
 ---@param item table
 ---@return string?
 function doc.place(item)
@@ -65,8 +66,8 @@ function doc.place(item)
   return item.line and ("%s:%d"):format(name, item.line) or name
 end
 
---- Returns the parameters of an item, and its results: lists of {name, type or
--- nil, text}.
+--- Returns the parameters and the results of an item (a public name): lists of
+-- {name, type or nil, text}.
 ---@param item table
 ---@return table[]
 function doc.rows(item)
@@ -132,7 +133,7 @@ end
 -- Texts
 ---------------------------------------------------------------------------
 
---- Returns the whole documentation of an item.
+--- Returns the whole documentation of an item (a public name).
 ---@param item table of cutelua.doc.names
 ---@return string
 function doc.text(item)

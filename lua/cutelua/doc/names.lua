@@ -1,9 +1,9 @@
 --- The public names: everything that `require "cute"` reaches, and the classes
 -- of its objects with methods and fields, each with its comments.
 --
--- Names made by C have their comments in lua/cute/meta/, which editors read
--- too; names made by Lua have them above the definition. An alias has the
--- comment of the original name.
+-- Names that C code defines have their comments in lua/cute/meta/, which
+-- editors read too; names that Lua code defines have them above the definition.
+-- An alias has the comment of the original name.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
@@ -111,8 +111,8 @@ local function load_meta()
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    -- Maps a variable of the file, such as Layout, to the class that it
-    -- documents.
+    -- Maps a variable of the file in lua/cute/meta, such as Layout, to the
+    -- class that the variable stands for.
     local variables = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
@@ -496,7 +496,7 @@ function names.all()
       local v, full = value[k], name .. "." .. k
       if type(v) ~= "table" then
         all[#all + 1] = describe(full, v)
-      -- These are functions of cute under other names.
+      -- The names in cute.math are aliases of functions of cute.
       elseif full == "cute.math" then
         all[#all + 1] = module_item(full, v)
       elseif MODULES[full] and not seen[v] then
@@ -572,8 +572,8 @@ local function by_path(name)
   return item
 end
 
---- Returns the item of a name that is written in full; a field or method has
--- its owner in front. Returns nil if there is no such name.
+--- Returns the item (see names.all) of a name that is written in full; a field
+-- or method has its owner in front. Returns nil if there is no such name.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
 -- "tensor.fill", "layout.shape"
 ---@return table? item
@@ -587,7 +587,7 @@ function names.exact(name)
   return class and class_item(class)
 end
 
---- Returns the item of a name, or nil and similar names.
+--- Returns the item (see names.all) of a name, or nil and similar names.
 ---@param name string as in names.exact, or "partition_S"
 ---@return table? item, string[]? near
 function names.find(name)
@@ -647,7 +647,8 @@ end
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 
---- Returns the item of a value: a function, a module, an object of a class.
+--- Returns the item (see names.all) of a value: a function, a module, an object
+-- of a class.
 ---@param value any
 ---@return table? item
 function names.of(value)

@@ -244,7 +244,7 @@ function search.one(question)
   return section_text(question)
 end
 
---- Returns the nearest of all indexed words.
+--- Returns the indexed word that is nearest to the query.
 ---@param question string
 ---@return string?
 function search.nearest(question)

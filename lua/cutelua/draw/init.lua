@@ -46,7 +46,8 @@ end
 -- workshop sets it.
 draw.screen = nil
 
--- Returns the form that options ask for; nil if the picture is to be printed.
+-- Returns the form (text, svg, latex, html) that options ask for; nil if the
+-- picture is to be printed.
 local function form_of(opts)
   if opts.as or not opts.file then return opts.as end
   local ending = opts.file:match "%.(%w+)$"

@@ -22,8 +22,8 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns those of the ids (thread, value, offset, ...) that the cells of a
--- panel have, in order, followed by the other arguments.
+-- Returns a list: the other arguments, then the ids (thread, value, offset,
+-- ...) that the cells of a panel have, in the order of picture.IDS.
 local function known(panel, ...)
   local list = {...}
   for _, name in ipairs(picture.IDS) do
@@ -142,7 +142,7 @@ local function slices(layout)
 end
 
 -- Returns the numbers of rows, of columns and of panels for a layout: the
--- extents of modes 0 and 1, and the size of the others.
+-- extents of modes 0 and 1, and the size of all further modes.
 local function extents(layout, column)
   local rank = core.rank(layout)
   local rows, columns, panels = core.size(layout, 0), 1, 1
@@ -239,7 +239,7 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  -- Colours show the chunk, and so where each chunk moves.
+  -- By default, the colour of a cell is that of its chunk.
   if opts.by == nil then
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do
@@ -264,8 +264,8 @@ local function short(v)
   return tostring(v)
 end
 
--- Sets the classes of the cells for the palette "heat": 8 is zero, 16 the
--- largest magnitude. Returns this magnitude.
+-- Sets the colour classes of the cells for the palette "heat": 8 is zero, 16
+-- the largest magnitude. Returns this magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do
@@ -529,8 +529,8 @@ function layouts.tiled_copy(x, opts)
     x.layout_src_tv_tiled, x.layout_dst_tv_tiled)
 end
 
---- Draws a copy atom: elements in the order of its source, one row per thread
--- address.
+--- Draws a copy atom: its elements in the order of the source layout. A row of
+-- the picture holds the elements that one thread's source address covers.
 function layouts.copy_atom(x, opts)
   local source, target = x.layout_src_tv, x.layout_dst_tv
   check_static(x, source)

@@ -229,7 +229,7 @@ text{font:11px ui-monospace,"SF Mono","DejaVu Sans Mono",Menlo,monospace}
 .cells .none~text{fill:#9198a1}}
 ]]
 
---- Returns the CSS rules of a picture's classes: ".k0{fill:#...}".
+--- Returns the CSS rules of a picture's colour classes: ".k0{fill:#...}".
 ---@param p table
 ---@return string
 function svg.class_style(p)

@@ -7,7 +7,7 @@ local picture = require "cutelua.draw.picture"
 local text = {}
 
 local OFF = "\27[0m"
--- Lines are drawn between at most this many cells.
+-- The largest number of cells of a panel with lines between the cells.
 local RULED = 256
 
 --- Reports whether output goes to a terminal that shows colours. Returns "all"
@@ -29,8 +29,8 @@ function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 
--- Returns the escape sequence that sets the colour of each class of cells; none
--- without colour.
+-- Returns the escape sequence that sets the colour of each colour class of
+-- cells; an empty list without colour.
 local function paints(p, colour)
   if not colour then return {} end
   local list = {}
@@ -73,7 +73,7 @@ local function grid(out, p, panel, opts, paint)
   width = math.max(width, paint[0] and p.unlabelled and 1 or 0,
                    math.min(across, 12))
   if p.cute then width, left = p.cute.width, 2 end
-  -- Lines separate the cells if there are few and no colours do so.
+  -- Draw lines between the cells of a small panel without colours.
   local rules = opts.rules or not paint[0]
     and panel.rows * panel.columns <= RULED
   local each = width + (rules and 3 or 2)

@@ -137,7 +137,8 @@ local COMMANDS = {[":hint"] = "gives a hint, the next one each time",
   [":solution"] = "shows a solution", [":skip"] = "goes on without an answer",
   [":quit"] = "leaves the lesson", [":help"] = "says what can be typed here"}
 
--- Completes commands, and other text as the prompt does.
+-- Completes the commands of a lesson; completes other text like the prompt of
+-- `cutelua` does.
 local function find(text, env)
   if not text:find "^:" then return complete.find(text, env) end
   local list = {}

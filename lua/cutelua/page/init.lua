@@ -62,8 +62,8 @@ local function file_number(self, chunk)
   return n
 end
 
--- Returns a function that returns the key of a line, which is made when the
--- line first occurs.
+-- Returns a function that returns the key of a Lua line: its index in `keys`. A
+-- line gets a key when it first occurs.
 local function key_maker(self, keys)
   local by = {}
   return function(chunk, line)
@@ -183,7 +183,7 @@ local function add_warnings(self, notes, compiled, program, key)
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    -- A line without a file is in the only file.
+    -- A warning that names no file is about the page's only file.
     if not file and not self.files[2] then
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
@@ -289,8 +289,8 @@ local function picture(self, x, label)
   return ok and #self.pictures or nil
 end
 
---- Returns the n-th picture of a lazy page, in the form that the page's script
--- takes. Raises an error if it cannot be drawn.
+--- Returns the n-th picture of a lazy page (which draws on request), in the
+-- form that the page's script takes. Raises an error if it cannot be drawn.
 ---@param n integer
 ---@return table? data nil: the picture does not exist
 function Page:picture(n)
@@ -484,8 +484,8 @@ function Page:add(program, launch, report)
   return self.kernels[n]
 end
 
---- Returns the n-th kernel of a lazy page with its costs. It replaces the
--- kernel without costs in the page.
+--- Returns the n-th kernel of a lazy page (which estimates on request) with its
+-- costs. In the page, the kernel with costs replaces the kernel without costs.
 ---@param n integer
 ---@return table? kernel nil: the launch does not exist
 function Page:costs(n)
@@ -497,7 +497,8 @@ function Page:costs(n)
   return k
 end
 
---- Adds the error that stopped the script, at its line if it names one.
+--- Adds the error that stopped the script, at the line that the message names,
+-- if any.
 ---@param message string
 function Page:fail(message)
   local report = require "cute.lang.report"

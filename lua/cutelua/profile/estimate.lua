@@ -21,7 +21,7 @@
 -- stall =}, ...}: for one cluster the instructions issued, operations, bytes,
 -- and the fraction of its warps' time spent waiting there.
 --
--- docs/estimate.md lists the limitations.
+-- docs/estimate.md lists the limitations of estimates.
 local core = require "cute.core"
 local cards = require "cutelua.profile.cards"
 local columns = require "cutelua.text.columns"

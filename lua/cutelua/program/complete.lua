@@ -132,7 +132,7 @@ local function add_fields(set, v, mt)
   end
 end
 
---- Returns the names that v has, as a set.
+--- Returns the set of names of v's fields and methods.
 ---@return table<string, true>
 function complete.names(v)
   local set, mt = {}, debug.getmetatable(v)

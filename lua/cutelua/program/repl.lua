@@ -60,7 +60,7 @@ local function local_edits(list, i)
   local edits = {{at, at + 4, (" "):rep(5)}}
   local function text(k) return list[k] and list[k].text end
   if text(i + 1) == "function" then return edits end
-  -- Position of the end of the last name, or of its attribute.
+  -- Position where the declaration's last name, or that name's attribute, ends.
   local last
   repeat
     i = i + 1
@@ -153,8 +153,8 @@ function repl:tell(failure)
   report.tell(report.format(failure, self.opt))
 end
 
--- Calls f such that Ctrl-C interrupts it, and prints its failure. Returns the
--- results.
+-- Calls f such that Ctrl-C interrupts f, and prints a failure of f. Returns the
+-- results of f.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, report.capture, ...))
@@ -167,7 +167,7 @@ end
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
     changed = {}, programs = {}, seen = setmetatable({}, {__mode = "k"})}, repl)
-  -- The table holds `ans`, unless the user's globals have one.
+  -- self.last holds `ans`; a global `ans` of the user hides it.
   self.last = setmetatable({}, {__index = _G})
   self.env = setmetatable({}, {__index = self.last})
   self.env.help = setmetatable({}, {__tostring = function() return HELP end,

@@ -12,7 +12,8 @@ local timing = {}
 local SECONDS = 0.5
 -- The least and the largest number of samples.
 local LEAST, MOST = 5, 1000
--- Seconds that a sample takes at least; faster code runs many times in one.
+-- Seconds that a sample takes at least; faster code runs many times in one
+-- sample.
 local SHORTEST = 1e-4
 -- Seconds that a sample takes at least if it ends with a synchronisation of a
 -- GPU.

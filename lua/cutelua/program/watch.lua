@@ -2,8 +2,8 @@
 -- that it required from a file, is saved, and prints the differences from the
 -- previous run.
 --
--- Each run is a process of its own, so a crash ends only that run. It reports
--- its modules and launches in a file (watch.child).
+-- Each run is a process of its own, so a crash ends only that run. The process
+-- reports its modules and launches in a file (watch.child).
 local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cutelua.program.diff"

@@ -51,7 +51,8 @@ local function add_fields(list, entry, p, fields)
   end
 end
 
--- Returns a number as an integer of `bits` bits, or nil if none has its value.
+-- Returns `value` as a signed integer of `bits` bits; nil if the value is no
+-- integer, or does not fit.
 local function integer_of(value, bits)
   local i = math.tointeger(value)
   if not i or bits == 64 then return i end

@@ -12,7 +12,7 @@ local sign = require "cute.lang.signature"
 
 local launch = {}
 
-local LARGEST = 16 << 20  -- bytes of a LAUNCH file
+local LARGEST = 16 << 20  -- largest size of a LAUNCH file, in bytes
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
@@ -145,7 +145,7 @@ local function fill(b, n, spec, what)
   end
 end
 
-local MOST = 1 << 40  -- elements of a tensor
+local MOST = 1 << 40  -- largest number of elements of a tensor
 
 -- Returns the tensor of a .npy file.
 local function of_file(path, what)
@@ -248,7 +248,7 @@ for name in ("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64"):gmatch "%S+" do
 end
 launch.SCALARS = SCALARS
 
--- What an object with one of these keys describes.
+-- By the key of an argument's object: the function that makes the argument.
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
   map = tensor_map,
@@ -306,7 +306,8 @@ local function one(module, spec, memory, what, opt)
     seed = spec.seed, device = opt.device}
 end
 
--- Compares the elements of a tensor; returns how many differ, and the first.
+-- Compares tensor t with the values want(i). Returns the number of elements
+-- that differ, and text about the first of these.
 local function compare(t, want, tolerance)
   local n, first = 0, nil
   for i = 0, cute.size(t) - 1 do

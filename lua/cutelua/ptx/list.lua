@@ -27,7 +27,8 @@ local function plural(n, word)
   return ("%d %s%s"):format(n, word, n == 1 and "" or "s")
 end
 
--- Bytes behind each pointer, and of dynamic shared memory, of the trial.
+-- Sizes for the trial translation of an entry: bytes behind each pointer, and
+-- bytes of dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
 -- Returns arguments that have the form of an entry's parameters.
@@ -50,7 +51,8 @@ local function trial_arguments(entry)
   return args
 end
 
--- Translates the entry once; returns what it is rejected for.
+-- Translates the entry once. Returns the message with which it is rejected; nil
+-- if the translation succeeds.
 local function trial(module, entry)
   local ok, why = pcall(function()
     local smem = entry.dynamic and DYNAMIC or 0
@@ -84,7 +86,8 @@ local function show_memory(entry)
   end
 end
 
--- Prints the opcodes with their counts; returns how many are rejected.
+-- Prints an entry's opcodes with their counts. Returns the number of opcodes
+-- that the translator rejects.
 local function show_opcodes(module, entry)
   local codes = core.ptx_opcodes(module.module, entry.name)
   local names, total, rejected = {}, 0, 0

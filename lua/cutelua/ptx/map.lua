@@ -21,8 +21,8 @@ local function is_tensor(t)
   return core.typename(t) == "tensor" and pcall(core.param_memory, t)
 end
 
--- Returns the first of the arguments whose memory contains the address, and
--- how many bytes from its beginning.
+-- Returns the first argument whose memory contains the address, and the byte
+-- offset of the address in that memory.
 local function containing(address, args)
   for i = 1, args.n do
     if is_tensor(args[i]) then

@@ -101,8 +101,8 @@ svg { max-width: 100%; height: auto; }
 @media print { #theme { display: none; } }
 ]]
 
--- The JavaScript of the button that switches the theme. It stores the choice if
--- the browser allows this for files.
+-- The JavaScript of the button that switches the theme. The button stores the
+-- chosen theme if the browser allows this for files.
 local THEME = [[
 (function () {
   var root = document.documentElement;

@@ -102,8 +102,8 @@ local function add_line(sizes, line, where)
   end
 end
 
--- Adds the extents that a word gives: M,N,K, or the name of a file with such
--- lines.
+-- Adds the extents that a word gives: M,N,K, or the name of a file that has an
+-- M,N,K on each line.
 local function add_shapes(sizes, word)
   if word:find "^[%d/]+,[%d/]+,[%d/]+$" then
     return add_line(sizes, word, "--shapes")

@@ -290,7 +290,8 @@ local function samples(o)
   return list
 end
 
--- Distance of neighbouring numbers relative to their size.
+-- By 8-bit float type: the largest distance of neighbouring numbers, relative
+-- to the numbers.
 local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}
 
 -- Returns x within the range of D's type, and the error allowed for it. The

@@ -255,7 +255,8 @@ function Run:old_table()
                sms = card.sms, gemm = {}}
 end
 
---- Adds the results to the table, under a lock: reads, merges and writes it.
+--- Adds the results to the table. Reads, merges and writes the table's file
+-- under a lock.
 function Run:write()
   if not self.unwritten then return end
   local lock <close>, why = sys.lock(self.journal)

@@ -59,7 +59,8 @@ local function offers_of(set, device)
   return set.offers
 end
 
--- Returns the plan of the candidate with this name, and the call.
+-- Returns the plan of the candidate with this name, which prepares its
+-- launches, and the call of ops.gemm.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
   if not offers[name] then error("this configuration does not exist", 0) end
@@ -93,7 +94,7 @@ local function compile(problem, arch, sms, name)
 end
 
 --- Returns an object whose launches use the given prepared launches in turn.
--- There is one for each set of operands.
+-- There is one prepared launch for each set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end

@@ -50,7 +50,8 @@ local function screen(answer)
   end
 end
 
--- Returns a message of Lua; if memory was exhausted, adds how much there is.
+-- Returns a message of Lua; if memory was exhausted, adds the most memory that
+-- a page can have.
 local function said(message)
   if message ~= "not enough memory" then return message end
   local most = has_sys and sys.memory
@@ -208,7 +209,8 @@ function run.prompt()
   return prompt
 end
 
---- Makes the prompt read variables from these globals, without changing them.
+--- Makes the prompt read variables from the globals `env`, without changing
+-- these.
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()

@@ -45,8 +45,8 @@ function run(k, m, n)
 end
 ]]
 
--- Returns the text of a kernel that loads two tiles one after the other. It
--- waits for the second tile with this parity.
+-- Returns the text of a kernel that loads two tiles one after the other. The
+-- kernel waits for the second tile with parity `parity`.
 local function twice(parity)
   local one = KERNEL:sub(1, KERNEL:find("\n  for i = 0, 31 do", 1, true))
   return one .. ([[

@@ -105,8 +105,9 @@ local function zeros(n)
   return list
 end
 
--- Calls f for each row with its number, its offset, its weights, the first and
--- last key, the offset of a key, and LSE.
+-- Calls f for each row of Q with the row's number, its offset in Q, its weights
+-- by key, its first and last key, a function that returns a key's offset in K,
+-- and the row's LSE.
 local function each_row(p, f)
   local d = p.d
   for b = 0, p.b - 1 do

@@ -315,8 +315,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of three warps take each tile; one warp takes every other tile
-          -- of its block
+          -- two of a block's three warps take each of its tiles; the third one
+          -- takes every other tile
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

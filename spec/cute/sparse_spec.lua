@@ -29,7 +29,7 @@ local function matrix(rows, depth, dtype, chance)
   return A
 end
 
--- Returns the dense row of values and metadata.
+-- Returns row m of the dense matrix that `values` and `metadata` describe.
 local function whole(values, metadata, m, depth, group)
   local row = {}
   for k = 0, depth - 1 do row[k] = 0 end

@@ -81,7 +81,8 @@ local function words(text)
   return list
 end
 
--- Checks that both versions of the arithmetic give the line's D.
+-- Checks that the simulator's arithmetic gives the golden line's D, both term
+-- by term and for a tile.
 local function numerics(kind)
   return function(case)
     local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)

@@ -32,7 +32,8 @@ local function part(pick, batch)
   return out
 end
 
--- Returns element (own) of t in the given batch; modes of extent 1 broadcast.
+-- Returns the element of t at coordinates `...` of the given batch; modes of
+-- extent 1 broadcast.
 local function at(t, batch, ...)
   local c, own = {}, {...}
   local lead = cute.rank(t) - #own

@@ -52,7 +52,7 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  -- A may have more or fewer rows than the plan's m.
+  -- A may have more or fewer rows than the kernel's m.
   local rows = pick {o.m, 1, 19}
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
@@ -60,8 +60,8 @@ local function problem(number)
   return o, A, B, D
 end
 
--- Returns the same as `problem`, with B of 8 bits, K a multiple of the piece,
--- and possibly factors S of groups of B; the returned B includes the factors.
+-- Returns the same as `problem`, with B of 8 bits, K a multiple of 16, and
+-- possibly factors S of groups of B; the returned B includes the factors.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)

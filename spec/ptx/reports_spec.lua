@@ -105,7 +105,8 @@ describe("reports on memory of PTX", function()
       @%p3 bra W;
       st.global.u32 [%rd5], %r4;
       E: ret; } ]]):kernel "k"
-    for _ = 1, 3 do  -- memory behind the object once decided it
+    -- Repeat: the verdict once depended on memory past the end of an object.
+    for _ = 1, 3 do
       local v = k(x, y):check {grid = 1, block = 64, device = "sim:sm_90a",
                                gpu = false}
       assert.are.equal("ok", v.verdict)

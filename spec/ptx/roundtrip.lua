@@ -141,7 +141,7 @@ function roundtrip.runner(found, checks)
   return runner
 end
 
---- Calls f with such a runner.
+--- Calls f with roundtrip.runner(found, checks) as the kernels' runner.
 function roundtrip.during(f, found, checks)
   kernel.runner = roundtrip.runner(found, checks)
   local ok, why = pcall(f)

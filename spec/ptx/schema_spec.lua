@@ -99,7 +99,7 @@ local KEYWORDS = {
     end
     return true
   end,
-  properties = true, patternProperties = true,  -- with the next one
+  properties = true, patternProperties = true,  -- members() checks all three
   additionalProperties = true,
 }
 

@@ -126,7 +126,9 @@ describe("sources of copies", function()
 end)
 
 describe("destinations of bulk stores", function()
-  -- Thread 0 stores s to y; the others access y after this wait.
+  -- Thread 0 stores s to y in bulk and waits for the store's end (wait =
+  -- false), for its reads of s (true) or for nothing (nil). Then all threads
+  -- access y.
   local function run(wait, f)
     local cpasync = cute.nvgpu.cpasync
     local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)

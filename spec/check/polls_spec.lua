@@ -80,8 +80,8 @@ local function gate(random, w)
   return ops
 end
 
--- Returns operations without a fault: a lock protects all writes, or warps
--- write in turn.
+-- Returns a warp's operations, which have no fault: a lock protects all writes,
+-- or the warps write in turn.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}

@@ -6,9 +6,9 @@ local arch = cute.arch
 local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
--- Launches a scheduler. Returns count[tile], and the position of each tile in
--- its cluster's walk. traced: extents are arguments of the kernel, or
--- ("argument") the parameters are.
+-- Launches a scheduler. Returns count[tile], how often a tile was taken, and
+-- the position of each tile in its cluster's sequence of tiles. traced: extents
+-- are arguments of the kernel, or ("argument") the parameters are.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)

@@ -12,7 +12,8 @@ local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
              "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx"},
-  -- files in which an op's first word names its row of the table
+  -- files whose lines are counted in the printed table by the first word of
+  -- their op
   families = {},
   shown = 5,  -- number of failing lines that are printed in full
 }

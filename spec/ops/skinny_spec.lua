@@ -125,7 +125,8 @@ describe("gemm_skinny", function()
     end
   end)
 
-  -- Text faults: {what, becomes, number of the problem}.
+  -- Faults planted in the kernel's text: {text, its replacement, number of the
+  -- problem}.
   for _, f in ipairs {
     {"row = cute.min(row, last)", "row = row", 16},
     {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},

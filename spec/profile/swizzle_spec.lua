@@ -13,8 +13,8 @@ local support = require "spec.support"
 local raises = support.raises
 local cpasync = cute.nvgpu.cpasync
 
--- Runs f unchanged, without swizzles, and with the ones found then. f() returns
--- a report, or a list whose last report counts.
+-- Runs f unchanged, without swizzles, and with the swizzles that find_swizzle
+-- then finds. f() returns a report, or a list whose last report counts.
 local function compare(f, least)
   local ours = plain.as_is(f)
   local bare, n = plain.without(f)

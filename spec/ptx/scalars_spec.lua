@@ -4,7 +4,8 @@ local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
 
--- text, types in, types out, then cases: words in, ">", words out.
+-- {PTX, types of its operands, types of its results, cases ...}; a case has the
+-- operands' words, ">", and the results' words.
 local RULES = {
   {"mul.rn.f32 d0, a0, a1;", "f32 f32", "f32",
    "00800000 3f7fffff > 00800000", "7fc12345 3f800000 > 7fffffff"},

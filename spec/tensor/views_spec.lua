@@ -222,8 +222,8 @@ describe("negative strides", function()
   end)
 end)
 
--- A pointer to swizzled memory swizzles by its position: element k from it is
--- sw(place + k) of the memory, whichever slice it was taken from.
+-- The iterator of a swizzled tensor swizzles by its position `place` in memory:
+-- its element k is at sw(place + k), whichever slice it was taken from.
 describe("the iterator of a swizzled tensor", function()
   local R = math.random
   local raw = cute.zeros({512}, cute.i32)

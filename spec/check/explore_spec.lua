@@ -662,7 +662,7 @@ describe("Hopper's GEMM #noasan", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)
-      -- The blocks of this scheduler draw their tiles.
+      -- Blocks of the dynamic scheduler draw their tiles from a counter.
       if name == "dynamic" then
         assert.equal("bound", v.open[1].why)
       else

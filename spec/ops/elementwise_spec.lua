@@ -460,8 +460,7 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write", function()
-    -- X is every other matrix of `all`. Meanwhile Y, the matrices in between,
-    -- is written.
+    -- X is every other matrix of `all`; Y is the matrices in between.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},

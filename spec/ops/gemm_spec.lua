@@ -662,7 +662,8 @@ describe("the launches of ops.gemm", function()
   end)
 end)
 
--- A first call takes half a second, most of it in proportion to the text.
+-- The first call of a kernel takes half a second, most of it in proportion to
+-- the length of the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,

@@ -253,7 +253,7 @@ local function explain(A, B, o)
   return cute.ops.explain(A, B, o)
 end
 
--- Problems of ops: operands, and options with every kind of epilogue.
+-- Problems of cute.ops: operands, and options with every kind of epilogue.
 local CASES = {
   {{1, 64}, {40, 64}}, {{8, 520}, {72, 520}}, {{16, 256}, {130, 256}},
   {{31, 264}, {33, 264}}, {{3, 4, 64}, {3, 48, 64}},

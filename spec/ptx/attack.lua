@@ -7,7 +7,7 @@ local texts = require "spec.ptx.texts"
 local attack = {}
 
 local list
-local LONGEST = 20  -- seconds of one case
+local LONGEST = 20  -- maximum seconds of one case
 
 local function pick(t) return t[math.random(#t)] end
 

@@ -116,7 +116,7 @@ local function is_rounded(mode, u, compare)
   local c = compare(r)
   if c == 0 then return true end
   local away = math.abs(r) > 0 and (c > 0) == (r > 0)
-  local other = beside(u, away and 1 or -1)  -- on the exact number's other side
+  local other = beside(u, away and 1 or -1)  -- the f32 beyond the exact number
   if compare(other) * c > 0 then return false end
   if mode == "rz" then return away end
   if mode == "rm" then return c > 0 end

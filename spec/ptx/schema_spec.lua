@@ -103,7 +103,8 @@ local KEYWORDS = {
   additionalProperties = true,
 }
 
--- Checks an object's members by the three keywords about them.
+-- Checks an object's members by properties, patternProperties and
+-- additionalProperties.
 local function members(v, s)
   for k, x in pairs(v) do
     local own = s.properties and s.properties[k]

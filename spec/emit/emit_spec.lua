@@ -801,8 +801,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        -- R's elements share words
-        find(host_agrees(passing(bits, 600)), "r[0] & ")
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- packed in words
       end
     end
   end)

@@ -276,7 +276,7 @@ local function randomly(n, f)
   end
 end
 
--- Reports whether a fault does not concern results: unordered or unused
+-- Reports whether a fault is one that results do not show: unordered or unused
 -- arrivals, or tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault

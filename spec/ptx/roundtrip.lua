@@ -17,7 +17,7 @@ local ORDERS = 300
 -- Comparisons
 ---------------------------------------------------------------------------
 
--- What the simulator counts for an access, as the hardware does.
+-- Counters of an access that the simulator and the hardware both have.
 local COUNTERS = {"requests", "sectors", "bytes", "wavefronts", "conflicts"}
 
 local Traffic = {}

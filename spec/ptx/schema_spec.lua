@@ -192,7 +192,7 @@ describe("the schema of LAUNCH files", function()
   it("has the keys that launch.lua accepts, with the same types", function()
     local NAMES = {array = "list", object = "object", string = "string",
                    number = "number", integer = "integer", boolean = "boolean"}
-    -- Adds the types that a schema allows.
+    -- Adds the types that schema s allows to `set`.
     local function types_of(s, set)
       if s["$ref"] then
         local at = schema

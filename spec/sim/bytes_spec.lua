@@ -252,8 +252,9 @@ local function unfounded(m, f)
   end
 end
 
--- Two threads: each reported race is one of the model, and each part between
--- barriers that has one has a report, unless there are too many reports.
+-- Two threads: each reported race is a race in the model. Each part between
+-- barriers with a race in the model has a report, unless there are too many
+-- reports.
 local function together(g, seed)
   local text, m = program(g, false)
   local r = run(text, seed)

@@ -189,7 +189,7 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    -- Each function counts its own loops.
+    -- self.loops counts the loops around a statement, within one function.
     if k == #REGIONS then self.loops = 0 end
     local text = REGIONS[k](self, depth)
     self.loops = loops

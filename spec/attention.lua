@@ -107,8 +107,9 @@ end
 
 local STEP = 1e-5  -- of the differences that give slopes of p.modify
 
--- Calls f for each row with its number, its offset, its weights, the first and
--- last key, the offset of a key, LSE, and the slopes of p.modify.
+-- Calls f for each row of Q with the row's number, its offset in Q, its weights
+-- by key, its first and last key, a function that returns a key's offset in K,
+-- the row's LSE, and the slopes of p.modify by key.
 local function each_row(p, f)
   local d = p.d
   for b = 0, p.b - 1 do

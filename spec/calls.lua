@@ -33,8 +33,8 @@ local function first_line(message)
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- Describes what is wrong with an error's value, its place aside, or returns
--- nil.
+--- Describes what is wrong with an error's value, apart from the position in
+-- its message; returns nil if nothing is.
 ---@param message any
 ---@return string?
 function calls.unclear(message)
@@ -55,7 +55,8 @@ function calls.complaint(message)
   if why or message:find(OURS, 1, true) then return why end
   local where = first_line(message)
   if not where then return "no place" end
-  -- Kernels that are not built into the program run as scripts.
+  -- Kernel files that are not built into the program count as scripts, so an
+  -- error may name one of their lines.
   if not where:find "calls.lua" and not where:find "^%./kernels/" then
     return "not the caller's line"
   end

@@ -156,7 +156,7 @@ static void matrices(unsigned **r, int n, unsigned src, bool turned) {
 LDMATRIX(x4_, false)
 LDMATRIX(x4_trans_, true)
 
-// One thread runs at a time.
+// Plain operations are atomic: one thread runs at a time.
 template <class T, class U> static T atomicAdd(T *p, U x) {
   T old = *p;
   *p += (T)x;

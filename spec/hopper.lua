@@ -34,7 +34,7 @@ function hopper.product(A, B)
   return function(i, j) return ref[i * n + j] end
 end
 
---- Describes the first element that differs from f's value.
+--- Describes the first element D(i, j) that differs from want(i, j).
 function hopper.differs(D, want)
   for i = 0, D.shape[1] - 1 do
     for j = 0, D.shape[2] - 1 do

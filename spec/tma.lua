@@ -172,8 +172,8 @@ function tma.load_faults(x, out, shape, tile)
   return wrong, first
 end
 
---- Returns the same for y after a store; f combines an element's previous value
--- (`was`) and the stored one.
+--- Returns how many elements of y are wrong after a store, and the first one. f
+-- combines an element's previous value (`was`) and the stored one.
 function tma.store_faults(y, from, shape, tile, f)
   local wrong, first = 0, nil
   each(shape, tile, function(c, place, block)
@@ -591,7 +591,7 @@ function tma.try_groups(opts, launch)
   return wrong, table.unpack(r, 1, r.n)
 end
 
---- Defines all of these cases as tests on a device.
+--- Defines tests that load and store tiles by all functions above, on a device.
 ---@param it function busted's
 ---@param check fun(wrong: integer, first: string)
 ---@param device string

@@ -84,7 +84,7 @@ local function each(dtype, f)
 end
 
 describe("accesses", function()
-  local taken = {}  -- by target: the accesses that have CUDA C
+  local taken = {}  -- for each target, the accesses that have CUDA C
   for i, name in ipairs(TYPES) do
     it("of " .. name .. " run where they have CUDA C" .. support.long(i, 4),
        function()

@@ -330,8 +330,8 @@ describe("floats", function()
       return r
     end, "f32", "f32")
     for i = 1, #x do
-      -- In these ranges the double is accurate enough: it must lie between the
-      -- results that are rounded down and up.
+      -- For this test's x and y the double is accurate enough: it must lie
+      -- between the results that are rounded down and up.
       for k, exact in ipairs {x[i] + y[i], x[i] * y[i], x[i] / y[i]} do
         local at = (k - 1) * 4
         local down, near, up, zero = got[at + 1][i], got[at + 2][i],

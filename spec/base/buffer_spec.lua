@@ -166,8 +166,8 @@ describe("a buffer", function()
     local wide = core.buffer("f64", n):fill_normal(42)
     assert.truthy(wide:to "f32":equal(b))
     assert.falsy(wide:equal(b:to "f64"))
-    -- Checks moments, and the fractions beyond 1, 2, 3 and 4 deviations. Each
-    -- must be within five of its own standard deviations.
+    -- Checks the numbers' moments, and the fractions beyond 1, 2, 3 and 4
+    -- deviations: each of these must be within five of its standard deviations.
     local m, v, beyond = 0, 0, {0, 0, 0, 0}
     for i = 0, n - 1 do
       local x = b[i]

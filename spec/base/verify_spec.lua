@@ -161,7 +161,7 @@ describe("gemm_check", function()
   it("lets what is too large for its type be infinite", function()
     local p = problem({"f16", "f16", "f32"}, 2, 2, 4)
     for i = 0, 7 do p.a[i], p.b[i] = 200.0, i < 4 and 200.0 or 1.0 end
-    -- The two sums are 160000 and 800.
+    -- The exact sums are 160000, too large for f16, and 800.
     core.gemm_reference(p.a, p.b, p.ref, 2, 2, 4)
     for i = 0, 3 do p.d[i] = p.ref[i] end
     assert.equal(INF, p.d[0])
@@ -172,7 +172,7 @@ describe("gemm_check", function()
     assert.is_false(check(p).ok)
     p.d[0], p.d[1] = INF, INF
     assert.same({false, 1}, {check(p).ok, check(p).col})
-    -- Here partial sums in f32 may overflow.
+    -- The product 3e38 * 1.5 exceeds f32, so any D is accepted.
     p = problem({"f32", "f32", "f32"}, 1, 1, 2)
     p.a[0], p.a[1], p.b[0], p.b[1] = 3e38, 3e38, 1.5, -1.5
     core.gemm_reference(p.a, p.b, p.ref, 1, 1, 2)

@@ -4,9 +4,9 @@
 --    cutelua spec/bench/hopper_types.lua [--only e4m3] [--sizes 2048,4096]
 --
 -- Every result is first compared with cuBLAS's product in double precision.
--- 8-bit floats have two rows. With fast accumulation, cublasLt leaves the sums
--- to the tensor cores, as our kernel does if it promotes none. Without it
--- (cublasLt's default) both add the sums in f32.
+-- 8-bit floats have two rows. In the row with fast accumulation, sums stay in
+-- the tensor cores. In the other row (cublasLt's default), cublasLt and our
+-- kernel add partial sums in f32.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm_sm90 = require "kernels.gemm_sm90"

@@ -10,9 +10,9 @@
 -- Operands rotate among sets that do not fit into L2 together; the contestants
 -- of one row alternate.
 --
--- `most` is the ratio that a free epilogue would reach: their time divided by
--- the time of the product alone, ours or cuBLAS's, whichever is shorter.
--- `share` is our ratio divided by `most`.
+-- `most` is the ratio that an epilogue without cost would reach: the library's
+-- time with the epilogue, divided by the time of the product alone, ours or
+-- cuBLAS's, whichever is shorter. `share` is our ratio divided by `most`.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"
@@ -76,7 +76,8 @@ end
 -- Rows
 ---------------------------------------------------------------------------
 
--- Returns the arguments of cuBLAS for a set: D = A B^T and more.
+-- Returns cuBLAS's arguments for D = A B^T of a set of operands, with the
+-- fields of `more` added or replaced.
 local function product(s, more)
   local t = {m = s.A.shape[1], n = s.B.shape[1], k = s.A.shape[2],
              A = buffer(s.A), B = buffer(s.B), D = buffer(s.D)}
@@ -114,7 +115,8 @@ local function f32(x) return x:to(cute.f32) end
 local function add(x, y) return f32(x) + f32(y) end
 local function silu(x) return ops.silu(f32(x)) end
 
--- Returns a launch of cuBLAS's product, and of a kernel after it.
+-- Returns a function that launches cuBLAS's product of a set, and then
+-- ops.elementwise with the other arguments.
 local function behind(s, ...)
   local run, call = cublas(s), table.pack(...)
   return function()

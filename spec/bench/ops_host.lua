@@ -12,8 +12,9 @@ local there = {device = "gpu"}
 
 local function new(dtype, ...) return cute.zeros({...}, dtype, there) end
 
--- Configurations: make(first) returns a call of `launches` launches: of a small
--- problem for repeated calls, or of a large one for the first call.
+-- Configurations. make(first) returns a call of cute.ops that launches
+-- `launches` kernels. Its problem is small, for repeated calls, or with `first`
+-- large, for the first call.
 local CASES = {}
 
 local function case(name, launches, make, small, large)

@@ -4,10 +4,11 @@
 --    cutelua spec/bench/ops_odd.lua [--only bf16] [--rounds 5] [--warm 20]
 --      [--hot 20] [--part 1/12]
 --
--- Both of our contestants are the best candidates of their kind by the rule, as
--- graphs of several calls; `choice` says which one the rule takes. Results are
--- first compared with cuBLAS's, or with each other. A part only compiles and
--- launches: many processes can do that before one that measures.
+-- Both of our contestants are the best candidates of their kind by the
+-- configuration rule, as graphs of several calls; `choice` says which one the
+-- rule takes. Results are first compared with cuBLAS's, or with each other.
+-- With --part I/N the script only compiles and launches every Nth case, so that
+-- many processes can compile before one measures.
 local card = require "spec.card"
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"

@@ -8,8 +8,9 @@
 -- candidates whose estimate is at most `within` times as long. `regret` is the
 -- time of `ops` relative to `best`, `ratio` cuBLAS's time over that of `ops`.
 -- Times are per launch of a graph. Results are compared with cuBLAS's or, if it
--- has none, with those of the rule. A part only compiles and launches: many
--- processes can do that before one that measures.
+-- has none, with those of the rule. With --part I/N the script only compiles
+-- and launches every Nth case, so that many processes can compile before one
+-- measures.
 local card = require "spec.card"
 local core = require "cute.core"
 local cute = require "cute"

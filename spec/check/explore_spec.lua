@@ -276,7 +276,7 @@ local function randomly(n, f)
   end
 end
 
--- Reports whether a fault does not concern results: unordered or unused
+-- Reports whether a fault is one that results do not show: unordered or unused
 -- arrivals, or tickets drawn twice.
 local function is_misuse(v)
   local f = v.fault
@@ -588,7 +588,8 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    assert.equal(4, v.orders)  -- Each block has two orders.
+    -- Each of the 3 blocks has one order besides the first run's
+    assert.equal(4, v.orders)
     assert.equal(2, v.results)
   end)
 
@@ -661,7 +662,7 @@ describe("Hopper's GEMM #noasan", function()
     local gemm = planted.kernel {}
     for name, choice in pairs(planted.CHOICES) do
       local v = verdict(gemm, choice)
-      -- The blocks of this scheduler draw their tiles.
+      -- Blocks of the dynamic scheduler draw their tiles from a counter.
       if name == "dynamic" then
         assert.equal("bound", v.open[1].why)
       else

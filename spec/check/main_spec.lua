@@ -91,7 +91,7 @@ describe("cutelua check", function()
     end
     local LATE = "check: not covered: everything after launch (%d+): the limit "
       .. "is seconds = 1\n$"
-    local out = of(200000000, 1)  -- A single run exceeds the limit.
+    local out = of(200000000, 1)  -- one run takes longer than 1 s
     assert.matches("^check: kernel k: incomplete\n.*not covered: a run was "
       .. "stopped: the limit is seconds = 1\n" .. LATE, out)
     assert.equal("1", out:match(LATE))

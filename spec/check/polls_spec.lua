@@ -80,8 +80,8 @@ local function gate(random, w)
   return ops
 end
 
--- Returns operations without a fault: a lock protects all writes, or warps
--- write in turn.
+-- Returns a warp's operations, which have no fault: a lock protects all writes,
+-- or the warps write in turn.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}
@@ -133,7 +133,8 @@ local function program(random)
         or o.name == "get"
     end
   end
-  -- Blocks that only store are independent, but results that they keep are not.
+  -- Blocks that only store are independent of each other. A load whose result
+  -- is kept makes them dependent.
   if p.place == "blocks" then
     p[1][#p[1] + 1] = {name = "load", at = 1, v = 0, cmp = 0, kept = true}
   end
@@ -181,10 +182,10 @@ local function fill(n, x)
   return t
 end
 
--- Returns the first state. Fields: rel, the knowledge that the last write to a
--- word releases; by, the warp that wrote the word last; wrote, read, when each
--- warp last accessed d; open, done, the knowledge that an mbarrier's phase
--- releases.
+-- Returns the first state. Fields: rel, the vector clock that the last write to
+-- a word releases; by, the warp that wrote the word last; wrote, read, the time
+-- of each warp's last access to d; open, done, the vector clocks of the
+-- arrivals in an mbarrier's current phase and in its last complete phase.
 local function first_state(p)
   local function zeros() return fill(p.n, 0) end
   return {m = {0, 0}, d = {0}, pc = fill(p.n, 1), last = zeros(),
@@ -545,7 +546,8 @@ end
 local KIND = {race = "race", ["block-race"] = "race", ["warp-race"] = "race",
               deadlock = "deadlock", runaway = "deadlock"}
 
--- Reports whether a fault is not about polling: arrivals that nothing orders.
+-- Reports whether a fault is one that the enumeration does not model: an
+-- unordered arrival at an mbarrier, or an unordered draw from a counter.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")

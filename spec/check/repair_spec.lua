@@ -206,7 +206,7 @@ describe("the repair search", function()
       assert.equal("the model's estimate, H200", g.how)
     end
     assert.is_true(needs[2].gain.without < needs[4].gain.without)  -- 20 times
-    -- Without needs[2], needs[3] is necessary.
+    -- needs[2] and needs[3] cannot both be removed.
     assert.same({needs[2], needs[4]}, needs.together)
     assert.is_true(needs.gain.without < needs[2].gain.without)
     assert.matches("cute.arch.sync_threads%(%): not needed; %d+.%d+ us without "
@@ -283,7 +283,8 @@ describe("the repair search", function()
   end)
 
   it("reports why the time of a launch is unknown", function()
-    -- Waits for the other block. The model nevertheless runs one block alone.
+    -- Waits for the other block, which never arrives in the cost model: the
+    -- model runs one block alone.
     local function meet(x, c)
       local t, b = arch.thread_idx(), arch.block_idx()
       x[b * 32 + t] = t

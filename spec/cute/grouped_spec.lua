@@ -27,7 +27,8 @@ end
 local ROOM = 16  -- most tiles of a group along M, and along N
 
 -- Launches a grouped scheduler. Returns for each tile (group, m, n): how often
--- it was taken, its position, its number of K tiles.
+-- it was taken, its cluster's position in the order of all clusters, its number
+-- of K tiles.
 local function grouped_run(case, traced)
   local groups, cluster, tile, opts, most = table.unpack(case)
   local total, places = 0, {}

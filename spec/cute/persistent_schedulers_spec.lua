@@ -6,9 +6,9 @@ local arch = cute.arch
 local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
--- Launches a scheduler. Returns count[tile], and the position of each tile in
--- its cluster's walk. traced: extents are arguments of the kernel, or
--- ("argument") the parameters are.
+-- Launches a scheduler. Returns count[tile], how often a tile was taken, and
+-- the position of each tile in its cluster's sequence of tiles. traced: extents
+-- are arguments of the kernel, or ("argument") the parameters are.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)
@@ -315,8 +315,8 @@ describe("tile schedulers", function()
       for x = 0, tiles[1] - 1 do
         for y = 0, tiles[2] - 1 do
           assert.equal(1, given[x * n + y])
-          -- two of three warps take each tile; one warp takes every other tile
-          -- of its block
+          -- two of a block's three warps take each of its tiles; the third one
+          -- takes every other tile
           local count = taken[x * n + y]
           assert.is_true(count == 2 or count == 3)
           passed = passed + 3 - count

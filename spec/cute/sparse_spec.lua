@@ -29,7 +29,7 @@ local function matrix(rows, depth, dtype, chance)
   return A
 end
 
--- Returns the dense row of values and metadata.
+-- Returns row m of the dense matrix that `values` and `metadata` describe.
 local function whole(values, metadata, m, depth, group)
   local row = {}
   for k = 0, depth - 1 do row[k] = 0 end
@@ -199,7 +199,7 @@ describe("a sparse product", function()
     assert.equal("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16",
                  op.ptx)
     assert.same({64, 8, 32}, op.shape_mnk)
-    -- CuTe's layouts are those of the dense A
+    -- CuTe's layout of A is that of the dense A, (64,32)
     assert.equal("((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))", tostring(
       cute.make_mma_atom(name .. "8x32_F32BF16BF16_RS<K,K>").tv_layout_A))
     raises("K 32", function()

@@ -102,7 +102,7 @@ describe("testing", function()
     assert.equal(instructions(4), run(1).instructions)
     assert.equal(3, calls)  -- two candidates and the launch itself
     assert.equal(instructions(5), run(2).instructions)
-    assert.equal(4, calls)  -- The choice is kept for other integers, too.
+    assert.equal(4, calls)  -- run(2) reuses the choice of run(1)
   end)
 end)
 

@@ -316,7 +316,8 @@ describe("ACCUMULATE", function()
 
   it("belongs to each tiled MMA, and is true before a region reads it",
      function()
-    -- Cases: {body of a region, {ACCUMULATE of mma, ACCUMULATE of mn} after it}
+    -- Cases: {body of a loop, {ACCUMULATE of mma, ACCUMULATE of mn} after the
+    -- loop}
     local function yes(k) return cute.arch.block_idx():eq(k) end
     local cases = {
       {function(k) mma:set("ACCUMULATE", k:gt(0)) mn:set("ACCUMULATE", k:gt(3))

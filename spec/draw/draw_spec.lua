@@ -221,7 +221,7 @@ describe("a picture of threads and values", function()
         ["((4,8),(2,2)):((32,1),(16,8))"] = {16, 8},
         ["(8,4):(0,1)"] = {2, 4}, ["(2,2):(1,2)"] = {4, 4}} do
       local tv, want = L(text), {}
-      -- descending, so that thread T0 is the last one to draw
+      -- descending, so that the lowest thread's label replaces those of others
       for i = cute.size(tv) - 1, 0, -1 do
         local t, v = i // cute.size(tv, 1), i % cute.size(tv, 1)
         local e = tv(t, v)

@@ -101,7 +101,7 @@ describe("emitted text", function()
     assert.equal("", lines[1])
   end)
 
-  -- Otherwise the compiler moves the read of x[0] above the barrier.
+  -- With __restrict__, the compiler would move the read of a[0] above meet().
   it("what threads hand to one another is no __restrict__", function()
     local y = cute.zeros(ints.shape, ints.dtype)
     local function kernel(meet)
@@ -127,7 +127,7 @@ describe("emitted text", function()
     assert.is_nil(text:find "const int %*__restrict__ b")
   end)
 
-  -- Otherwise ptxas moves the read of a[0] above the wait.
+  -- With __restrict__, ptxas would move the read of a[0] above the wait.
   it("reads what the launch in front may write as memory that changes",
      function()
     local y = cute.zeros(ints.shape, ints.dtype)
@@ -692,7 +692,7 @@ describe("a statement reads all before it writes:", function()
   for what, part in pairs(SELF) do
     local function kernel(i, f, o, g)
       part(i, f, o, g)
-      -- With these stores, the text writes to both tensors.
+      -- With these stores, every kernel writes to both tensors, o and g.
       o[23], g[23] = 1, 1
     end
     it(what, function() host_agrees(kernel) end)
@@ -801,7 +801,7 @@ describe("registers", function()
       if text then
         find(text, ("signed %s r[6];"):format(name):gsub("signed sh", "sh"))
         find(text, "r[5] = ")
-        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- r is packed
+        find(host_agrees(passing(bits, 600)), "r[0] & ")  -- packed in words
       end
     end
   end)

@@ -28,14 +28,14 @@ describe("values that the compiler could compute", function()
     hidden(1, function(y)
       for j in cute.range(4) do y[j] = cute.exp2(j:to(cute.f32) * 0.3) end
     end)
-    hidden(1, function(y, x)  -- The value is known in the first iteration.
+    hidden(1, function(y, x)  -- v is a constant in the first iteration.
       local v = 0.3
       for j in cute.range(4) do
         y[j] = cute.exp2(v)
         v = v + x[j]
       end
     end)
-    hidden(1, function(y, x)  -- The value is known in later iterations.
+    hidden(1, function(y, x)  -- v is a constant in later iterations.
       local v = x[0]
       for j in cute.range(4) do
         y[j] = cute.exp2(v)

@@ -18,7 +18,8 @@ local function views(buffer, starts, count)
   return list
 end
 
--- Returns, by leaf, group numbers of arguments that share memory; nil: none.
+-- Returns a group number for each leaf of the arguments that shares memory with
+-- another leaf; nil if none does.
 local function overlaps(...)
   return (select(4, core.kind(table.pack(...))))
 end

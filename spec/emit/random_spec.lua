@@ -53,7 +53,7 @@ describe("random kernels", function()
     random.shrink(p, wrong)
     local _, fills = random.text(p):gsub(":fill%(", "")
     local lines = #support.lines(random.text(p))
-    p.body = {}  -- An empty body leaves the text around it.
+    p.body = {}  -- With an empty body, only the text around the body is left.
     assert.equal(1, fills)
     assert.is_true(lines - #support.lines(random.text(p)) <= 4)
   end)

@@ -188,8 +188,8 @@ for side in ("SD"):gmatch "." do
   end
 end
 
--- Reports whether the copy has no such thread. CuTe evaluates its layouts
--- there, too; here that is an error.
+-- Reports whether `thread` is beyond the copy's threads, so that get_slice
+-- raises an error. CuTe evaluates its layouts for such a thread, too.
 local function is_beyond(copy, thread)
   return thread >= copy:size() and not pcall(copy.get_slice, copy, thread)
 end

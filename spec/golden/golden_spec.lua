@@ -17,7 +17,7 @@ describe("the golden data", function()
       return
     end
     assert.equal(0, sum.failed, text)
-    -- Data that a user names may have cases without a check.
+    -- Data in a folder that the user names may have cases without a check.
     if not os.getenv "CUTELUA_GOLDEN_DIR" then
       assert.equal(0, sum.not_run, text)
     end

@@ -12,7 +12,8 @@ local golden = {
   ops = {},
   modules = {"spec.golden.layout", "spec.golden.atoms", "spec.golden.approx",
              "spec.golden.tensormap", "spec.golden.gmma", "spec.golden.ptx"},
-  -- files in which an op's first word names its row of the table
+  -- files whose lines are counted in the printed table by the first word of
+  -- their op
   families = {},
   shown = 5,  -- number of failing lines that are printed in full
 }
@@ -81,7 +82,8 @@ local function words(text)
   return list
 end
 
--- Checks that both versions of the arithmetic give the line's D.
+-- Checks that the simulator's arithmetic gives the golden line's D, both term
+-- by term and for a tile.
 local function numerics(kind)
   return function(case)
     local a, b, c = words(case.A), words(case.B), tonumber(case.C, 16)

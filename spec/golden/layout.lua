@@ -146,7 +146,8 @@ end
 
 -- ---- what CuTe refuses ----
 
--- Families of ops that this module checks; other modules check the others.
+-- Families of ops that this module checks; modules such as atoms.lua check
+-- others.
 local OURS = {int_tuple = true, layout = true, swizzle = true}
 
 -- Checks of operations for which CuTe's assertions fail, although a correct
@@ -255,7 +256,7 @@ golden.ops.inadmissible = setmetatable({}, {__index = function(_, op)
   end
 end})
 
--- Lets a later module add checks of other families to this table.
+-- Lets a module that is loaded later add checks of its families to `others`.
 golden.inadmissible_others = others
 
 return golden.ops

@@ -26,7 +26,7 @@ local function run(o, device)
   return p
 end
 
--- Runs Hopper's kernel.
+-- Runs the attention kernel for Hopper on a device.
 local function hopper(o, device)
   local p = oracle.problem(o)
   attention_sm90 {head = p.d, dtype = p.dtype, window = {p.left or false,

@@ -238,7 +238,8 @@ describe("the compile cache", function()
       if name:find "^nvrtc%-" then memo = dir .. "/cutelua/" .. name end
     end
     local text = support.read(memo)
-    -- The memo has another time of the library's file: NVRTC is asked again.
+    -- The memo of NVRTC's version gets another time of the library's file, so
+    -- NVRTC is asked again.
     support.write(memo, (text:gsub("^(%S+ %S+ )%d+", "%11")))
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})

@@ -431,7 +431,8 @@ CUresult cuStreamDestroy_v2(CUstream s) {
                                          "work was closed\n"), 1;
   if (stream(s)->graph) stream(s)->graph->broken = 1, capturing--;
   static Stream gone;
-  for (Op *o = queue; o; o = o->next)  // A new stream may get the same address.
+  // A new stream may reuse the address of this one.
+  for (Op *o = queue; o; o = o->next)
     if (o->stream == stream(s)) o->stream = &gone;
   return drop(s, 's');
 }

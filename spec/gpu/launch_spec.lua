@@ -28,7 +28,8 @@ local strict = cute.kernel("strict", function(x, y)
             cute.local_tile(x, {4}, {t}), cute.local_tile(y, {4}, {t}))
 end)
 
--- Copies a view that starts 4 bytes into its buffer, as far as possible.
+-- Copies a buffer, and a view that starts 4 bytes into the buffer. The kernel
+-- `strict`, which needs 16-byte alignment, rejects the view.
 local function check_views(device)
   local A, B = ramp(68, 0), cute.zeros({64}, cute.f32)
   local view = cute.make_tensor(A + 1, cute.make_layout {64})

@@ -137,7 +137,7 @@ describe("tensors on the host", function()
   end)
 end)
 
--- Programs with the same output through that driver and on a GPU.
+-- Programs with the same output through the fake driver and on a GPU.
 local SAME = {}
 
 SAME["are copies of what a view spans, with its layout and alignment"] = {[[

@@ -4,8 +4,8 @@
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
--- axpy is y = a x + far, in units of 2^40 so that far has 64 bits; the driver
--- without a GPU knows it by its name.
+-- The kernel axpy computes y = a x + far, in units of 2^40 so that far has 64
+-- bits. The fake driver knows the kernel by its name.
 local HEAD = [[
   local cute = require "cute"
   local core = require "cute.core"

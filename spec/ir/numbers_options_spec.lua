@@ -14,8 +14,8 @@ local function vector(t, dtype)
   return x
 end
 
--- The result of each form of a product and a sum; the exact values are those of
--- one rounding.
+-- {form of a product and a sum, the function of a and c, its result for a = A
+-- and c = C if the product and the sum become one FMA}
 local FORMS = {
   {"a * b + c", function(a, c) return a * a + -c end, T * T},
   {"c + a * b", function(a, c) return -c + a * a end, T * T},

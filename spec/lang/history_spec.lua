@@ -5,7 +5,7 @@ local cute = require "cute"
 local fake = require "spec.gpu.fake"
 local history = require "cute.lang.history"
 
--- The driver recognizes axpy by its name.
+-- The fake driver recognizes the kernel axpy by its name.
 local CODE = [[
   local cute = require "cute"
   local runs = require "cute.lang.history"

@@ -35,8 +35,9 @@ local function functions()
   return list
 end
 
--- Traces one kernel and calls f with each of its values in it. Returns the name
--- of the function that is being traced at the end.
+-- Traces one kernel and calls f in it with values such as a tensor, an index or
+-- a layout. Returns the name of the function that is being traced after the
+-- calls.
 local function name_after(f)
   local after
   pcall(function()

@@ -287,7 +287,7 @@ describe("loops and branches carry", function()
       for _ in cute.range(n) do sum = sum + x end                  -- 5 x
       cute.when(n:gt(3), function() sum = sum * 2 end)             -- 10 x
       cute.when(n:gt(9), function() last = x end,
-                function() last = sum + 1 end)  -- value: 10 x + 1
+                function() last = sum + 1 end)  -- last = 10 x + 1
       cute.loop(function() return cute.lt(i, 3) end, function()
         last, i = last + i, i + 1                                  -- + 3
       end)

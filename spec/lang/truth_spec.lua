@@ -165,8 +165,8 @@ describe("a traced number that Lua tests is reported", function()
   end)
 end)
 
--- Runs f with a thread and n = 4 as arguments; x is the first value that it
--- wrote.
+-- Asserts that f(x, n) returns `want` in a kernel of one thread. x is an output
+-- of 8 integers, n is 4.
 local function gives(want, f)
   assert.equal(want, kernels.run(8, function(x, n) x[0] = f(x, n) end, 4)[1])
 end

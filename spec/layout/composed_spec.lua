@@ -24,7 +24,8 @@ local function plain(r, depth)
   return l, function(c) return oracle.eval(shape, d, c) end
 end
 
--- Returns a left side and its function of integers.
+-- Returns a random left side, a layout or a swizzle, and the Lua function of
+-- integers that it represents.
 local function left(r)
   if r:below(3) > 0 then return plain(r) end
   local b, m, s = 1 + r:below(2), r:below(3), 2 + r:below(2)

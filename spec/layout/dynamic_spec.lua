@@ -30,7 +30,7 @@ local function append(list, ...)
   for _, v in ipairs {...} do list[#list + 1] = v end
 end
 
--- Appends the values of l at some coordinates.
+-- Appends the size of l and its values at these coordinates to a list.
 local function sample(list, l, coords)
   append(list, cute.size(l))
   for _, c in ipairs(coords) do append(list, l(c)) end

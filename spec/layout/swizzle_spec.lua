@@ -178,7 +178,8 @@ end)
 
 -- ---- traced ----
 
--- Runs f(tid, out) for 64 threads on the simulator; out(i) for each thread.
+-- Runs f(tid, ...) in 64 threads of the simulator. Returns a tensor whose row i
+-- has the n integers that f returned in thread i.
 local function per_thread(n, f, ...)
   local out = cute.zeros({64, n}, cute.i32)
   local args = {...}

@@ -37,7 +37,8 @@ end
 
 local POWERS = {1, 2, 4, 8}
 
--- Columns that span as many bits as there are: a bijective layout.
+-- Returns a layout whose columns (strides in F2) are linearly independent, so
+-- that it is bijective.
 local function one_to_one(r)
   local shape, cols = {}, {}
   local n = 2 + r:below(5)

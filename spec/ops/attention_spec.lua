@@ -60,7 +60,7 @@ describe("ops.attention", function()
     it("takes views of one tensor, and copies others, on " .. device, function()
       local p = oracle.problem {s = 20, t = 20, d = 64, h = 2}
       local want = ops.attention(p.Q, p.K, p.V, {device = device})
-      -- 3: Q, K, V are packed side by side; 4: their elements are strided.
+      -- 3: Q, K and V are packed side by side; 4: their heads are.
       for _, at in ipairs {3, 4} do
         local o = {device = device, out = cute.zeros({1, 20, 2, 64}, cute.bf16)}
         local O = ops.attention(view_of(p.Q, at), view_of(p.K, at),

@@ -42,7 +42,8 @@ local function cases()
   add("gemm_skinny", true, A, B)
   A, B = of(5, 40, 72, "f16")  -- K is less than one chunk of a warp
   add("gemm_skinny", true, A, B)
-  A, B = of(8, 64, 520)                       -- K is no multiple of a run
+  -- K is no multiple of a run of 32 elements
+  A, B = of(8, 64, 520)
   add("gemm_skinny", true, A, B, {epilogue = function(x, at)
     return x, at:row_reduce("amax", x)
   end})
@@ -205,7 +206,8 @@ describe("constant = \"B\"", function()
       end
       cute.ops.copy(W, B, {device = DEVICE})
       cute.ops.gemm(A, B, {device = DEVICE})
-      -- Between this product and the copy, another kernel has waited.
+      -- The preceding product has waited for the copy to B, so this one may
+      -- read B early.
       cute.ops.gemm(A, B, CONSTANT)
       cute.ops.copy(W, B, {device = DEVICE})
       raises "the previous launch"

@@ -85,8 +85,8 @@ local function all_choices(c, device)
     local key = x.family .. x.order
     some[key] = (some[key] or 0) + 1
     if some[key] <= MOST then
-      -- a plan retains its configuration and problem, so each plan gets new
-      -- ones
+      -- plans.new keeps its problem and its configuration, so each plan gets
+      -- new ones
       local p, again, call = gemm.offers(A, B, o)
       local chosen = again[i]
       out[#out + 1] = {chosen.order,

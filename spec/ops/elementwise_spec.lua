@@ -335,8 +335,8 @@ local function shifted(dtype, B, A, tile, many, apart)
     outputs = {{dtype = cute[dtype], stride = {1, B, apart or 0}}}}
 end
 
--- Transposes X (L,B,A) or (B,A) in windows of whole sectors. Returns the
--- simulator's report, for sm_90a with tensor maps.
+-- Transposes X (L,B,A) or (B,A) by kernels/transpose, whose windows are whole
+-- 32-byte sectors. Returns the simulator's report, for sm_90a with tensor maps.
 local function windows(X, Y, tile, maps)
   local n = cute.rank(X)
   local B, A = cute.size(X.shape[n - 1]), cute.size(X.shape[n])
@@ -460,8 +460,7 @@ describe("cute.ops.copy, convert, transpose", function()
   end)
 
   it("transpose between memory that others write", function()
-    -- X is every other matrix of `all`. Meanwhile Y, the matrices in between,
-    -- is written.
+    -- X is every other matrix of `all`; Y is the matrices in between.
     local B, A = 65, 275
     local n, all = B * A, filled({4, 65, 275}, "bf16", 5)
     local X = cute.make_tensor(all.iterator, cute.make_layout({2, B, A},

@@ -702,7 +702,8 @@ describe("matrices that an epilogue reads", function()
   local M, N, K = 200, 136, 72
   local A, B = matrix {M, K}, matrix({N, K}, nil, 2)
 
-  -- Returns how many tensor maps the kernel for such a call has.
+  -- Returns how many tensor maps the kernel for a product with C and options o
+  -- has.
   local function maps(C, o)
     o.device, o.dtype = "sim:sm_90a", cute.f32
     local text = cute.ops.explain(A, B, C, o):trace():cuda()

@@ -36,8 +36,8 @@ local function problem(number)
     if pick(4) > 0 then table.insert(a, 1, pick(3) > 0 and extent or 1) end
     if pick(4) > 0 then table.insert(b, 1, pick(3) > 0 and extent or 1) end
   end
-  -- batch modes were inserted at the front: the modes of a shorter list are the
-  -- last ones of d
+  -- The loop inserted batch modes at the front, so the batch modes of A and B
+  -- are the last ones of D.
   for _, x in ipairs {a, b} do
     for i = 1, #x - 2 do
       if x[i] ~= 1 then x[i] = d[#d - #x + i] end
@@ -662,7 +662,8 @@ describe("the launches of ops.gemm", function()
   end)
 end)
 
--- A first call takes half a second, most of it in proportion to the text.
+-- The first call of a kernel takes half a second, most of it in proportion to
+-- the length of the text.
 describe("the text of a kernel", function()
   local function new(t, ...)
     return cute.make_tensor(cute.empty({1}, t).iterator,

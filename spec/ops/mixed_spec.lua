@@ -22,7 +22,7 @@ local function with(list, ...)
                     {table.unpack(list)})
 end
 
--- Returns a random selection of the batch modes, for one operand.
+-- Returns the batch modes of one operand: a random selection of the result's.
 local function part(pick, batch)
   local kind, out = pick {"all", "all", "none", "ones", "last"}, {}
   for i = kind == "none" and #batch + 1 or kind == "last" and #batch or 1,
@@ -32,7 +32,8 @@ local function part(pick, batch)
   return out
 end
 
--- Returns element (own) of t in the given batch; modes of extent 1 broadcast.
+-- Returns the element of t at coordinates `...` of the given batch; modes of
+-- extent 1 broadcast.
 local function at(t, batch, ...)
   local c, own = {}, {...}
   local lead = cute.rank(t) - #own

@@ -35,7 +35,8 @@ local function rows(shape, dtype, seed)
   return ops.tensor(ops.random(seed), shape, dtype, seed, "k")
 end
 
--- Returns a tensor of that layout, from element `first` of its memory on.
+-- Returns a tensor of this shape and stride, from element `first` of its memory
+-- on.
 local function laid(shape, stride, dtype, seed, first)
   local l = cute.make_layout(shape, stride)
   local b = core.buffer(dtype, cute.cosize(l) + (first or 0))

@@ -52,7 +52,7 @@ local function problem(number)
              side = pick {"a", "b"}, count = pick {1, 2, 3},
              unroll = pick {1, 2, 4}, warps = pick(WARPS),
              splits = pick {1, 1, 2, 3}}
-  -- A may have more or fewer rows than the plan's m.
+  -- A may have more or fewer rows than the kernel's m.
   local rows = pick {o.m, 1, 19}
   local A = matrix({rows, o.k}, dtype, 1, pick {0, 8})
   local B = matrix({o.n, o.k}, dtype, 2, pick {0, 8, 24})
@@ -60,8 +60,8 @@ local function problem(number)
   return o, A, B, D
 end
 
--- Returns the same as `problem`, with B of 8 bits, K a multiple of the piece,
--- and possibly factors S of groups of B; the returned B includes the factors.
+-- Returns the same as `problem`, with B of 8 bits, K a multiple of 16, and
+-- possibly factors S of groups of B; the returned B includes the factors.
 local function of_bytes(number)
   local o, A, _, D = problem(number)
   local pick = ops.random(number + 1000)
@@ -125,7 +125,8 @@ describe("gemm_skinny", function()
     end
   end)
 
-  -- Text faults: {what, becomes, number of the problem}.
+  -- Faults planted in the kernel's text: {text, its replacement, number of the
+  -- problem}.
   for _, f in ipairs {
     {"row = cute.min(row, last)", "row = row", 16},
     {"cute.lt(piece, pieces)", "cute.ge(piece, 0)", 34},
@@ -252,7 +253,7 @@ local function explain(A, B, o)
   return cute.ops.explain(A, B, o)
 end
 
--- Problems of ops: operands, and options with every kind of epilogue.
+-- Problems of cute.ops: operands, and options with every kind of epilogue.
 local CASES = {
   {{1, 64}, {40, 64}}, {{8, 520}, {72, 520}}, {{16, 256}, {130, 256}},
   {{31, 264}, {33, 264}}, {{3, 4, 64}, {3, 48, 64}},

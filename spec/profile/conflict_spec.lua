@@ -209,7 +209,7 @@ describe("conflicts", function()
     local draw = require "cutelua.draw"
     local r = columns(cute.f32, ROWS):profile(ONE)
     local p = draw.picture(r, {})
-    -- one pair for the store with conflicts, one for the load without
+    -- two panels for the store with conflicts, two for the load without
     assert.equal(4, #p.panels)
     assert.same({32, 1}, {p.panels[2].rows, p.panels[4].rows})
     assert.equal("accesses to sX, f32 (32,32):(32,1)", p.title)

@@ -13,8 +13,8 @@ local support = require "spec.support"
 local raises = support.raises
 local cpasync = cute.nvgpu.cpasync
 
--- Runs f unchanged, without swizzles, and with the ones found then. f() returns
--- a report, or a list whose last report counts.
+-- Runs f unchanged, without swizzles, and with the swizzles that find_swizzle
+-- then finds. f() returns a report, or a list whose last report counts.
 local function compare(f, least)
   local ours = plain.as_is(f)
   local bare, n = plain.without(f)
@@ -187,8 +187,8 @@ describe("find_swizzle", function()
                                                   budget = 2171})
     assert.is_false(small.cured)
     assert.equal(2048, small.bytes.now)
-    -- For a padded layout it finds a layout without padding, which needs less
-    -- memory.
+    -- For a padded layout, find_swizzle finds a layout without padding, which
+    -- needs less memory.
     found = cute.find_swizzle(cute.make_layout({32, 16}, {40, 1}),
                               {accesses[1]}, {type = cute.f32})
     assert.is_true(found.cured and found.bytes.now == 2048)
@@ -381,7 +381,8 @@ describe("for a kernel, find_swizzle", function()
     assert.is_true(f.cured)
     local swizzled = run(f.layout, f.tensor)[1]
     assert.equal(0, swizzled.was.conflicts)
-    -- It also finds the layout if the kernel starts with a bad swizzle.
+    -- find_swizzle also finds the layout if the kernel starts with a bad
+    -- swizzle.
     local bad = run(cute.composition(cute.make_swizzle(1, 0, 5), l))[1]
     assert.equal(480, bad.was.conflicts)
     assert.is_true(bad.cured)

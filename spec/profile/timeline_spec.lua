@@ -124,7 +124,7 @@ describe("a timeline of the model", function()
         and s.begin <= s.stop)
       n = n + (s.kind == "range" and 1 or 0)
     end
-    -- the blocks of one SM are recorded, and it runs three
+    -- only the blocks of one SM are recorded; the SM runs three
     assert.equal(3 * 2 * 5, n)
   end)
 

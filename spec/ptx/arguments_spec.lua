@@ -22,7 +22,8 @@ ret;
 ]]):format(params, more or "", body)))
 end
 
--- Stores a parameter n of so many bits.
+-- Runs an entry that stores its parameter n of this type. Returns the bytes
+-- that it stores for `value`.
 local function stored(type, value)
   local bits = type:match "%d+"
   local reg = ({["16"] = "h0", ["32"] = "r0", ["64"] = "d1"})[bits]

@@ -7,11 +7,12 @@ local texts = require "spec.ptx.texts"
 local attack = {}
 
 local list
-local LONGEST = 20  -- seconds of one case
+local LONGEST = 20  -- maximum seconds of one case
 
 local function pick(t) return t[math.random(#t)] end
 
--- Returns the text of a seed: one of the list with up to three changes.
+-- Returns a random text of the list of PTX texts, with up to three random
+-- changes.
 local function text_of()
   if not list then
     list = {}
@@ -22,7 +23,7 @@ local function text_of()
   return text
 end
 
---- Returns the text that a seed stands for.
+--- Returns the PTX that a seed generates.
 ---@param seed integer
 ---@return string
 function attack.text(seed)
@@ -101,8 +102,8 @@ local function launch(text)
     budget = 20000, seed = math.random(99)}
 end
 
---- Runs the case of a seed. Returns "right", "rejected" or "wrong", and of the
--- last the reason.
+--- Runs the case of a seed. Returns "right", "rejected" or "wrong", and for
+-- "wrong" the reason.
 ---@param seed integer
 ---@return string verdict, string? why
 function attack.run(seed)

@@ -2,26 +2,26 @@
 -- merges, moves or removes accesses. Any other difference is an error.
 local differences = {}
 
--- What NVRTC does, and how a counter may then differ: law(counter, direct,
+-- How a counter may differ after each of NVRTC's changes: law(counter, direct,
 -- through PTX).
 local function fewer(counter, direct, ptx)
   return counter == "conflicts" or ptx < direct
 end
 local LAWS = {
-  -- It moves a load into the branch that uses the value: other lanes, warps and
-  -- turns do not load.
+  -- Moves a load into the branch that uses the value: other lanes, warps and
+  -- iterations do not load.
   sunk = fewer,
-  -- It keeps a value that two lines load.
+  -- Keeps a value that two lines load.
   merged = fewer,
-  -- It removes a load whose value nobody uses, such as the prefetch behind the
+  -- Removes a load whose value nobody uses, such as the prefetch behind the
   -- last tile, or fragments of rows outside of a matrix of known size.
   unused = fewer,
-  -- It loads neighbours by one wider load.
+  -- Loads neighbours by one wider load.
   widened = function(counter, direct, ptx)
     return counter == "wavefronts" and ptx < direct
   end,
-  -- It unrolls a loop by a number that does not divide the turns: lanes with
-  -- one turn more load elements of other turns at a time.
+  -- Unrolls a loop by a number that does not divide the number of iterations:
+  -- lanes with one iteration more load elements of other iterations at a time.
   unrolled = function(counter) return counter == "sectors" end,
 }
 
@@ -89,8 +89,8 @@ for _, row in ipairs(ROWS) do
   end
 end
 
---- Describes the differences of a comparison that are not listed, or returns
--- nil.
+--- Describes the differences of a comparison that ROWS does not list, or
+-- returns nil.
 ---@param case string
 ---@param pair RoundTrip
 ---@return string?

@@ -194,7 +194,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max,
     Span from = pick(data, size, line, &random);
     uint64_t how = base_random(&random) % 8;
     if (how == 0) from.n = 0;     // removes it
-    else if (how < 3) to.n = 0;   // inserts a copy in front of it
+    else if (how < 3) to.n = 0;   // inserts the copy in front of `to`
     size = replace(data, size, max, to, from);
   }
   return size;

@@ -1,4 +1,4 @@
--- `cutelua ptx FILE`: what it lists.
+-- The listing that `cutelua ptx FILE` prints.
 local support = require "spec.support"
 
 local PTX = [[

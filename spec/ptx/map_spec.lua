@@ -5,7 +5,8 @@ local support = require "spec.support"
 
 local function pick(list) return list[math.random(#list)] end
 
-local SIZE = {[0] = 1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}  -- bytes, by type
+-- Bytes of an element, by the map's type
+local SIZE = {[0] = 1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}
 
 -- Returns random parameters of a map, of which the driver accepts many.
 local function random()

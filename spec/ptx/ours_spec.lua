@@ -23,7 +23,8 @@ for kind in ([[
   HOST[kind] = true
 end
 
--- Scripts whose finding differs: what the PTX path finds, and why.
+-- Scripts for which the two paths find different faults: what the PTX path
+-- finds, and why.
 local WRAPS = "integers of PTX wrap"
 local BUILT = "a tensor map that the kernel builds in memory"
 local MAP = "tensor maps that a kernel builds in memory are rejected"

@@ -36,7 +36,8 @@ local function first_launch(words)
   return program, launch
 end
 
--- A base: its PTX, and a function that returns the call of a changed PTX.
+-- Returns a base: the PTX of a script's first kernel, and a function that
+-- checks the script's first launch with a changed PTX.
 local function of_script(words)
   local program, launch = first_launch(words)
   return {ptx = assert(through.ptx(program, program.arch)),
@@ -93,7 +94,8 @@ local function find(lines, p, n)
   error(("no line %d of '%s'"):format(n or 1, p))
 end
 
---- Removes a line.
+--- Returns a change, a function of the lines of a PTX text, that removes the
+-- nth line with pattern p.
 function plant.drop(p, n)
   return function(lines)
     local i = find(lines, p, n)
@@ -102,7 +104,8 @@ function plant.drop(p, n)
   end
 end
 
---- Replaces `from` by `to` in a line.
+--- Returns a change that replaces `from` by `to` in the nth line with pattern
+-- p.
 function plant.sub(p, n, from, to)
   return function(lines)
     local i = find(lines, p, n)
@@ -113,7 +116,7 @@ function plant.sub(p, n, from, to)
   end
 end
 
---- Adds a line before one.
+--- Returns a change that puts a text before the nth line with pattern p.
 function plant.before(p, n, text)
   return function(lines)
     local i = find(lines, p, n)
@@ -122,7 +125,7 @@ function plant.before(p, n, text)
   end
 end
 
---- Removes the loop that waits at an mbarrier.
+--- Returns a change that removes the nth loop that waits at an mbarrier.
 function plant.unwait(n)
   return function(lines)
     local i = find(lines, "mbarrier%.try_wait", n)
@@ -134,7 +137,8 @@ function plant.unwait(n)
   end
 end
 
---- Makes several changes; the first one's line counts.
+--- Returns a change that makes several changes; its line is that of the last
+-- one.
 function plant.all(...)
   local list = {...}
   return function(lines)

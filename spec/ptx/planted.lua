@@ -1,7 +1,7 @@
 --- Faults planted in PTX, one at a time. An entry: {kernel, what is wrong,
--- change, kinds of the first report, its lines as patterns of plant.right}.
--- They were written before the first run. After it, one line and six kinds were
--- added, where another true effect of the fault comes first.
+-- change, kinds of the first report, its lines as patterns of plant.right}. The
+-- entries were written before the first run. After it, one line and six kinds
+-- were added, where the first report is another true effect of the fault.
 --
 -- Not planted, because the change is no fault: a producer's wait for the end of
 -- a ring without a cluster (all blocks may exit), one of two adjacent
@@ -87,7 +87,7 @@ add("the sums are stored at a misaligned address", sub("st%.global", 2,
 add("a barrier in divergent code", before("mbarrier%.init", 3, "bar.sync 0;"),
     "divergent", "here")
 
--- The same with an epilogue by stmatrix and TMA, and named barriers.
+-- Warp specialised, with an epilogue by stmatrix and TMA, and named barriers.
 kernel =
   "script: gemm_hopper --device sim --arch sm_90a --m 128 --n 64 --k 1280"
 add("no proxy fence before the store", drop "fence%.proxy", "race", STORE)
@@ -122,7 +122,7 @@ add("the release does not wait for wgmma", drop "wgmma%.wait_group", "race",
 add("the consumers do not wait", unwait(2),
     "uninitialised async-in-flight race", MMA)
 
--- One box in, one box out.
+-- A TMA load of one box and a TMA store of it.
 kernel = "script: copy_tma --device sim --arch sm_90a --m 128 --n 128"
 add("no initialisation", drop "mbarrier%.init", "mbarrier", "mbarrier " .. LOAD)
 add("no initialisation fence", drop "fence%.mbarrier_init", "mbarrier", LOAD)
@@ -161,7 +161,7 @@ add("a misaligned ldmatrix", sub("ldmatrix", 3, "%[(%%r%d+)[^%]]*%]",
 add("an ldmatrix outside of shared memory", sub("ldmatrix", 4,
     "%[(%%r%d+)[^%]]*%]", "[%1+131072]"), "out-of-bounds", "here")
 
--- One stage, which is used again.
+-- One stage, which each step along K refills.
 kernel = "script: gemm_base --device sim --arch sm_80 --m 128 --n 128 --k 192"
 add("the stage is loaded again too early", drop("bar%.sync", 2),
     "race warp-race", "cp%.async ldmatrix")

@@ -17,7 +17,7 @@ local ORDERS = 300
 -- Comparisons
 ---------------------------------------------------------------------------
 
--- What the simulator counts for an access, as the hardware does.
+-- Counters of an access that the simulator and the hardware both have.
 local COUNTERS = {"requests", "sectors", "bytes", "wavefronts", "conflicts"}
 
 local Traffic = {}
@@ -141,7 +141,7 @@ function roundtrip.runner(found, checks)
   return runner
 end
 
---- Calls f with such a runner.
+--- Calls f with roundtrip.runner(found, checks) as the kernels' runner.
 function roundtrip.during(f, found, checks)
   kernel.runner = roundtrip.runner(found, checks)
   local ok, why = pcall(f)

@@ -4,7 +4,8 @@ local variants = require "spec.golden.ptx"
 
 -- ---- rules ----
 
--- text, types in, types out, then cases: words in, ">", words out.
+-- {PTX, types of its operands, types of its results, cases ...}; a case has the
+-- operands' words, ">", and the results' words.
 local RULES = {
   {"mul.rn.f32 d0, a0, a1;", "f32 f32", "f32",
    "00800000 3f7fffff > 00800000", "7fc12345 3f800000 > 7fffffff"},
@@ -115,7 +116,7 @@ local function is_rounded(mode, u, compare)
   local c = compare(r)
   if c == 0 then return true end
   local away = math.abs(r) > 0 and (c > 0) == (r > 0)
-  local other = beside(u, away and 1 or -1)  -- on the exact number's other side
+  local other = beside(u, away and 1 or -1)  -- the f32 beyond the exact number
   if compare(other) * c > 0 then return false end
   if mode == "rz" then return away end
   if mode == "rm" then return c > 0 end

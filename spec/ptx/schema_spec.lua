@@ -99,11 +99,12 @@ local KEYWORDS = {
     end
     return true
   end,
-  properties = true, patternProperties = true,  -- with the next one
+  properties = true, patternProperties = true,  -- members() checks all three
   additionalProperties = true,
 }
 
--- Checks an object's members by the three keywords about them.
+-- Checks an object's members by properties, patternProperties and
+-- additionalProperties.
 local function members(v, s)
   for k, x in pairs(v) do
     local own = s.properties and s.properties[k]
@@ -191,7 +192,7 @@ describe("the schema of LAUNCH files", function()
   it("has the keys that launch.lua accepts, with the same types", function()
     local NAMES = {array = "list", object = "object", string = "string",
                    number = "number", integer = "integer", boolean = "boolean"}
-    -- Adds the types that a schema allows.
+    -- Adds the types that schema s allows to `set`.
     local function types_of(s, set)
       if s["$ref"] then
         local at = schema

@@ -51,7 +51,7 @@ local function words_of(text)
   return list
 end
 
--- Replaces a random span of the text by the contents of another.
+-- Replaces a random span of the text by the contents of another random span.
 local function exchange(text, spans)
   if #spans == 0 then return text end
   local to, from = spans[math.random(#spans)], spans[math.random(#spans)]

@@ -82,7 +82,7 @@ local function add(x, y)
   for i, v in ipairs(y) do x[i] = x[i] + v end
 end
 
--- Returns the logits behind the last of the tokens.
+-- Returns the logits after the last of the tokens.
 local function decoder(w, tokens)
   local caches, logits = {}, nil
   for i = 1, LAYERS do caches[i] = {} end

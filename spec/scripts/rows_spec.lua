@@ -70,7 +70,7 @@ local BACKWARD = {
   {{staged = true, values = 8, threads = 64, resident = 2},
    {{9, 1000}, {21, 72}, {3, 2048}}},
   {{weight = false, values = 8, threads = 32}, {{3, 1000}}},
-  -- column sums are kept in Part
+  -- these kernels keep column sums in the tensor Part
   {{values = 8, threads = 32, resident = 2}, {{5, 1000}}},
   {{staged = true, values = 8, threads = 32, resident = 2}, {{5, 1600}}},
   -- Several blocks share a row.

@@ -60,7 +60,7 @@ function scans.topk(o, maker)
     end,
     make = function(p) return p.made end,
     pieces = function(p) return p.m end,
-    -- A NaN counts as more than inf; results are compared without it.
+    -- A NaN ranks above inf. If one is selected, only indices are compared.
     reference = function(p, row)
       local x, at = row_of(p.x, row, p.n), {}
       for k = 1, p.n do at[k] = k end

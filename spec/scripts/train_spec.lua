@@ -24,7 +24,7 @@ describe("training a transformer", function()
       local path <const> = support.folder() .. "/loss.svg"
       local errors, losses = train(("--steps %d --device %s --svg %s")
         :format(STEPS, device:match "^%S+", path))
-      assert.equal(9, #errors)  -- one for each weight
+      assert.equal(9, #errors)  -- one error for each weight
       for _, e in ipairs(errors) do assert.is_true(e < 0.02, tostring(e)) end
       assert.equal(STEPS, #losses)
       assert.is_true(losses[STEPS] < 0.85 * losses[1])

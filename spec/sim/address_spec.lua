@@ -88,8 +88,8 @@ describe("memory at addresses", function()
 
   it("is so on a card #gpu", function() check_matrices "gpu" end)
 
-  -- Kernels with random accesses to three tensors: once by one name, at offsets
-  -- in one tensor, and once by the addresses of three.
+  -- Kernels with random accesses to three tensors, in two forms: at offsets in
+  -- one tensor that contains all three, and by the three tensors' addresses.
   for seed = 1, support.skipped(1, 2) and 4 or 12 do
     it("gives what names give, at random: seed " .. seed, function()
       local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)

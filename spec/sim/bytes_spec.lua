@@ -31,7 +31,8 @@ ret;
 local MOST = 16  -- reports of a launch
 local LINES = select(2, HEAD:gsub("\n", ""))
 
--- The parts of an access by its bytes: type, registers, bytes of a register.
+-- The parts of an access by its number of bytes: type, registers, bytes of a
+-- register.
 local FORM = {[1] = {{"u8", {"h0"}}}, [2] = {{"u16", {"h0"}},
   {"v2.u8", {"h0", "h1"}}}, [4] = {{"b32", {"a0"}}, {"v2.u16", {"h0", "h1"}},
   {"v4.u8", {"h0", "h1", "h2", "h3"}}}, [8] = {{"b64", {"b0"}},
@@ -251,8 +252,9 @@ local function unfounded(m, f)
   end
 end
 
--- Two threads: each reported race is one of the model, and each part between
--- barriers that has one has a report, unless there are too many reports.
+-- Two threads: each reported race is a race in the model. Each part between
+-- barriers with a race in the model has a report, unless there are too many
+-- reports.
 local function together(g, seed)
   local text, m = program(g, false)
   local r = run(text, seed)

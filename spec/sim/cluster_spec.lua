@@ -311,7 +311,8 @@ describe("shared memory of another block", function()
 end)
 
 describe("shared memory of another block", function()
-  -- Block 0 writes to block 1 and arrives there.
+  -- Block 0 writes to block 1's shared memory and arrives at block 1's
+  -- mbarrier.
   local function handed(arrives, waits)
     return function(out)
       local lane, rank = arch.lane_idx(), arch.block_idx_in_cluster()

@@ -270,8 +270,9 @@ describe("blocks of a cluster in global memory", function()
     end).ok)
   end)
 
-  -- Returns the reports if block 0 passes x[0] to block 1, with these functions
-  -- in either block.
+  -- Returns the reports if block 0 passes x[0] to block 1 by a flag. store,
+  -- load: the options of the flag's store and load; before, behind: functions
+  -- called before the store and after the load.
   local function handed(store, load, before, behind)
     local r = launch(function(x, flag)
       local t, b = arch.thread_idx(), arch.block_idx()

@@ -126,7 +126,9 @@ describe("sources of copies", function()
 end)
 
 describe("destinations of bulk stores", function()
-  -- Thread 0 stores s to y; the others access y after this wait.
+  -- Thread 0 stores s to y in bulk and waits for the store's end (wait =
+  -- false), for its reads of s (true) or for nothing (nil). Then all threads
+  -- access y.
   local function run(wait, f)
     local cpasync = cute.nvgpu.cpasync
     local atom = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.f32)
@@ -315,7 +317,7 @@ describe("columns beyond their row", function()
           .. "coordinate %((%d+),(%d+)%) of %(60,200%)$")
         assert.truthy(row, f.message)
         assert.is_true(tonumber(col) >= 200 and tonumber(row) < 32)
-        r = run({1, 0})  -- This block reads rows 60 to 63, which are outside.
+        r = run({1, 0})  -- Tile (1,0) reads rows 60 to 63; the tensor has 60.
         assert.matches("coordinate %(6[0-3],%d+%) of %(60,200%)$",
                        r.reports[1].message)
       end

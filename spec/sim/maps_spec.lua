@@ -39,7 +39,7 @@ local WRITE = {
 }
 
 -- A block copies a box by a map that warp 0 wrote with o.write. All threads
--- call o.hand(map), then warp o.by copies, after f(map).
+-- call o.hand(map); then warp o.by calls o.before(map) and copies.
 local function report(o, at, seed)
   local x = tma.tensor({40, 20}, cute.f32, function(i) return i end)
   local out, maps = cute.zeros({512}, cute.f32), cute.zeros({16}, cute.i64)

@@ -74,7 +74,8 @@ local function guard(g)
   return "@p2 ", ("and.b32 a0, tid, %d; setp.ne.u32 p2, a0, 0; "):format(bits)
 end
 
--- Sets the value registers to the thread's number, or to one for all.
+-- Sets the value registers to the thread's number, or to one number for all
+-- threads.
 local function value(g)
   local v = g:chance(50) and "tid" or tostring(g:r(3))
   return ("mov.b32 a0, %s; mov.b32 a1, a0; mov.b32 a2, a0; mov.b32 a3, a0; "
@@ -84,7 +85,7 @@ end
 
 local form = {}
 
--- Forms of accesses by their bytes: type and registers.
+-- Forms of accesses by their number of bytes: type and registers.
 local FORM = {[1] = {{"u8", "h0"}, {"b8", "h0"}},
   [2] = {{"u16", "h0"}, {"v2.u8", "{h0, h1}"}},
   [4] = {{"b32", "a0"}, {"v2.u16", "{h0, h1}"}, {"v4.u8", "{h0, h1, h2, h3}"}},
@@ -259,7 +260,7 @@ end
 
 local timed = {}
 
--- Waits for the first phase of mbarrier k; at times it does not.
+-- Returns a wait for the first phase of mbarrier k; in some programs, no wait.
 local function wait(g, k)
   if not g.calm and g:chance(30) then return "" end
   return ("W%d: mbarrier.try_wait.parity.shared.b64 p1, [a4], 0; "

@@ -50,8 +50,8 @@ local function poll(ptr, how)
             function() end)
 end
 
--- Block 0 stores x[t] and signals at flag 0; block 1 waits and reads it. Its
--- parts, by name, are functions that may be replaced.
+-- Block 0 stores x[t] and signals at flag 0; block 1 waits and reads it.
+-- `parts` replaces steps of this kernel by name, such as meet or publish.
 local function handover(parts)
   local at = support.recorder()
   local function part(name, default) return parts[name] or default end

@@ -40,7 +40,7 @@ local function report(op, f, seed, shift)
   return r, out
 end
 
--- Loads tile number `tile`; its barrier expects this many bytes.
+-- Loads tile number `tile` by an mbarrier that expects `bytes` bytes.
 local function load(bytes, tile, wait)
   return function(x)
     cute.when(x.tid:eq(0), function()

@@ -43,7 +43,9 @@ function Program:name(letter)
   return letter .. self.names
 end
 
--- Returns an operation's mask as text, its result's target, the mask's change.
+-- Returns the text of an operation's mask, which may be made wrong; the
+-- variable that gets the operation's result; and how the mask was made wrong,
+-- or nil.
 function Program:mask(m)
   if self.random(100) >= self.wrong then return m, "v" end
   local how = WRONG[1 + self.random(#WRONG)]

@@ -92,7 +92,8 @@ describe("copies and types:", function()
                 local what = ("%s to %s for %s"):format(from, to, own)
                 local good = moves(from, to) and moves(own, from)
                 if a[1]:find "^Auto" or a[1]:find "^Default" then
-                  -- Without vectors, both types must be equal.
+                  -- Atoms named Auto... and Default... copy without vectors, so
+                  -- both types must be equal.
                   good = good and from == to
                 end
                 local err = trace(a, from, to, own)

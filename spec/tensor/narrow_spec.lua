@@ -191,7 +191,7 @@ local function widths(device)
           for v = 0, n - 1 do assert.equal(i[{t, v}], o[{t, v}]) end
         end
         for _, line in ipairs(on_gpu and {} or report.lines) do
-          -- each access has 32 lanes
+          -- one access of 32 lanes has 4 * bits bytes
           assert.equal(line.count * 4 * bits, line.bytes)
         end
         local p = call:trace {block = 32}

@@ -410,7 +410,8 @@ describe("copy", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
-    -- Asserts that the threads' partitions cover the tensor's inside once.
+    -- Asserts that the threads' partitions have each element inside the tensor
+    -- exactly once.
     local function covers(shape, thr, val)
       local l = cute.make_layout(shape)
       local M, N = cute.size(l, 0), cute.size(l, 1)

@@ -222,8 +222,8 @@ describe("negative strides", function()
   end)
 end)
 
--- A pointer to swizzled memory swizzles by its position: element k from it is
--- sw(place + k) of the memory, whichever slice it was taken from.
+-- The iterator of a swizzled tensor swizzles by its position `place` in memory:
+-- its element k is at sw(place + k), whichever slice it was taken from.
 describe("the iterator of a swizzled tensor", function()
   local R = math.random
   local raw = cute.zeros({512}, cute.i32)
@@ -407,7 +407,7 @@ describe("one tile", function()
       assert.equal(text, tostring(t.layout))
     end
     assert.equal("((8,8),(1,1)):((1,8),(0,0))", tostring(
-      -- CuTe prints the rest as (1,1), too
+      -- CuTe prints (1,1) for the second mode, too.
       cute.zipped_divide(L "(8,8):(1,8)", {8, 8})))
   end)
 

@@ -15,7 +15,7 @@ local function fit(words, cwd)
   return out
 end
 
--- Returns the median and worst regret of a line.
+-- Returns the median and the worst regret in the output's line `label`.
 local function regret(out, label)
   local median, worst = out:match(label .. " +%d+ products: .-median ([%d.]+), "
     .. ".-worst ([%d.]+)")

@@ -667,8 +667,8 @@ describe("tuned tables", function()
         "function(a) return a end", "nil"} do
       assert.equal("by rule", (with(rows, f)), f)
     end
-    -- A number that the function captures does not change its class; a literal
-    -- in it does.
+    -- A number that a function captures does not change the function's class; a
+    -- literal in the function does.
     local scaled = operands.class(CLASS .. " 64 64 64", function()
       local x = 1.0
       return function(a) return a * x end

@@ -10,7 +10,8 @@ end
 
 local PAGE = "file://" .. absolute "build/web/index.html"
 
--- Functions for the steps here: waiting for a lesson, its steps.
+-- Functions for the steps here: wait for a lesson, and find its steps and their
+-- parts.
 local READER = [[
 const there = () => until(() => workshop.state() == "ready"
   && count(".lesson-next") == 1 && !count(".lesson-step.busy"), "no lesson");

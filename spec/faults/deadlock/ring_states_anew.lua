@@ -1,5 +1,5 @@
 -- A persistent block has three steps per tile in two stages. Fault: each tile
--- restarts with the states of the first.
+-- restarts with the pipeline states of the first tile.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/ring_states_anew.lua:53 in main chunk
 -- expect: ring_states_anew.lua:30: no warp can go on: 1 warp waits (warp 1) at

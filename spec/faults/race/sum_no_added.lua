@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: no barrier follows a step of the
+-- Sums the values of a block as a tree. Fault: no barrier follows a step of the
 -- sum.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/race/sum_no_added.lua:37 in main chunk

@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: no barrier precedes the last
+-- Sums the values of a block as a tree. Fault: no barrier precedes the last
 -- read.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/race/sum_no_done.lua:35 in main chunk

@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: no barrier follows the stores.
+-- Sums the values of a block as a tree. Fault: no barrier follows the stores.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/race/sum_no_filled.lua:36 in main chunk
 -- expect: sum_no_filled.lua:21: read of an element that another warp writes,

@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: two warps write one element.
+-- Sums the values of a block as a tree. Fault: two warps write one element.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/race/sum_two_warps_write.lua:37 in main chunk
 -- expect: sum_two_warps_write.lua:34: two warps write one element with no

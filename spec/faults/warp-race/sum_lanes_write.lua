@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: the lanes of a warp write one
+-- Sums the values of a block as a tree. Fault: the lanes of a warp write one
 -- element.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/warp-race/sum_lanes_write.lua:37 in main chunk

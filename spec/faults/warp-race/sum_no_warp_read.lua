@@ -1,4 +1,4 @@
--- Adds the values of a block by halves. Fault: no sync_warp() follows the
+-- Sums the values of a block as a tree. Fault: no sync_warp() follows the
 -- reads.
 -- expect: cutelua: simulator: kernel sum: 1 fault [kernel-fault]
 -- expect: spec/faults/warp-race/sum_no_warp_read.lua:37 in main chunk

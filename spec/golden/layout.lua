@@ -256,8 +256,5 @@ golden.ops.inadmissible = setmetatable({}, {__index = function(_, op)
   end
 end})
 
--- Lets a module that is loaded later add checks of its families to `others`.
-golden.inadmissible_others = others
-
 return golden.ops
 -- SPDX-License-Identifier: MIT

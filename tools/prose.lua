@@ -386,7 +386,22 @@ local function print_rows(title, rows)
   end
 end
 
--- Prints 60 comments with the code that they describe, 30 messages, 30
+local BEFORE, AFTER = 4, 10  -- lines of a file around a sampled comment
+
+-- Replaces the line of code of each comment by the lines of the file around it:
+-- readers meet comments in their place.
+local function show_places(comments)
+  for _, row in ipairs(comments) do
+    local lines, out = split_lines(read(row[2])), {}
+    for n = math.max(1, row[3] - BEFORE), math.min(#lines, row[3] + AFTER) do
+      out[#out + 1] = ("      | %s"):format(lines[n])
+    end
+    row[4] = "\n" .. table.concat(out, "\n")
+  end
+  return comments
+end
+
+-- Prints 60 comments with the lines around them, 30 messages, 30
 -- sentences of documents and the 20 newest commit subjects. The same seed and
 -- files give the same sample. The sample leaves out the notebook of
 -- docs/measured/ and cells of tables that are no sentences.
@@ -406,7 +421,7 @@ local function sample(seed)
       end
     end)
   end
-  print_rows("comments", draw(comments, 60))
+  print_rows("comments", show_places(draw(comments, 60)))
   print_rows("messages", draw(messages, 30))
   print_rows("sentences of documents", draw(sentences, 30))
   print_rows("commit subjects", subjects(20))

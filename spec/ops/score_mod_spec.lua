@@ -199,6 +199,15 @@ describe("ops.attention with functions of scores", function()
     end
   end)
 
+  it("names the gradient's call", function()
+    local one = oracle.problem {s = 5, t = 40, d = 32}
+    raises("ops.attention_backward: softcap = -1; a finite number above 0 is "
+      .. "needed", function()
+        return (ops.attention_backward(one.dO, one.Q, one.K, one.V, one.O,
+                                       one.LSE, {device = "sim", softcap = -1}))
+      end)
+  end)
+
   it("rejects other functions, in one sentence", function()
     local one = oracle.problem {s = 5, t = 40, d = 32}
     local seen = cute.zeros({1}, cute.f32)

@@ -190,12 +190,8 @@ local function score_of(o, bias, shift)
                      o.score_mod, shift, cute.tanh, cute.abs, cute.f32)
 end
 
-local function refuse(text, ...)
-  core.fail("bad-argument", "ops.attention: " .. text:format(...))
-end
-
 -- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.
-local function bias_view(bias, shape)
+local function bias_view(refuse, bias, shape)
   if bias == nil then return nil end
   local own = core.typename(bias) == "tensor" and modes.extents(bias.layout)
   local stride = {}
@@ -211,8 +207,8 @@ local function bias_view(bias, shape)
 end
 
 -- Returns the function that kernels trace, for the options and the operands Q
--- and K, or nil: it returns score_mod and mask_mod.
-local function traced_of(o, Q, K)
+-- and K of an operation, or nil. The function returns score_mod and mask_mod.
+local function traced_of(refuse, o, Q, K)
   for _, name in ipairs {"score_mod", "mask_mod"} do
     if o[name] ~= nil and type(o[name]) ~= "function" then
       refuse("%s is %s; a function is needed", name, core.show(o[name]))
@@ -225,7 +221,7 @@ local function traced_of(o, Q, K)
     local q, k = modes.extents(Q.layout), modes.extents(K.layout)
     local slopes = o.alibi_slopes
     shift = k[2] - q[2]
-    bias = bias_view(o.bias, {q[1], q[3], q[2], k[2]})
+    bias = bias_view(refuse, o.bias, {q[1], q[3], q[2], k[2]})
     if slopes ~= nil and (core.typename(slopes) ~= "tensor"
       or slopes.element_type ~= cute.f32 or cute.rank(slopes) ~= 1
       or cute.size(slopes) ~= q[3]) then
@@ -354,7 +350,9 @@ end
 
 local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
   tensors = {"cu_q", "cu_k"},
-  traced = function(o, list) return traced_of(o, list[1], list[2]) end,
+  traced = function(o, list)
+    return traced_of(tensor_op.failing "ops.attention", o, list[1], list[2])
+  end,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "", "V")
@@ -450,7 +448,10 @@ end
 
 local back = operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
-  traced = function(o, list) return traced_of(o, list[2], list[3]) end,
+  traced = function(o, list)
+    return traced_of(tensor_op.failing "ops.attention_backward", o, list[2],
+                     list[3])
+  end,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "O dO", "V")

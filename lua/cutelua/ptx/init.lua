@@ -281,9 +281,9 @@ function ptx.cuda(text, opts)
         CUDA[k], core.show(v)))
     end
   end
-  local file = "=cuda"
+  local name
   if not text:find "\n" then
-    file, text = "@" .. text, read(text, "cute.cuda")
+    name, text = text, read(text, "cute.cuda")
   end
   local list = {"-lineinfo", "-default-device"}
   for _, folder in ipairs(opts.include or {}) do
@@ -299,14 +299,16 @@ function ptx.cuda(text, opts)
   end
   table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
   local arch = opts.arch or devices.ARCH
+  -- The cache does not read headers, which the text or an option may include.
+  local headers = text:find("include", 1, true) or #(opts.options or {}) > 0
   local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
-                                          list)
+    list, headers and true or false, nil, nil, name)
   if not made then
     local said, kind = why:match "^(.*) %[([%l-]+)%]$"
     core.fail(kind or "compile-failed", (said or why)
       .. (log and log:find "%S" and "\n" .. log:gsub("%s+$", "") or ""))
   end
-  return module(made.ptx or made.cubin, file)
+  return module(made.ptx or made.cubin, "=ptx")
 end
 
 return ptx

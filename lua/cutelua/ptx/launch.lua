@@ -150,7 +150,12 @@ local MOST = 1 << 40  -- elements of a tensor
 -- Returns the tensor of a .npy file.
 local function of_file(path, what)
   local array, why = npy.read(path)
-  if not array then fail("%s: %s: %s", what, core.visible(path), why) end
+  if not array then
+    -- the reason of a file that cannot be opened names it, and ends in a kind
+    why = why:gsub(" %[[%l-]+%]$", "")
+    if not why:find(path, 1, true) then why = core.visible(path) .. ": " .. why end
+    fail("%s: %s", what, why)
+  end
   return npy.tensor(array)
 end
 
@@ -306,22 +311,68 @@ local function one(module, spec, memory, what, opt)
     seed = spec.seed, device = opt.device}
 end
 
--- Compares the elements of a tensor; returns how many differ, and the first.
-local function compare(t, want, tolerance)
-  local n, first = 0, nil
+-- Returns a view of a tensor whose element i has position i in memory.
+local function in_memory(t)
+  return cute.make_tensor(t.iterator, cute.make_layout(cute.cosize(t.layout)))
+end
+
+-- Returns the extents and strides of a tensor of a LAUNCH file as two lists.
+local function modes(t)
+  local shape, stride = t.shape, t.stride
+  if type(shape) == "number" then return {shape}, {stride} end
+  return shape, stride
+end
+
+-- Returns a view of a tensor whose last extent varies fastest, as in NumPy.
+local function row_major(t)
+  local shape, stride, rs, rd = {}, {}, modes(t)
+  for i = 1, #rs do
+    shape[i], stride[i] = rs[#rs + 1 - i], rd[#rs + 1 - i]
+  end
+  return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
+end
+
+-- Returns the coordinate "(1, 0)" of element i of row_major(t).
+local function coordinate(t, i)
+  local shape, at = modes(t), {}
+  for k = #shape, 1, -1 do
+    at[k], i = tostring(i % shape[k]), i // shape[k]
+  end
+  return #at == 1 and at[1] or "(" .. table.concat(at, ", ") .. ")"
+end
+
+-- Compares the elements of a tensor with a list or tensor whose first index is
+-- `base`; returns how many differ, the number of the first and its description.
+local function compare(t, want, base, tolerance)
+  local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do
-    local got, w = t[i], want(i)
+    local got, w = t[i], want[i + base]
     local near = got == w or got ~= got and w ~= w
     if not near and tolerance then
       near = math.abs(got - w) <= tolerance * math.max(math.abs(w), 1)
     end
     if not near then
       n = n + 1
-      first = first or ("element %d is %s, not %s"):format(i, tostring(got),
-                                                           tostring(w))
+      at = at or i
+      first = first or ("is %s, not %s"):format(tostring(got), tostring(w))
     end
   end
-  return n, first
+  return n, at, first
+end
+
+-- Compares a tensor with the values or the file that a LAUNCH file expects.
+-- Returns how many elements differ, of how many, and a text about the first.
+local function differences(t, e, what)
+  local other = e.npy and of_file(e.npy, what)
+  local own = other and row_major(t) or in_memory(t)
+  local have, size = other and cute.size(other) or #e.values, cute.size(own)
+  if have ~= size then
+    fail("%s: %d values for %d elements", what, have, size)
+  end
+  local want = other and row_major(other) or e.values
+  local n, at, first = compare(own, want, other and 0 or 1, e.tolerance)
+  return n, size, n > 0 and ("element %s %s"):format(
+    other and coordinate(t, at) or at, first) or nil
 end
 
 local function expect(spec, memory)
@@ -337,17 +388,9 @@ local function expect(spec, memory)
       fail("%s has either npy or values", what)
     end
     check_list(e.values, what .. ".values", "number boolean")
-    local other = e.npy and of_file(e.npy, what)
-    local have, size = other and cute.size(other) or #e.values, cute.size(t)
-    if have ~= size then
-      fail("%s: %d values for %d elements", what, have, size)
-    end
-    local n, first = compare(t, function(i)
-      if other then return other[i] end
-      return e.values[i + 1]
-    end, e.tolerance)
+    local n, size, first = differences(t, e, what)
     print(("%s: %s"):format(name, n == 0 and "as expected"
-      or ("%d of %d elements differ; %s"):format(n, cute.size(t), first)))
+      or ("%d of %d elements differ; %s"):format(n, size, first)))
     wrong = wrong or n > 0
   end
   if wrong then core.fail("kernel-fault", "results are not as expected") end

@@ -103,6 +103,7 @@ describe("a LAUNCH file", function()
     end
     wrong('"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)")
     wrong('"twice"', '"thrice"', "no entry 'thrice'")
+    wrong('"block": 32,', '', "launch 1 has no block, and entry twice no %.reqn")
     wrong('"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2")
     wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")

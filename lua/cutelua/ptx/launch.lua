@@ -301,6 +301,9 @@ local function one(module, spec, memory, what, opt)
   end
   local name = spec.entry or module:entries()[1]
   local k = module:kernel(name, {smem = spec.smem, lines = opt.lines})
+  if not (spec.block or k.block) then
+    fail("%s has no block, and entry %s no .reqntid", what, name)
+  end
   local args = {}
   for i, a in ipairs(spec.args or {}) do
     args[i] = argument(a, memory, ("%s, argument %d"):format(what, i))

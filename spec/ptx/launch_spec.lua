@@ -95,6 +95,26 @@ describe("a LAUNCH file", function()
       {support.exec {support.program, ptx, "--launch", path}})
   end)
 
+  it("may begin with the mark of UTF-8, as editors write it", function()
+    assert.same({"y: as expected\n", "", 0}, {with("\xEF\xBB\xBF" .. LAUNCH)})
+  end)
+
+  it("may use Lua's libraries that touch no files", function()
+    local path = folder .. "/l.lua"
+    support.write(path, [[
+      local x, y = {}, {}
+      for i = 1, 5 do table.insert(x, i) y[i] = math.abs(-2 * i) end
+      return {block = 32, args = {"x", "y", 5},
+        memory = {x = {shape = 5, values = x}, y = {shape = 5}},
+        expect = {y = {values = y}}}]])
+    assert.same({"y: as expected\n", "", 0},
+      {support.exec {support.program, ptx, "--launch", path}})
+    support.write(path, "return {entry = io.read()}")
+    local _, err, code = support.exec {support.program, ptx, "--launch", path}
+    assert.matches("nil value %(global 'io'%)", err)
+    assert.equal(1, code)
+  end)
+
   it("is rejected with one sentence where it is wrong", function()
     local function wrong(from, to, want)
       local _, err, code = with((LAUNCH:gsub(from, to)))
@@ -108,7 +128,22 @@ describe("a LAUNCH file", function()
     wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
     wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
-    wrong("^{", "", "is not valid JSON")
+    wrong("^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]")
+    wrong('"y", 5%]', '"y", null]', "byte %d+: null is no value here")
+    wrong('"shape": 5, "v', '"npy": "x.npy", "v',
+          "memory.x has either npy or values")
+    wrong('{"shape": 5}', '{"shape": [1099511627776, 4]}',
+          "memory.y: its shape has more than %d+ elements")
+    wrong('8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0")
+    wrong('"entry"', '"include": [3], "entry"',
+          "include: element 1 is a string, not 3")
+    wrong('"entry"', '"define": {"N": []}, "entry"',
+          "define.N is a string, a number or a boolean, not {}")
+    wrong('"y", 5%]', '{"map": {"tensor": "y", "box": [1, 5]}}, 5]',
+          "a box of 2 extents, but tensor 'y' has 1")
+    assert.same({"", "cutelua: cannot open none.json: No such file or directory "
+      .. "[io]\n", 1}, {support.exec {support.program, ptx, "--launch",
+                                      "none.json"}})
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -290,7 +290,9 @@ function ptx.cuda(text, opts)
     list[#list + 1] = "-I" .. folder
   end
   local names = {}
-  for name in pairs(opts.define or {}) do names[#names + 1] = name end
+  for name, value in pairs(opts.define or {}) do
+    if value ~= false then names[#names + 1] = name end
+  end
   table.sort(names)
   for _, name in ipairs(names) do
     local value = opts.define[name]

@@ -87,24 +87,39 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
+-- What a LAUNCH file in Lua can use.
+local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
+  pairs = pairs, select = select, string = string, table = table,
+  tonumber = tonumber, tostring = tostring, type = type}
+
+-- Returns the position of the first null in JSON, or nil.
+local function null_in(text)
+  local function blank(s) return (" "):rep(#s) end
+  return (text:gsub("\\.", blank):gsub('"[^"]*"', blank)):find("null", 1, true)
+end
+
 --- Reads a LAUNCH file. Raises [io] or [bad-launch].
 ---@param path string
 ---@return table
 function launch.read(path)
   local text, why = cli.read_plain(path, LARGEST)
-  if not text then core.fail("io", why) end
+  if not text then core.fail("io", (why:gsub(" %[io%]$", ""))) end
   if path:find "%.lua$" then
-    local f, message = script.compile(text, "@" .. path, {})
+    local env = setmetatable({}, {__index = LIBRARY})
+    local f, message = script.compile(text, "@" .. path, env)
     if not f then fail("%s", message) end
     local ok, t = pcall(f)
     if not ok then fail("%s: %s", path, tostring(t)) end
     if type(t) ~= "table" then fail("%s does not return a table", path) end
     return t
   end
-  local ok, t, message = pcall(json.decode, text)
-  if not ok or t == nil then
-    fail("%s is not valid JSON: %s", path, tostring(ok and message or t))
+  text = text:gsub("^\xEF\xBB\xBF", "")
+  local t, message = json.decode(text)
+  if message then
+    fail("%s is not valid JSON: %s", path, (message:gsub("^no JSON: ", "")))
   end
+  local null = null_in(text)
+  if null then fail("%s: byte %d: null is no value here", path, null) end
   return t
 end
 
@@ -148,12 +163,14 @@ end
 local MOST = 1 << 40  -- elements of a tensor
 
 -- Returns the tensor of a .npy file.
-local function of_file(path, what)
-  local array, why = npy.read(path)
+local function of_file(path, what, dtype)
+  local array, why = npy.read(path, {dtype = dtype})
   if not array then
     -- the reason of a file that cannot be opened names it, and ends in a kind
     why = why:gsub(" %[[%l-]+%]$", "")
-    if not why:find(path, 1, true) then why = core.visible(path) .. ": " .. why end
+    if not why:find(core.visible(path), 1, true) then
+      why = core.visible(path) .. ": " .. why
+    end
     fail("%s: %s", what, why)
   end
   return npy.tensor(array)
@@ -163,7 +180,14 @@ end
 -- fill, values, seed} or {npy}.
 local function tensor(spec, what)
   check(spec, what, FORMS.tensor)
-  if spec.npy then return of_file(spec.npy, what) end
+  if spec.npy then
+    for k in pairs(spec) do
+      if k ~= "npy" and k ~= "dtype" then
+        fail("%s has either npy or %s", what, k)
+      end
+    end
+    return of_file(spec.npy, what, spec.dtype)
+  end
   local dtype = core.find_dtype(spec.dtype or "f32")
   if not dtype then fail("%s: no type '%s'", what, spec.dtype) end
   local shape = type(spec.shape) == "number" and {spec.shape} or spec.shape
@@ -172,10 +196,12 @@ local function tensor(spec, what)
   check_list(spec.strides, what .. ".strides", "integer")
   local n = 1
   for i, extent in ipairs(shape) do
-    n = n * math.max(extent, 0)
-    if extent < 1 or n > MOST then
+    if extent < 1 then
       fail("%s: extent %d of its shape is %d", what, i, extent)
+    elseif extent > MOST // n then
+      fail("%s: its shape has more than %d elements", what, MOST)
     end
+    n = n * extent
   end
   local layout = layout_of(spec, shape, what)
   n = math.max(core.cosize(layout), 1)
@@ -215,6 +241,10 @@ local function tensor_map(spec, memory, what)
   end
   if not spec.box then fail("%s has no box", what) end
   check_list(spec.box, what .. ".box", "integer")
+  if #spec.box ~= cute.rank(t) then
+    fail("%s: a box of %d extents, but tensor '%s' has %d", what, #spec.box,
+         spec.tensor, cute.rank(t))
+  end
   local bits = t.element_type.bits
   local smem = cute.make_layout(spec.box, cute.LayoutRight)
   local swizzle = spec.swizzle or 0
@@ -391,6 +421,10 @@ local function expect(spec, memory)
       fail("%s has either npy or values", what)
     end
     check_list(e.values, what .. ".values", "number boolean")
+    if (e.tolerance or 0) < 0 then
+      fail("%s: tolerance is %s; at least 0 is needed", what,
+           core.show(e.tolerance))
+    end
     local n, size, first = differences(t, e, what)
     print(("%s: %s"):format(name, n == 0 and "as expected"
       or ("%d of %d elements differ; %s"):format(n, size, first)))
@@ -411,7 +445,15 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
 -- Checks a LAUNCH file; returns its launches.
 local function launches_of(spec, what)
   check(spec, what, FORMS.file)
+  check_list(spec.include, what .. ".include", "string")
+  for name, value in pairs(spec.define or {}) do
+    if not is_a(value, "string number boolean") then
+      fail("%s: define.%s is a string, a number or a boolean, not %s", what,
+           tostring(name), core.show(value))
+    end
+  end
   if not spec.launches then return {spec} end
+  if #spec.launches == 0 then fail("%s: launches is empty", what) end
   for k in pairs(FORMS.launch) do
     if spec[k] ~= nil then
       fail("%s: '%s' belongs into each of the launches", what, k)

@@ -674,14 +674,45 @@ static Ref guard_of(PtxBuild *b, const PtxIns *i) {
   return op_pred(&o, &a);
 }
 
+static const PtxFile *file_of(const PtxModule *m, const PtxLoc *l) {
+  for (size_t k = 0; k < m->files.n; k++)
+    if (m->files.p[k].index == l->file) return &m->files.p[k];
+  return NULL;
+}
+
+// Reports whether a file is a header of the system or of the CUDA toolkit, such
+// as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier.
+static bool is_header(const char *name) {
+  const char *end = strstr(name, "/include/");
+  if (!end) return false;
+  if (strncmp(name, "/usr/", 5) == 0 || strncmp(name, "/opt/", 5) == 0) {
+    return true;
+  }
+  for (const char *at = name; at < end; at++) {
+    if (strncmp(at, "/cuda", 5) == 0 || strncmp(at, "/nvidia/", 8) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Returns the innermost position of a chain of inlined calls that is in a file
+// of the user, or the innermost one if all are in headers of the toolkit.
+static const PtxLoc *users(const PtxModule *m, uint32_t loc) {
+  for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
+    const PtxFile *f = file_of(m, &m->locs.p[at - 1]);
+    if (f && !is_header(f->name)) return &m->locs.p[at - 1];
+  }
+  return &m->locs.p[loc - 1];
+}
+
 static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
-  const PtxModule *m = b->m;
   if (i->loc && !b->ptx_lines) {
-    const PtxLoc *l = &m->locs.p[i->loc - 1];
-    for (size_t k = 0; k < m->files.n; k++) {
-      if (m->files.p[k].index != l->file) continue;
+    const PtxLoc *l = users(b->m, i->loc);
+    const PtxFile *f = file_of(b->m, l);
+    if (f) {
       char name[512];
-      snprintf(name, sizeof name, "@%s", m->files.p[k].name);
+      snprintf(name, sizeof name, "@%s", f->name);
       ir_at(b->cx, b->fn, name, l->line);
       return;
     }

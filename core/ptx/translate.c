@@ -674,42 +674,10 @@ static Ref guard_of(PtxBuild *b, const PtxIns *i) {
   return op_pred(&o, &a);
 }
 
-static const PtxFile *file_of(const PtxModule *m, const PtxLoc *l) {
-  for (size_t k = 0; k < m->files.n; k++)
-    if (m->files.p[k].index == l->file) return &m->files.p[k];
-  return NULL;
-}
-
-// Reports whether a file is a header of the system or of the CUDA toolkit, such
-// as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier.
-static bool is_header(const char *name) {
-  const char *end = strstr(name, "/include/");
-  if (!end) return false;
-  if (strncmp(name, "/usr/", 5) == 0 || strncmp(name, "/opt/", 5) == 0) {
-    return true;
-  }
-  for (const char *at = name; at < end; at++) {
-    if (strncmp(at, "/cuda", 5) == 0 || strncmp(at, "/nvidia/", 8) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Returns the innermost position of a chain of inlined calls that is in a file
-// of the user, or the innermost one if all are in headers of the toolkit.
-static const PtxLoc *users(const PtxModule *m, uint32_t loc) {
-  for (uint32_t at = loc; at; at = m->locs.p[at - 1].parent) {
-    const PtxFile *f = file_of(m, &m->locs.p[at - 1]);
-    if (f && !is_header(f->name)) return &m->locs.p[at - 1];
-  }
-  return &m->locs.p[loc - 1];
-}
-
 static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   if (i->loc && !b->ptx_lines) {
-    const PtxLoc *l = users(b->m, i->loc);
-    const PtxFile *f = file_of(b->m, l);
+    const PtxLoc *l = ptx_loc(b->m, i->loc);
+    const PtxFile *f = ptx_file(b->m, l);
     if (f) {
       char name[512];
       snprintf(name, sizeof name, "@%s", f->name);
@@ -913,21 +881,37 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
+// Returns how well a name fits an entry's: 3 it is the entry's, 2 it is the
+// plain one of a mangled name, 1 it is a suffix, 0 not at all.
+static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
+  if (strcmp(f->name, name) == 0) return 3;
+  // a mangled name such as _ZN2at4rsumEPKfi has the length before each part
+  Buf mangled = {0};
+  for (const char *at = name; *at;) {
+    const char *end = strstr(at, "::");
+    size_t n = end ? (size_t)(end - at) : strlen(at);
+    buf_printf(cx, &mangled, "%zu%.*s", n, (int)n, at);
+    at += end ? n + 2 : n;
+  }
+  const char *part = mangled.n ? strstr(f->name, mangled.p) : NULL;
+  bool plain = part && part > f->name && (part[-1] < '0' || part[-1] > '9');
+  buf_free(&mangled);
+  size_t own = strlen(f->name), n = strlen(name);
+  bool suffix = n && own >= n && strcmp(f->name + own - n, name) == 0;
+  return plain ? 2 : suffix;
+}
+
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {
   const PtxFunc *found = NULL;
-  size_t n = strlen(name), several = 0;
+  size_t several = 0;
+  int best = 0;
   for (size_t k = 0; k < m->funcs.n; k++) {
     const PtxFunc *f = &m->funcs.p[k];
-    size_t own = strlen(f->name);
-    if (!f->entry || !f->body) continue;
-    if (strcmp(f->name, name) == 0) return f;
-    // a mangled name such as _Z4rsumPKfPfi has the length before the name
-    char mangled[300];
-    snprintf(mangled, sizeof mangled, "%zu%s", n, name);
-    bool suffix = own >= n && strcmp(f->name + own - n, name) == 0;
-    if (!suffix && !strstr(f->name, mangled)) continue;
+    int fit = f->entry && f->body ? fits(cx, f, name) : 0;
+    if (!fit || fit < best) continue;
+    several = fit > best ? 1 : several + 1;
+    best = fit;
     found = f;
-    several++;
   }
   if (several == 1) return found;
   Buf all = {0};

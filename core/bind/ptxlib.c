@@ -124,8 +124,8 @@ static int l_variables(lua_State *L) {
 }
 
 // ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: how often
-// the entry uses each opcode, where first in the PTX and its source, and why the
-// opcode cannot be translated, if so
+// the entry uses each opcode, where first in the PTX and in its source, and why
+// the opcode cannot be translated, if so
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);

@@ -135,8 +135,8 @@ describe("PTX that cannot be read", function()
   it("is rejected with the line of its source, too", function()
     local text = message(BODY .. ".loc 1 30 5\n"
       .. 'call.uni (r0), f, (r1);\nret;\n}\n.file 1 "/u/user.cu"\n')
-    assert.matches("^line 8: 'call.uni' .*: calls of functions are not modelled "
-      .. "%(user.cu:30%) %[bad%-ptx%]$", text)
+    assert.matches("^line 8: 'call.uni' .*: calls of functions are not "
+      .. "modelled %(user.cu:30%) %[bad%-ptx%]$", text)
   end)
 
   it("is rejected wherever it is cut off", function()

@@ -130,6 +130,28 @@ describe("the elements that a LAUNCH file expects", function()
                  (expect('"shape": [3, 2], ' .. SIX, array "C")))
   end)
 
+  it("may follow the mark of UTF-8, as editors write it", function()
+    support.write(folder .. "/l.json", "\xEF\xBB\xBF"
+      .. '{"block": 1, "args": [{"tensor": {"shape": 1}}]}')
+    assert.same({"", "", 0}, {support.exec {support.program,
+      folder .. "/k.ptx", "--launch", folder .. "/l.json"}})
+  end)
+
+  it("may be made by Lua's libraries that touch no files", function()
+    local words = {support.program, folder .. "/k.ptx", "--launch",
+                   folder .. "/l.lua"}
+    support.write(folder .. "/l.lua", [[
+      local x, y = {}, {}
+      for i = 1, 5 do table.insert(x, i * i) y[i] = math.tointeger(i ^ 2) end
+      return {block = 1, args = {"x"}, memory = {x = {shape = 5, values = x}},
+              expect = {x = {values = y}}}]])
+    assert.same({"x: as expected\n", "", 0}, {support.exec(words)})
+    support.write(folder .. "/l.lua", "return {entry = io.read()}")
+    local _, err, code = support.exec(words)
+    assert.matches("nil value %(global 'io'%)", err)
+    assert.equal(1, code)
+  end)
+
   it("name a file that cannot be read once", function()
     local _, err, code = expect('"shape": 2', '{"npy": "none/x.npy"}')
     assert.equal("cutelua: expect.x: cannot open none/x.npy: No such file or "

@@ -281,9 +281,9 @@ function ptx.cuda(text, opts)
         CUDA[k], core.show(v)))
     end
   end
-  local name
+  local path
   if not text:find "\n" then
-    name, text = text, read(text, "cute.cuda")
+    path, text = text, read(text, "cute.cuda")
   end
   local list = {"-lineinfo", "-default-device"}
   for _, folder in ipairs(opts.include or {}) do
@@ -304,7 +304,7 @@ function ptx.cuda(text, opts)
   -- The cache does not read headers, which the text or an option may include.
   local headers = text:find("include", 1, true) or #(opts.options or {}) > 0
   local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
-    list, headers and true or false, nil, nil, name)
+    list, headers and true or false, nil, nil, path)
   if not made then
     local said, kind = why:match "^(.*) %[([%l-]+)%]$"
     core.fail(kind or "compile-failed", (said or why)

@@ -19,10 +19,10 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// jit_compile(source, arch [, options [, no_cache [, waiting, patience]]]) ->
-// {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} | nil, message, log.
-// `waiting` is a text to print on stderr if the compilation takes longer than
-// `patience` seconds.
+// jit_compile(source, arch [, options [, no_cache [, waiting, patience [,
+// name]]]]) -> {cubin=, ptx=, log=, cached=, seconds=, nvrtc=, note=} | nil,
+// message, log. `waiting` is a text to print on stderr if the compilation takes
+// longer than `patience` seconds. `name` is the source's path.
 static int l_jit_compile(lua_State *L) {
   uint64_t start = base_nanotime();
   const char *options[32];
@@ -32,7 +32,8 @@ static int l_jit_compile(lua_State *L) {
   job.no_cache = lua_toboolean(L, 4);
   job.waiting = lua_tostring(L, 5);
   job.patience = lua_tonumber(L, 6);
-  lua_settop(L, 6);
+  job.name = lua_tostring(L, 7);
+  lua_settop(L, 7);
   lua_Integer n = lua_istable(L, 3) ? luaL_len(L, 3) : 0;
   if (n > 32) face_error(L, ERR_LIMIT, "more than 32 compiler options");
   luaL_checkstack(L, 48, "compiler options");

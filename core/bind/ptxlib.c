@@ -123,9 +123,9 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, why}}: how often the
-// entry uses each opcode, where first, and why the opcode cannot be translated,
-// if so
+// ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: how often
+// the entry uses each opcode, where first in the PTX and in its source, and why
+// the opcode cannot be translated, if so
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -142,6 +142,8 @@ static int l_opcodes(lua_State *L) {
       lua_pop(L, 1);
       lua_createtable(L, 0, 3);
       face_set_int(L, "line", i->line);
+      const char *place = ptx_place(cx, m, i->loc);
+      if (place) face_set_str(L, "place", place);
       const char *why = ptx_rejects(cx, i->op);
       if (why) face_set_str(L, "why", why);
       lua_pushvalue(L, -1);

@@ -77,7 +77,8 @@ static void memo_write(Cache *c, const NvrtcId *id) {
 // Returns the cache key text: everything that the CUBIN depends on. The caller
 // frees it; NULL: memory is exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
-  size_t size = strlen(job->source) + strlen(job->arch) + 160;
+  const char *name = job->name ? job->name : "";
+  size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
   for (int i = 0; i < job->noptions; i++) size += strlen(job->options[i]) + 1;
   char *p = base_realloc(NULL, size);
   if (!p) return NULL;
@@ -85,6 +86,8 @@ static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
                                id->major, id->minor, id->size, job->arch);
   for (int i = 0; i < job->noptions; i++)
     at += (size_t)snprintf(p + at, size - at, "%s\n", job->options[i]);
+  if (job->name)
+    at += (size_t)snprintf(p + at, size - at, "name %s\n", name);
   at += (size_t)snprintf(p + at, size - at, "\n%s", job->source);
   *n = at;
   return p;
@@ -135,8 +138,8 @@ static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
   // the registers, spills and warnings.
   if (fewer < 1) opt[n++] = "--no-cache";
   for (int i = 0; i < job->noptions; i++) opt[n++] = job->options[i];
-  nvrtcResult r = api->nvrtcCreateProgram(p, job->source, "k.cu", 0, NULL,
-                                          NULL);
+  const char *name = job->name ? job->name : "k.cu";
+  nvrtcResult r = api->nvrtcCreateProgram(p, job->source, name, 0, NULL, NULL);
   return r == NVRTC_SUCCESS ? api->nvrtcCompileProgram(*p, n, opt) : r;
 }
 

@@ -5,7 +5,10 @@
 #include "base/base.h"
 
 typedef struct JitJob {
-  const char *source;   // NUL-terminated CUDA C without #include
+  // NUL-terminated CUDA C. With #include, `no_cache` is needed: the cache does
+  // not read headers.
+  const char *source;
+  const char *name;     // the source's path in the log and .loc; NULL: "k.cu"
   const char *arch;     // target, such as "sm_90a"; the CUBIN runs on no other
   const char *const *options;  // NVRTC options besides our own
   int noptions;
@@ -18,7 +21,7 @@ typedef struct JitJob {
 
 // The result of a compilation. If it failed, only `log` is set.
 typedef struct JitOut {
-  const char *log, *cubin, *ptx;  // messages in the log name the source "k.cu"
+  const char *log, *cubin, *ptx;  // messages in the log name the source
   size_t log_n, cubin_n, ptx_n;
   bool cached;
   int major, minor;   // version of NVRTC

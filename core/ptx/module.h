@@ -182,5 +182,14 @@ void ptx_free(PtxModule *m);
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
+// Returns the innermost position in a file of the user in a chain of inlined
+// calls, or the innermost one if all are in headers of the toolkit. loc: number
+// + 1 in PtxModule.locs.
+const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
+const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
+
+// Returns this position as "saxpy.cu:3", or NULL if there is none.
+const char *ptx_place(Ctx *cx, const PtxModule *m, uint32_t loc);
+
 #endif
 // SPDX-License-Identifier: MIT

@@ -13,8 +13,10 @@ void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
-  ctx_fail(b->cx, ERR_PTX, "line %u: %s",
-           (unsigned)(b->at ? b->at->line : b->f->line), text);
+  const char *place = b->at ? ptx_place(b->cx, b->m, b->at->loc) : NULL;
+  ctx_fail(b->cx, ERR_PTX, "line %u: %s%s%s%s",
+           (unsigned)(b->at ? b->at->line : b->f->line), text,
+           place ? " (" : "", place ? place : "", place ? ")" : "");
 }
 
 // Returns the bound memory of a module's variable, or PLAIN.

@@ -681,6 +681,7 @@ static void instruction(Parse *p) {
     call_operands(p, &l);
   } else {
     while (!is(p, ";")) {
+      if (is(p, "}")) expect(p, ";", "behind an instruction");
       if (l.n) expect(p, ",", "between operands");
       list_add(p, &l, operand(p));
     }

@@ -23,6 +23,7 @@
 #define REDUCED "three barriers, and a word of shared memory"
 #define EVERYTHING "*"  // PtxRow.emit checks the modifiers itself
 #define LATER "needs sm_100, which is not modelled yet"
+#define CALLS "calls of functions are not modelled"
 
 static const PtxRow rows[] = {
   // arithmetic
@@ -185,7 +186,7 @@ static const PtxRow rows[] = {
   {"stacksave", 0, false, NULL, 0, "", "memory of a thread is not modelled"},
   {"stackrestore", 0, false, NULL, 0, "",
    "memory of a thread is not modelled"},
-  {"call", 0, false, NULL, 0, "", "calls of functions are not modelled"},
+  {"call", 0, false, NULL, 0, "", CALLS},
   {"brx", 0, false, NULL, 0, "", "indirect branches are not modelled"},
   {"brkpt", 0, false, NULL, 0, "", "there is no debugger of the card"},
   {"multimem", 0, false, NULL, 0, "", "several devices are not modelled"},
@@ -235,6 +236,8 @@ static const char *unlisted(Ctx *cx, const PtxRow *row, const char *mod) {
     bool own = !later[q].row || strcmp(later[q].row, row->name) == 0;
     if (own && strcmp(later[q].mod, mod) == 0) return LATER;
   }
+  // only calls store to .param
+  if (strcmp(row->name, "st") == 0 && strcmp(mod, "param") == 0) return CALLS;
   return arena_printf(cx, &cx->scratch, "modifier .%s", mod);
 }
 

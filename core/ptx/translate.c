@@ -676,13 +676,12 @@ static Ref guard_of(PtxBuild *b, const PtxIns *i) {
 }
 
 static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
-  const PtxModule *m = b->m;
   if (i->loc && !b->ptx_lines) {
-    const PtxLoc *l = &m->locs.p[i->loc - 1];
-    for (size_t k = 0; k < m->files.n; k++) {
-      if (m->files.p[k].index != l->file) continue;
+    const PtxLoc *l = ptx_loc(b->m, i->loc);
+    const PtxFile *f = ptx_file(b->m, l);
+    if (f) {
       char name[512];
-      snprintf(name, sizeof name, "@%s", m->files.p[k].name);
+      snprintf(name, sizeof name, "@%s", f->name);
       ir_at(b->cx, b->fn, name, l->line);
       return;
     }
@@ -883,21 +882,37 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
   }
 }
 
+// Returns how well a name fits an entry's: 3 it is the entry's, 2 it is the
+// plain one of a mangled name, 1 it is a suffix, 0 not at all.
+static int fits(Ctx *cx, const PtxFunc *f, const char *name) {
+  if (strcmp(f->name, name) == 0) return 3;
+  // a mangled name such as _ZN2at4rsumEPKfi has the length before each part
+  Buf mangled = {0};
+  for (const char *at = name; *at;) {
+    const char *end = strstr(at, "::");
+    size_t n = end ? (size_t)(end - at) : strlen(at);
+    buf_printf(cx, &mangled, "%zu%.*s", n, (int)n, at);
+    at += end ? n + 2 : n;
+  }
+  const char *part = mangled.n ? strstr(f->name, mangled.p) : NULL;
+  bool plain = part && part > f->name && (part[-1] < '0' || part[-1] > '9');
+  buf_free(&mangled);
+  size_t own = strlen(f->name), n = strlen(name);
+  bool suffix = n && own >= n && strcmp(f->name + own - n, name) == 0;
+  return plain ? 2 : suffix;
+}
+
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name) {
   const PtxFunc *found = NULL;
-  size_t n = strlen(name), several = 0;
+  size_t several = 0;
+  int best = 0;
   for (size_t k = 0; k < m->funcs.n; k++) {
     const PtxFunc *f = &m->funcs.p[k];
-    size_t own = strlen(f->name);
-    if (!f->entry || !f->body) continue;
-    if (strcmp(f->name, name) == 0) return f;
-    // a mangled name such as _Z4rsumPKfPfi has the length before the name
-    char mangled[300];
-    snprintf(mangled, sizeof mangled, "%zu%s", n, name);
-    bool suffix = own >= n && strcmp(f->name + own - n, name) == 0;
-    if (!suffix && !strstr(f->name, mangled)) continue;
+    int fit = f->entry && f->body ? fits(cx, f, name) : 0;
+    if (!fit || fit < best) continue;
+    several = fit > best ? 1 : several + 1;
+    best = fit;
     found = f;
-    several++;
   }
   if (several == 1) return found;
   Buf all = {0};

@@ -44,7 +44,8 @@ static void clear(SimWarp *w, const SimIns *i) {
   if (i->op == OP_VSET || i->op == OP_VAR || from->type == DT_NONE || !i->d)
     return;
   bool one = i->uniform && !i->spread;
-  memset(w->v + i->d, 0, one ? 8 : (i->wide ? 8 : 4) * LANES);
+  bool wide = sim_wide((DType)from->type);  // i->wide may be of an operand
+  memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
 
 // Returns the innermost loop that w executes, or NULL.

@@ -216,6 +216,27 @@ describe("a launch of PTX", function()
                    message(none.kernel, none, "f"))
   end)
 
+  it("is found by its mangled, plain or qualified name, or a suffix", function()
+    local text = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    for _, entry in ipairs {"_Z3sumPi", "_ZN1a4max2EPi", "_ZN1b4max2EPi",
+                            "block_sum", "_Z11fill_valuesPi", "_Z1gPi"} do
+      text = text .. (".visible .entry %s() { ret; }\n"):format(entry)
+    end
+    local m = cute.ptx(text)
+    for name, entry in pairs {_Z3sumPi = "_Z3sumPi", sum = "_Z3sumPi",
+        k_sum = "block_sum", ["a::max2"] = "_ZN1a4max2EPi",
+        ["b::max2"] = "_ZN1b4max2EPi", fill_values = "_Z11fill_valuesPi",
+        g = "_Z1gPi"} do
+      assert.equal(entry, m:kernel(name).name)
+    end
+    assert.matches("several entries match 'max2'",
+                   message(m.kernel, m, "max2"))
+    -- the name's length ends in 1, and its first letter is f
+    for _, name in ipairs {"f", "c::max2", "", "::"} do
+      assert.matches("no entry '" .. name .. "'", message(m.kernel, m, name))
+    end
+  end)
+
   it("leaves the file of a page alone if it fails", function()
     local folder = support.folder()
     local bad, page = folder .. "/k.ptx", folder .. "/k.html"

@@ -103,11 +103,27 @@ describe("a LAUNCH file", function()
     end
     wrong('"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)")
     wrong('"twice"', '"thrice"', "no entry 'thrice'")
+    wrong('"block": 32,', '', "launch 1 has no block, and entry twice no")
     wrong('"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2")
     wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
     wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
-    wrong("^{", "", "is not valid JSON")
+    wrong("^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]")
+    wrong('"y", 5%]', '"y", null]', "byte %d+: null is no value here")
+    wrong('"shape": 5, "v', '"npy": "x.npy", "v',
+          "memory.x has either npy or values")
+    wrong('{"shape": 5}', '{"shape": [1099511627776, 4]}',
+          "memory.y: its shape has more than %d+ elements")
+    wrong('8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0")
+    wrong('"entry"', '"include": [3], "entry"',
+          "include: element 1 is a string, not 3")
+    wrong('"entry"', '"define": {"N": []}, "entry"',
+          "define.N is a string, a number or a boolean, not {}")
+    wrong('"y", 5%]', '{"map": {"tensor": "y", "box": [1, 5]}}, 5]',
+          "a box of 2 extents, but tensor 'y' has 1")
+    local _, err = support.exec {support.program, ptx, "--launch", "none.json"}
+    assert.equal("cutelua: cannot open none.json: No such file or directory "
+      .. "[io]\n", err)
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -61,6 +61,10 @@ describe("cutelua ptx", function()
     assert.matches("\n       1  call%.uni  REJECTED, line 16: calls of "
       .. "functions are not modelled\n",
       listed("add%.f32 [^;]*", "call.uni %%f1, f"))
+    assert.matches("\n       1  st%.param%.b32  REJECTED, line 18 "
+      .. "%(user%.cu:9%): calls of functions are not modelled\n",
+      listed("add%.f32 [^;]*", '.file 1 "/u/user.cu"\n.loc 1 9 2\n'
+        .. "st.param.b32 [n], %%f1"))
     assert.matches("\n  REJECTED: line 16: 'add%.f32' has 2 operands\n",
       listed("add%.f32 [^;]*", "add.f32 %%f1, %%f0"))
     support.write(bad, (PTX:gsub("%.visible", ".extern .shared .b8 d[];\n"

@@ -132,6 +132,21 @@ describe("PTX that cannot be read", function()
     end
   end)
 
+  it("is rejected without a semicolon in front of a brace", function()
+    for _, ins in ipairs {"ret", "add.u32 r0, r1, r1"} do
+      local text = message(BODY .. "L:\n" .. ins .. "\n}\n")
+      assert.equal("line 9: ';' behind an instruction is expected, not '}' "
+        .. "[bad-ptx]", text)
+    end
+  end)
+
+  it("is rejected with the line of its source, too", function()
+    local text = message(BODY .. ".loc 1 30 5\n"
+      .. 'call.uni (r0), f, (r1);\nret;\n}\n.file 1 "/u/user.cu"\n')
+    assert.matches("^line 8: 'call.uni' .*: calls of functions are not "
+      .. "modelled %(user.cu:30%) %[bad%-ptx%]$", text)
+  end)
+
   it("is rejected wherever it is cut off", function()
     local whole = BODY .. [[
   .loc 1 2 3, function_name $a, inlined_at 1 4 5

@@ -219,4 +219,31 @@ describe("reports on registers and lines of PTX", function()
     assert.is_truthy(tostring(why):find("sparse matrices", 1, true))
   end)
 end)
+describe("lines of reports on PTX", function()
+  it("name the user's line of a call that the toolkit's headers inline",
+    function()
+      -- user.cu:10 calls 2:20, which calls 3:30, where the access is
+      local store = [[.loc 1 10 3
+        mov.u32 %%r3, 0;
+        .loc 2 20 5, function_name $a, inlined_at 1 10 3
+        mov.u32 %%r3, 0;
+        .loc 3 30 7, function_name $b, inlined_at 2 20 5
+        st.global.u32 [%%rd3+260], %%r0;
+        ret;
+        }
+        .file 2 "%s"
+        .file 3 "%s"
+        .visible .entry other() {]]
+      for _, row in ipairs {
+        {"/usr/local/cuda/include/a.h", "/usr/local/cuda/include/b.h", 10},
+        {"/data/nvidia/cu13/include/cuda/barrier",
+         "/data/cuda-13/include/b.h", 10},
+        {"mine.cuh", "/usr/include/b.h", 20},
+        {"/opt/x/include/a.h", "mine.cuh", 30},
+        {"/data/include/a.h", "/data/include/b.h", 30}} do
+        local _, lines = run(store:format(row[1], row[2]))
+        assert.equal(row[3], lines[1], row[1])
+      end
+    end)
+end)
 -- SPDX-License-Identifier: MIT

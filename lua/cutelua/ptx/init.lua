@@ -282,16 +282,18 @@ function ptx.cuda(text, opts)
         CUDA[k], core.show(v)))
     end
   end
-  local file = "=cuda"
+  local path
   if not text:find "\n" then
-    file, text = "@" .. text, read(text, "cute.cuda")
+    path, text = text, read(text, "cute.cuda")
   end
   local list = {"-lineinfo", "-default-device"}
   for _, folder in ipairs(opts.include or {}) do
     list[#list + 1] = "-I" .. folder
   end
   local names = {}
-  for name in pairs(opts.define or {}) do names[#names + 1] = name end
+  for name, value in pairs(opts.define or {}) do
+    if value ~= false then names[#names + 1] = name end
+  end
   table.sort(names)
   for _, name in ipairs(names) do
     local value = opts.define[name]
@@ -300,14 +302,16 @@ function ptx.cuda(text, opts)
   end
   table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
   local arch = opts.arch or devices.ARCH
+  -- The cache does not read headers, which the text or an option may include.
+  local headers = text:find("include", 1, true) or #(opts.options or {}) > 0
   local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
-                                          list)
+    list, headers and true or false, nil, nil, path)
   if not made then
     local said, kind = why:match "^(.*) %[([%l-]+)%]$"
     core.fail(kind or "compile-failed", (said or why)
       .. (log and log:find "%S" and "\n" .. log:gsub("%s+$", "") or ""))
   end
-  return module(made.ptx or made.cubin, file)
+  return module(made.ptx or made.cubin, "=ptx")
 end
 
 return ptx

@@ -87,24 +87,39 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
+-- What a LAUNCH file in Lua can use.
+local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
+  pairs = pairs, select = select, string = string, table = table,
+  tonumber = tonumber, tostring = tostring, type = type}
+
+-- Returns the position of the first null in JSON, or nil.
+local function null_in(text)
+  local function blank(s) return (" "):rep(#s) end
+  return (text:gsub("\\.", blank):gsub('"[^"]*"', blank)):find("null", 1, true)
+end
+
 --- Reads a LAUNCH file. Raises [io] or [bad-launch].
 ---@param path string
 ---@return table
 function launch.read(path)
   local text, why = cli.read_plain(path, LARGEST)
-  if not text then core.fail("io", why) end
+  if not text then core.fail("io", (why:gsub(" %[io%]$", ""))) end
   if path:find "%.lua$" then
-    local f, message = script.compile(text, "@" .. path, {})
+    local env = setmetatable({}, {__index = LIBRARY})
+    local f, message = script.compile(text, "@" .. path, env)
     if not f then fail("%s", message) end
     local ok, t = pcall(f)
     if not ok then fail("%s: %s", path, tostring(t)) end
     if type(t) ~= "table" then fail("%s does not return a table", path) end
     return t
   end
-  local ok, t, message = pcall(json.decode, text)
-  if not ok or t == nil then
-    fail("%s is not valid JSON: %s", path, tostring(ok and message or t))
+  text = text:gsub("^\xEF\xBB\xBF", "")
+  local t, message = json.decode(text)
+  if message then
+    fail("%s is not valid JSON: %s", path, (message:gsub("^no JSON: ", "")))
   end
+  local null = null_in(text)
+  if null then fail("%s: byte %d: null is no value here", path, null) end
   return t
 end
 
@@ -148,9 +163,16 @@ end
 local MOST = 1 << 40  -- largest number of elements of a tensor
 
 -- Returns the tensor of a .npy file.
-local function of_file(path, what)
-  local array, why = npy.read(path)
-  if not array then fail("%s: %s: %s", what, core.visible(path), why) end
+local function of_file(path, what, dtype)
+  local array, why = npy.read(path, {dtype = dtype})
+  if not array then
+    -- the reason of a file that cannot be opened names it, and ends in a kind
+    why = why:gsub(" %[[%l-]+%]$", "")
+    if not why:find(core.visible(path), 1, true) then
+      why = core.visible(path) .. ": " .. why
+    end
+    fail("%s: %s", what, why)
+  end
   return npy.tensor(array)
 end
 
@@ -158,7 +180,14 @@ end
 -- fill, values, seed} or {npy}.
 local function tensor(spec, what)
   check(spec, what, FORMS.tensor)
-  if spec.npy then return of_file(spec.npy, what) end
+  if spec.npy then
+    for k in pairs(spec) do
+      if k ~= "npy" and k ~= "dtype" then
+        fail("%s has either npy or %s", what, k)
+      end
+    end
+    return of_file(spec.npy, what, spec.dtype)
+  end
   local dtype = core.find_dtype(spec.dtype or "f32")
   if not dtype then fail("%s: no type '%s'", what, spec.dtype) end
   local shape = type(spec.shape) == "number" and {spec.shape} or spec.shape
@@ -167,10 +196,12 @@ local function tensor(spec, what)
   check_list(spec.strides, what .. ".strides", "integer")
   local n = 1
   for i, extent in ipairs(shape) do
-    n = n * math.max(extent, 0)
-    if extent < 1 or n > MOST then
+    if extent < 1 then
       fail("%s: extent %d of its shape is %d", what, i, extent)
+    elseif extent > MOST // n then
+      fail("%s: its shape has more than %d elements", what, MOST)
     end
+    n = n * extent
   end
   local layout = layout_of(spec, shape, what)
   n = math.max(core.cosize(layout), 1)
@@ -210,6 +241,10 @@ local function tensor_map(spec, memory, what)
   end
   if not spec.box then fail("%s has no box", what) end
   check_list(spec.box, what .. ".box", "integer")
+  if #spec.box ~= cute.rank(t) then
+    fail("%s: a box of %d extents, but tensor '%s' has %d", what, #spec.box,
+         spec.tensor, cute.rank(t))
+  end
   local bits = t.element_type.bits
   local smem = cute.make_layout(spec.box, cute.LayoutRight)
   local swizzle = spec.swizzle or 0
@@ -296,6 +331,9 @@ local function one(module, spec, memory, what, opt)
   end
   local name = spec.entry or module:entries()[1]
   local k = module:kernel(name, {smem = spec.smem, lines = opt.lines})
+  if not (spec.block or k.block) then
+    fail("%s has no block, and entry %s no .reqntid", what, name)
+  end
   local args = {}
   for i, a in ipairs(spec.args or {}) do
     args[i] = argument(a, memory, ("%s, argument %d"):format(what, i))
@@ -306,23 +344,68 @@ local function one(module, spec, memory, what, opt)
     seed = spec.seed, device = opt.device}
 end
 
--- Compares tensor t with the values want(i). Returns the number of elements
--- that differ, and text about the first of these.
-local function compare(t, want, tolerance)
-  local n, first = 0, nil
+-- Returns a view of a tensor whose element i has position i in memory.
+local function in_memory(t)
+  return cute.make_tensor(t.iterator, cute.make_layout(cute.cosize(t.layout)))
+end
+
+-- Returns the extents and strides of a tensor of a LAUNCH file as two lists.
+local function modes(t)
+  local shape, stride = t.shape, t.stride
+  if type(shape) == "number" then return {shape}, {stride} end
+  return shape, stride
+end
+
+-- Returns a view of a tensor whose last extent varies fastest, as in NumPy.
+local function row_major(t)
+  local shape, stride, rs, rd = {}, {}, modes(t)
+  for i = 1, #rs do
+    shape[i], stride[i] = rs[#rs + 1 - i], rd[#rs + 1 - i]
+  end
+  return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
+end
+
+-- Returns the coordinate "(1, 0)" of element i of row_major(t).
+local function coordinate(t, i)
+  local shape, at = modes(t), {}
+  for k = #shape, 1, -1 do
+    at[k], i = tostring(i % shape[k]), i // shape[k]
+  end
+  return #at == 1 and at[1] or "(" .. table.concat(at, ", ") .. ")"
+end
+
+-- Compares the elements of a tensor with a list or tensor whose first index is
+-- `base`; returns how many differ, the number of the first and its description.
+local function compare(t, want, base, tolerance)
+  local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do
-    local got, w = t[i], want(i)
+    local got, w = t[i], want[i + base]
     local near = got == w or got ~= got and w ~= w
     if not near and tolerance then
       near = math.abs(got - w) <= tolerance * math.max(math.abs(w), 1)
     end
     if not near then
       n = n + 1
-      first = first or ("element %d is %s, not %s"):format(i, tostring(got),
-                                                           tostring(w))
+      at = at or i
+      first = first or ("is %s, not %s"):format(tostring(got), tostring(w))
     end
   end
-  return n, first
+  return n, at, first
+end
+
+-- Compares a tensor with the values or the file that a LAUNCH file expects.
+-- Returns how many elements differ, of how many, and a text about the first.
+local function differences(t, e, what)
+  local other = e.npy and of_file(e.npy, what)
+  local own = other and row_major(t) or in_memory(t)
+  local have, size = other and cute.size(other) or #e.values, cute.size(own)
+  if have ~= size then
+    fail("%s: %d values for %d elements", what, have, size)
+  end
+  local want = other and row_major(other) or e.values
+  local n, at, first = compare(own, want, other and 0 or 1, e.tolerance)
+  return n, size, n > 0 and ("element %s %s"):format(
+    other and coordinate(t, at) or at, first) or nil
 end
 
 local function expect(spec, memory)
@@ -338,17 +421,13 @@ local function expect(spec, memory)
       fail("%s has either npy or values", what)
     end
     check_list(e.values, what .. ".values", "number boolean")
-    local other = e.npy and of_file(e.npy, what)
-    local have, size = other and cute.size(other) or #e.values, cute.size(t)
-    if have ~= size then
-      fail("%s: %d values for %d elements", what, have, size)
+    if (e.tolerance or 0) < 0 then
+      fail("%s: tolerance is %s; at least 0 is needed", what,
+           core.show(e.tolerance))
     end
-    local n, first = compare(t, function(i)
-      if other then return other[i] end
-      return e.values[i + 1]
-    end, e.tolerance)
+    local n, size, first = differences(t, e, what)
     print(("%s: %s"):format(name, n == 0 and "as expected"
-      or ("%d of %d elements differ; %s"):format(n, cute.size(t), first)))
+      or ("%d of %d elements differ; %s"):format(n, size, first)))
     wrong = wrong or n > 0
   end
   if wrong then core.fail("kernel-fault", "results are not as expected") end
@@ -366,7 +445,15 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
 -- Checks a LAUNCH file; returns its launches.
 local function launches_of(spec, what)
   check(spec, what, FORMS.file)
+  check_list(spec.include, what .. ".include", "string")
+  for name, value in pairs(spec.define or {}) do
+    if not is_a(value, "string number boolean") then
+      fail("%s: define.%s is a string, a number or a boolean, not %s", what,
+           tostring(name), core.show(value))
+    end
+  end
   if not spec.launches then return {spec} end
+  if #spec.launches == 0 then fail("%s: launches is empty", what) end
   for k in pairs(FORMS.launch) do
     if spec[k] ~= nil then
       fail("%s: '%s' belongs into each of the launches", what, k)

@@ -105,7 +105,8 @@ local function show_opcodes(module, entry)
     local c = codes[op]
     if c.why then rejected = rejected + 1 end
     say("  %6d  %s%s", c.count, op,
-        c.why and ("  REJECTED, line %d: %s"):format(c.line, c.why) or "")
+        c.why and ("  REJECTED, line %d%s: %s"):format(c.line,
+          c.place and (" (%s)"):format(c.place) or "", c.why) or "")
   end
   return rejected
 end
@@ -113,7 +114,8 @@ end
 -- Prints an entry; returns whether all of it is modelled.
 local function show(module, name)
   local entry = core.ptx_entry(module.module, name)
-  say("entry %s, line %d", entry.name, entry.line)
+  say("entry %s, line %d%s", entry.name, entry.line,
+      module.file == "=ptx" and " of its PTX" or "")
   show_parameters(entry)
   show_memory(entry)
   local ok, variables = pcall(core.ptx_variables, module.module, name)

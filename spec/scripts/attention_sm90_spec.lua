@@ -49,23 +49,25 @@ describe("attention_sm90", function()
     end)
   end
 
-  it("is right at any size", function()
-    for i, c in ipairs {{1, 1}, {1, 300}, {2, 64}, {129, 1}, {65, 63},
-                        {200, 72}, {64, 200}} do
+  for i, c in ipairs {{65, 63}, {1, 300}, {2, 64}, {1, 1}, {129, 1},
+                      {200, 72}, {64, 200}} do
+    it(("is right for %d rows and %d keys%s"):format(c[1], c[2],
+       support.long(i, 3)), function()
       check {s = c[1], t = c[2], d = 64, seed = i}
       check {s = c[1], t = c[2], d = 64, causal = true, seed = i,
              with = {tile = {64, 32}}}
-    end
-  end)
+    end)
+  end
 
-  it("takes batches, heads that share keys, fewer blocks than tiles", function()
-    for sms = 1, 4, 3 do
+  for i, sms in ipairs {4, 1} do
+    it(("takes batches and heads that share keys on %d multiprocessors%s")
+       :format(sms, support.long(i)), function()
       check {b = 2, s = 140, t = 170, h = 4, g = 2, d = 64, causal = true,
              sms = sms, with = {tile = {64, 48}}}
       check {b = 2, s = 170, t = 140, h = 3, g = 1, d = 64, sms = sms,
              with = {tile = {128, 32}, q_stages = 1}}
-    end
-  end)
+    end)
+  end
 
   it("takes windows", function()
     for _, w in ipairs {{0, 0}, {20, 0}, {100, 30}, {300, 0}, {nil, 70},

@@ -108,6 +108,25 @@ describe("a LAUNCH file", function()
     wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
     wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
     wrong("^{", "", "is not valid JSON")
+    wrong('{"shape": 5}', '{"shape": 0}', "extent 1 of its shape is 0; at "
+      .. "least 1 is needed, and at most 2%^40 elements in all")
+    wrong('{"shape": 5}', '{"shape": 2, "strides": 2199023255552}',
+          "memory.y: its layout spans 2199023255553 elements")
+    wrong('"x", "y"', '"x", {"bytes": "0"}', "argument 2: bytes must be a "
+      .. 'string of pairs of hexadecimal digits, such as "00ff"')
+    wrong('"x", "y"', '"x", {"map": {"tensor": "y"}}',
+          "argument 2 has no 'box'; a map needs 'box' or 'bytes'")
+    wrong('"x", "y"', '"x", {"map": {"tensor": "y", "box": [4], '
+      .. '"bytes": "00"}}', "given as bytes, which already contain its box and "
+      .. "swizzle: remove 'box' and 'swizzle'")
+    wrong('"x", "y"', '"x", {"fields": 8}', "fields must be an object of byte "
+      .. "offsets and values, not 8")
+    wrong('"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
+      .. "its byte offset, not 'z'")
+    wrong('"values": %[2, 4, 6, 8, 10%]', "", "expect.y has neither 'npy' nor "
+      .. "'values'; exactly one of them is needed")
+    wrong("^{", '{"launches": [{"entry": "twice"}], ', "beside 'launches', "
+      .. "'%l+' must be a key of each launch, not of the file")
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -459,8 +459,8 @@ function epilogue.new(p, c, call)
     else out = results_of(clone, f, at.shape, acc, at) end
     bind()
     if out.n ~= #p.results then
-      fail("%s returned %d results before, but %d "
-        .. "now", where_is(f), #p.results, out.n)
+      fail("%s returned %d results before, but %d now; the number must not "
+        .. "change", where_is(f), #p.results, out.n)
     end
     leave(at, out, next_one)
     return narrowed and narrowed(out[1]) or out[1]

@@ -626,7 +626,7 @@ describe("an epilogue that is wrong", function()
       .. "needed",
             function() return 1 end)
     refuses("returns nothing", function() end)
-    refuses("values for each", function(acc)
+    refuses("values, one for each accumulator, not 3", function(acc)
       local r = cute.make_rmem_tensor({3}, cute.f32)
       r:fill(0)
       return acc, r:load()

@@ -251,8 +251,8 @@ describe("tokens of mbarriers", function()
       end))
     end
     assert.equal("cute.arch.mbarrier_arrive: token = true needs the "
-      .. "block's own barrier: an arrival at another block's barrier returns no "
-      .. "token [bad-argument]", refused(function(bar)
+      .. "block's own barrier: an arrival at another block's barrier returns "
+      .. "no token [bad-argument]", refused(function(bar)
         arch.mbarrier_arrive(bar, 1, 1, {token = true})
       end))
     assert.equal("cute.arch.mbarrier_arrive: token = 3; a boolean is needed "

@@ -87,7 +87,8 @@ return function(o)
     local x_of, y_of = head_of(o, "X", X), head_of(o, "Y", Y)
     rules.dense("rope", "Cos", Cos, o.positions * pairs_of)
     rules.dense("rope", "Sin", Sin, o.positions * pairs_of)
-    rules.need(not o.at == not P, "rope", "operand P and at = true go together")
+    rules.need(not o.at == not P, "rope", o.at and "at = true needs operand P"
+      or "operand P needs at = true")
     local i = (cute.arch.block_idx()) * block + (cute.arch.thread_idx())
     local function body()
       local j, head = i % along * width, i // along

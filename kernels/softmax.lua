@@ -138,7 +138,7 @@ local COUNT = {forward = 2, backward = 3, loss = 5}
 return function(o)
   rules.options("softmax", o, "backward loss " .. rows.OPTIONS)
   rules.need(not (o.backward and o.loss), "softmax",
-             "backward and loss exclude each other")
+             "backward = true cannot be combined with loss = true")
   local plan = rows.plan(setmetatable({sources = o.backward and 2 or 1},
                                       {__index = o}))
   local way = o.backward and "backward" or o.loss and "loss" or "forward"

@@ -95,10 +95,10 @@ local function groups(o)
   one_of(o, "groups", "rows", "masked", "list")
   need(o.groups ~= "list" or o.schedule ~= "pingpong" and not o.blocks,
     "groups = \"list\" cannot be combined with schedule = \"pingpong\" or "
-      .. "block factors")
+      .. "the option blocks")
   need(o.split == 1 and not o.batches and o.persistent
     and o.scheduler == "static", "groups = %s cannot be combined with split, "
-    .. "batches, persistent = false or a dynamic scheduler",
+    .. "batches, persistent = false or scheduler = \"dynamic\"",
     core.show(o.groups))
   need(o.groups ~= "rows" or o.a_major == "k" and o.d_major == "n",
     "groups = \"rows\" with a_major = %q and d_major = %q; groups can start at "
@@ -116,9 +116,8 @@ local function sources(o)
       .. "or \"m\" are needed", i, tostring(s.dtype), core.show(s.major))
   end
   need(not o.sources or o.split ~= "stream" and not o.groups,
-    "%s cannot be combined with "
-      .. "sources", o.groups and "groups = " .. core.show(o.groups)
-    or "split = \"stream\"")
+    "%s cannot be combined with the option sources",
+    o.groups and "groups = " .. core.show(o.groups) or "split = \"stream\"")
 end
 
 --- Raises an error unless the options are valid after defaults are filled in.
@@ -145,7 +144,7 @@ function wrong.options(o)
   end
   need(not o.batches or o.split == 1 and not o.gated
     and o.scheduler ~= "dynamic", "batches = true cannot be combined with "
-    .. "split, gated or a dynamic scheduler")
+    .. "split, gated = true or scheduler = \"dynamic\"")
   if o.groups ~= nil then groups(o) end
   for _, name in ipairs {"a_hint", "b_hint", "d_hint"} do
     local hint = o[name]
@@ -180,7 +179,7 @@ function wrong.together(o)
   need(o.split == 1 or o.split == 2 and not o.clustered and not o.pingpong,
     "split must be 1 or, without clusters and schedule = \"pingpong\", 2")
   need(not o.dynamic or not o.stream and o.persistent,
-    "scheduler = \"dynamic\" needs persistent blocks and whole tiles")
+    "scheduler = \"dynamic\" needs persistent = true and split = 1")
   need(not o.pingpong or o.persistent, "schedule = \"pingpong\" needs "
     .. "persistent blocks, but persistent = false gives one tile to each block")
 end

@@ -290,7 +290,7 @@ describe("on Hopper", function()
     bad("no option 'release': there are relaxed scope", function(bar)
       arch.mbarrier_arrive(bar, 1, 1, {release = true})
     end)
-    bad("mbarrier_wait: parity 2 of a phase; 0 or 1 is needed",
+    bad("mbarrier_wait: the parity must be 0 or 1, not 2",
         function(bar) arch.mbarrier_wait(bar, 2) end)
     bad("an mbarrier must be an i64 in this block's shared memory", function()
       arch.mbarrier_init(arch.alloc_smem(cute.i32, 1), 1)

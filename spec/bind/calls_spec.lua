@@ -117,8 +117,8 @@ describe("a call that was once accepted silently", function()
       function(x, at) return at:dropout(x, 0 / 0, 1) end, A, {device = "sim"})
     local f = function(sums, at, more) return sums, at, more end
     local i = debug.getinfo(f, "S")
-    says(("ops.gemm: the epilogue at %s:%d takes 3 values, but it gets 2: "
-      .. "accumulators and `at` "
+    says(("ops.gemm: the epilogue at %s:%d has 3 parameters, but gets 2 "
+      .. "values: accumulators and `at` "
       .. "[bad-argument]"):format(i.short_src, i.linedefined),
       cute.ops.gemm, A, A, {epilogue = f})
     local bytes = "\x93NUMPY\1\0\46\0{'fortran_order': False, 'shape': (3,), }"

@@ -379,7 +379,8 @@ describe("ops.attention_decode with pages", function()
       end
     end
     local row = cute.zeros({2, 1, 1, 32}, cute.bf16)
-    raises("ops.attention_decode: k and v need lengths", try {k = row, v = row})
+    raises("ops.attention_decode: k and v need the option lengths, the number "
+      .. "of keys of each batch", try {k = row, v = row})
     raises("ops.attention_decode: k and v must be given together",
            try {k = row, lengths = n})
     raises("ops.attention_decode: v is (2,1,1,16):(16,0,0,1) of bf16; "

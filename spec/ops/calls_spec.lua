@@ -305,8 +305,8 @@ describe("repeated calls", function()
     for i, want in ipairs {
       "ops.gemm: no option 'alfa'", "ops.gemm: out shares memory with A",
       "ops.gemm: tf32 = 1: a boolean is needed",
-      "assigns 'k', which is defined outside of it; such a function cannot "
-        .. "keep state",
+      "assigns 'k', which is defined outside of it; a function that "
+        .. "cute.ops traces cannot keep state",
       "the device buffer was closed"} do
       assert.truthy(found[i]:find(want, 1, true), found[i])
     end

@@ -456,11 +456,11 @@ describe("batch_invariant", function()
       o.device, o.batch_invariant = "sim:sm_90a", true
       support.raises(want, function() ops.gemm(A, B, o) end)
     end
-    raises("batch_invariant requires determinism, but deterministic = false",
-           {deterministic = false})
-    raises("fixes the bits of each row, but result 2 is the sum over rows",
+    raises("batch_invariant = true cannot be combined with deterministic = "
+      .. "false", {deterministic = false})
+    raises("excludes sums over rows, but result 2 is the sum over rows",
       {epilogue = function(acc, at) return acc, at:col_reduce("sum", acc) end})
-    raises("fixes the bits of each row, but result 3 is the rms over rows",
+    raises("excludes sums over rows, but result 3 is the rms over rows",
       {epilogue = function(acc, at)
         return acc, at:reduce("amax", acc), at:reduce("rms", acc)
       end})
@@ -676,10 +676,11 @@ describe("like = cublas", function()
                    of(part, {like = "cublas"}))
     support.raises("like = \"cudnn\"; only \"cublas\" is possible",
                    of(part, {like = "cudnn"}))
-    support.raises("batch_invariant cannot be combined with like: cuBLAS's "
-      .. "sums depend on M",
+    support.raises("batch_invariant = true cannot be combined with like = "
+      .. "\"cublas\": cuBLAS's sums depend on M",
                    of(part, {like = "cublas", batch_invariant = true}))
-    support.raises("like requires determinism, but deterministic = false",
+    support.raises("like = \"cublas\" cannot be combined with "
+      .. "deterministic = false",
                    of(part, {like = "cublas", deterministic = false}))
   end)
 

@@ -264,11 +264,11 @@ describe("cute.ops.elementwise", function()
       {"returns nothing", function() end, X},
       {"returns 3 as result 1; a vector is needed",
        function() return 3 end, X},
-      {"assigns 'sum', which is defined outside of it; such a function cannot "
-        .. "keep state",
+      {"assigns 'sum', which is defined outside of it; a function that "
+        .. "cute.ops traces cannot keep state",
        function(x) sum = x return x end, X},
-      {"stores to a tensor that is defined outside of it; such a function "
-        .. "cannot keep state",
+      {"stores to a tensor that is defined outside of it; a function "
+        .. "that cute.ops traces cannot keep state",
        function(x) Y[0] = 1.0 return x end, X},
       {"out 2 is given, but there are 1 results", add, X, X,
        {out = {matrix {20, 30}, matrix {20, 30}}}},
@@ -282,8 +282,8 @@ describe("cute.ops.elementwise", function()
       return x
     end, X)
     assert.is_false(ok)
-    assert.matches("changes values outside of it; such a function cannot keep "
-      .. "state", why, 1,
+    assert.matches("changes values outside of it; a function that "
+      .. "cute.ops traces cannot keep state", why, 1,
                    true)
     local text = [[
       local cute = require "cute"

@@ -496,8 +496,10 @@ describe("gates", function()
       .. "rows", {epilogue = f})
     B = matrix {16, 16}
     refuses("gated = true needs an epilogue function of (gate, up, at)", {})
-    refuses("with gated = true, apply the factors and C in the epilogue",
-            {epilogue = f, alpha = 2})
+    refuses("gated = true cannot be combined with the option alpha: apply it "
+      .. "in the epilogue", {epilogue = f, alpha = 2})
+    refuses("gated = true cannot be combined with the option scale_a",
+            {epilogue = f, scale_a = 2})
     refuses("with gated = true B needs 2 N rows, 32 and not 16",
             {epilogue = f, out = matrix {8, 16}})
   end)
@@ -574,32 +576,32 @@ end
 describe("an epilogue that is wrong", function()
   it("keeps state", function()
     local calls = 0
-    refuses("assigns 'calls', which is defined outside of it; such a function "
-      .. "cannot keep state",
+    refuses("assigns 'calls', which is defined outside of it; a function "
+      .. "that cute.ops traces cannot keep state",
       function(acc)
         calls = calls + 1
         return acc
       end)
     local stats = {n = 0}  -- luacheck: ignore
-    refuses("assigns 'n' of 'stats'; such a function cannot keep "
-      .. "state", function(acc)
+    refuses("assigns 'n' of 'stats'; a function that "
+      .. "cute.ops traces cannot keep state", function(acc)
       stats.n = 1
       return acc
     end)
     local list, sums = {deep = {n = 0}}, cute.zeros({1}, cute.f32)
-    refuses("changes values outside of it; such a function cannot keep "
-      .. "state", function(acc)
+    refuses("changes values outside of it; a function that "
+      .. "cute.ops traces cannot keep state", function(acc)
       local deep = list.deep
       deep.n = deep.n + 1
       return acc
     end)
-    refuses("changes values outside of it; such a function cannot keep "
-      .. "state", function(acc)
+    refuses("changes values outside of it; a function that "
+      .. "cute.ops traces cannot keep state", function(acc)
       table.insert(list, 1)
       return acc
     end)
-    refuses("stores to a tensor that is defined outside of it; such a "
-      .. "function cannot keep state",
+    refuses("stores to a tensor that is defined outside of it; a "
+      .. "function that cute.ops traces cannot keep state",
       function(acc)
         sums[0] = 1.0
         return acc
@@ -624,7 +626,7 @@ describe("an epilogue that is wrong", function()
       .. "needed",
             function() return 1 end)
     refuses("returns nothing", function() end)
-    refuses("values for each", function(acc)
+    refuses("values, one for each accumulator, not 3", function(acc)
       local r = cute.make_rmem_tensor({3}, cute.f32)
       r:fill(0)
       return acc, r:load()

@@ -842,7 +842,7 @@ describe("ops.gemm rejects", function()
       {alhpa = 2})
     refuses("alpha = \"x\": a number is needed", A, B, {alpha = "x"})
     refuses("beta is given, but C is not", A, B, {beta = 2})
-    refuses("accumulate needs out", A, B, {accumulate = true})
+    refuses("accumulate = true needs the option out", A, B, {accumulate = true})
     refuses("dtype = \"f99\"; this type does not exist", A, B, {dtype = "f99"})
     refuses("dtype = f32, but out has type bf16", A, B, {dtype = cute.f32,
       device = "sim", out = matrix {32, 16}})

@@ -284,9 +284,9 @@ describe("factors and mixed types", function()
       {scale_a = matrix({21}, "f32")})
     refuses("scale_b is (24,3):(3,1): (1), (24), (24,2)",
             {scale_b = matrix({24, 3}, "f32")})
-    refuses("group needs scale_a or scale_b", {group = 64})
-    refuses("group = 0; 1 or more elements of K for each factor are needed",
-            {group = 0, scale_b = matrix({24, 1}, "f32")})
+    refuses("group = 64 needs scale_a or scale_b", {group = 64})
+    refuses("group = 0; 1 or more elements of K for each factor of scale_a and "
+      .. "scale_b are needed", {group = 0, scale_b = matrix({24, 1}, "f32")})
     refuses('scale_a = "x": a number or tensor is needed', {scale_a = "x"})
     local X = matrix({8, 192}, "f64")
     local ok, why = pcall(gemm, X, X, {device = "sim",
@@ -531,8 +531,8 @@ describe("int4 weights", function()
       gated = true, epilogue = function(gate, up) return gate * up end})
     refuses("K is 128 in one and 64 in the "
       .. "other", {scale_b = s}, matrix {4, 128})
-    refuses("zeros work only with int4 "
-      .. "weights", {zeros = s}, nil, matrix {16, 64})
+    refuses("the option zeros needs int4 weights, the result of ops.int4, as B",
+            {zeros = s}, nil, matrix {16, 64})
     refuses("both need the same layout", {scale_b = s,
                                           zeros = matrix({8}, "u8")})
     refuses("need N contiguous, not (16,1):(2,1)", {group = 64,

@@ -388,12 +388,12 @@ describe("ops.gemm of few rows", function()
                          cute.make_layout({3, 64}, {1, 3})),
         matrix({16, 64}, "bf16", 2))
     local q = matrix({16, 256}, "i8", 2)
-    why("gemm_skinny supports factors for multiples of 64 elements of K, not "
-      .. "32",
+    why("gemm_skinny needs scale factors for multiples of 64 elements of K, "
+      .. "not 32",
         matrix({3, 256}, "bf16", 1), q, {group = 32,
           scale_b = matrix({16, 8}, "f32", 3)})
-    why("gemm_skinny does not support factors for blocks of "
-      .. "A", matrix({3, 256}, "bf16"),
+    why("gemm_skinny does not support scale_a with factors for blocks of "
+      .. "K", matrix({3, 256}, "bf16"),
         q, {scale_a = matrix({3, 2}, "f32", 3)})
     -- For these operands the explanation does not mention gemm_skinny.
     for _, c in ipairs {{33, "bf16"}, {3, "f32"}} do

@@ -10,15 +10,16 @@ local OBJECT = "#s=eNqrVspLzE1VslJQytbLKU1U0lFQKkmtKAEJFBRl5pUoqKcXHd5zeH6qek"
 local BAD = {
   {"#s=eNqLNowFAAHTAOo", "the script has no text."},
   {"#s=eNqrVipJrShRAgAKegKF", "the content of the link is not JSON."},
-  {"#s=eNqLVipJrShRAgAKegKF", "the link was cut off or changed."},
+  {"#s=eNqLVipJrShRAgAKegKF", "the link is incomplete or was changed."},
   {"#s=eNqrVipJrShRslJQqlDSUVAqzy9KKQbyog1jawFyWQga",
    "the script's arguments are not a list of words."},
-  {OBJECT:sub(1, -2), "the link was cut."},
-  {OBJECT:sub(1, -3), "the link was cut off or changed."},
-  {OBJECT:sub(1, 9), "the link was cut off or changed."},
-  {OBJECT:sub(1, 8), "the link was cut."},
-  {"#s=a", "the link was cut."}, {"#s=", "the link was cut off or changed."},
-  {OBJECT .. "!", "the link has characters that no such link has."},
+  {OBJECT:sub(1, -2), "the end of the link is missing."},
+  {OBJECT:sub(1, -3), "the link is incomplete or was changed."},
+  {OBJECT:sub(1, 9), "the link is incomplete or was changed."},
+  {OBJECT:sub(1, 8), "the end of the link is missing."},
+  {"#s=a", "the end of the link is missing."},
+  {"#s=", "the link is incomplete or was changed."},
+  {OBJECT .. "!", "a character after #s= is not a letter, digit, - or _."},
 }
 
 -- Waits for other threads of the browser, whose virtual time stops while

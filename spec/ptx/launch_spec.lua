@@ -124,6 +124,26 @@ describe("a LAUNCH file", function()
     local _, err = support.exec {support.program, ptx, "--launch", "none.json"}
     assert.equal("cutelua: cannot open none.json: No such file or directory "
       .. "[io]\n", err)
+    wrong("^{", "", "is not valid JSON")
+    wrong('{"shape": 5}', '{"shape": 0}', "extent 1 of its shape is 0; at "
+      .. "least 1 is needed")
+    wrong('{"shape": 5}', '{"shape": 2, "strides": 2199023255552}',
+          "memory.y: its layout spans 2199023255553 elements")
+    wrong('"x", "y"', '"x", {"bytes": "0"}', "argument 2: bytes must be a "
+      .. 'string of pairs of hexadecimal digits, such as "00ff"')
+    wrong('"x", "y"', '"x", {"map": {"tensor": "y"}}',
+          "argument 2 has no 'box'; a map needs 'box' or 'bytes'")
+    wrong('"x", "y"', '"x", {"map": {"tensor": "y", "box": [4], '
+      .. '"bytes": "00"}}', "given as bytes, which already contain its box and "
+      .. "swizzle: remove 'box' and 'swizzle'")
+    wrong('"x", "y"', '"x", {"fields": 8}', "fields must be an object of byte "
+      .. "offsets and values, not 8")
+    wrong('"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
+      .. "its byte offset, not 'z'")
+    wrong('"values": %[2, 4, 6, 8, 10%]', "", "expect.y has neither 'npy' nor "
+      .. "'values'; exactly one of them is needed")
+    wrong("^{", '{"launches": [{"entry": "twice"}], ', "beside 'launches', "
+      .. "'%l+' must be a key of each launch, not of the file")
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -210,7 +210,8 @@ describe("a kernel of PTX", function()
       "the map describes 1232 bytes, but its tensor has 1152")
     wrong({map = ("\xff"):rep(128), tensor = x}, "tensor map: ")
     wrong({map = "abc", tensor = x}, "a tensor map has 128 bytes, got 3")
-    wrong({map = bytes_of(x), tensor = 5}, "the map's tensor is 5")
+    wrong({map = bytes_of(x), tensor = 5},
+      "the map's tensor must be a tensor, not 5")
     wrong({map = bytes_of(x), tensr = x},
           "{map =, tensor =} has no field \"tensr\"")
     wrong(("\0"):rep(128), "tensor map: ")

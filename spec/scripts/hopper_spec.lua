@@ -171,10 +171,11 @@ describe("gemm_sm90 on the simulator", function()
       .. "16 or 32 bits and \"n\" or \"m\" are needed"
     support.raises(why, gemm_sm90, {sources = {{dtype = cute.u8,
                                                 major = "n"}}})
-    support.raises('split = "stream" cannot be combined with '
-      .. 'sources', gemm_sm90,
+    support.raises('split = "stream" cannot be combined with the '
+      .. 'option sources', gemm_sm90,
       {split = "stream", sources = {{dtype = cute.f32, major = "n"}}})
-    support.raises('groups = "rows" cannot be combined with sources', gemm_sm90,
+    support.raises('groups = "rows" cannot be combined with the option '
+      .. 'sources', gemm_sm90,
       {groups = "rows", sources = {{dtype = cute.f32, major = "n"}}})
     local g = gemm_sm90 {sources = {{dtype = cute.f32, major = "n"}},
                          epilogue = function(acc) return acc end}
@@ -355,7 +356,7 @@ describe("stream-K in gemm_sm90", function()
       .. "argument must be a workspace", function()
         g.kernel(table.unpack(args, 1, args.n)):trace {block = g.block}
       end)
-    why = 'scheduler = "dynamic" needs persistent blocks and whole tiles'
+    why = 'scheduler = "dynamic" needs persistent = true and split = 1'
     support.raises(why, gemm_sm90, {split = "stream", scheduler = "dynamic"})
     support.raises(why, gemm_sm90, {split = 2, scheduler = "dynamic"})
     support.raises('scheduler = "static "; "static" or "dynamic" is needed',
@@ -608,9 +609,9 @@ describe("the Hopper scripts", function()
     says("gemm_hopper", {"--m", "40", "--n", "32", "--k", "20", "--dtype",
       "i8"}, "rows of A are 20 bytes apart; TMA needs multiples of 16")
     says("gemm_wgmma", {"--m", "40", "--n", "30", "--k", "20"},
-      "its tiles are whole ones, of 128 x 128 x 64")
+      "M, N and K must be multiples of 128, 128 and 64")
     says("gemm_ws", {"--layout", "nt", "--m", "40", "--n", "32", "--k", "64"},
-      "operands are nt, it takes tn")
+      "operands are nt, but it needs tn")
     for name, arch in pairs {gemm_wgmma = 80, gemm_tma = 89, gemm_ws = 100,
                              gemm_hopper = 86} do
       says(name, {"--arch", "sm_" .. arch, "--m", "128", "--n", "128"},

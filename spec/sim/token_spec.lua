@@ -250,8 +250,9 @@ describe("tokens of mbarriers", function()
         end)():trace {block = 1}
       end))
     end
-    assert.equal("cute.arch.mbarrier_arrive: an arrival at another block's "
-      .. "barrier returns no token [bad-argument]", refused(function(bar)
+    assert.equal("cute.arch.mbarrier_arrive: token = true needs the "
+      .. "block's own barrier: an arrival at another block's barrier returns "
+      .. "no token [bad-argument]", refused(function(bar)
         arch.mbarrier_arrive(bar, 1, 1, {token = true})
       end))
     assert.equal("cute.arch.mbarrier_arrive: token = 3; a boolean is needed "

@@ -474,8 +474,8 @@ describe("with keys alone", function()
 end)
 
 local LINKS = {
-  {"#s=abc", "This link holds no script: the link was cut"},
-  {"#s=a%%bc", "the link has characters that no such link has"},
+  {"#s=abc", "This link holds no script: the end of the link is missing"},
+  {"#s=a%%bc", "a character after #s= is not a letter, digit, - or _"},
   {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
   {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},
   {"#lesson=nothing", "the lesson nothing, which there is not"},

@@ -166,11 +166,11 @@ describe("a lesson in the workshop", function()
       told {ask = "block", lesson = 1, index = 99, text = ""})
     assert.matches("nothing to run in block nil ",
       told {ask = "block", lesson = 1, text = ""})
-    assert.matches("block: a text is needed",
+    assert.matches("block: the field `text` must be a string",
       told {ask = "block", lesson = 1, index = 2})
     assert.matches("no exercise \"none\" in lesson layouts",
       told {ask = "exercise", lesson = 1, name = "none", text = ""})
-    assert.matches("exercise: a text is needed",
+    assert.matches("exercise: the field `text` must be a string",
       told {ask = "exercise", lesson = 1, name = "rows", text = 1})
   end)
 end)

@@ -105,8 +105,8 @@ function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
     core.fail("bad-argument", ("%s: token = %s; a boolean is needed"):format(
       what, core.show(token)))
   elseif peer_cta_rank_in_cluster then
-    core.fail("bad-argument", what .. ": an arrival at another block's barrier "
-      .. "returns no token")
+    core.fail("bad-argument", what .. ": token = true needs the block's own "
+      .. "barrier: an arrival at another block's barrier returns no token")
   end
   return core.mbarrier("arrive_token", mbar_ptr, flags, n)
 end
@@ -139,7 +139,7 @@ end
 
 local function parity(what, phase)
   if math.type(phase) and phase ~= 0 and phase ~= 1 then
-    core.fail("bad-argument", ("%s: parity %s of a phase; 0 or 1 is needed")
+    core.fail("bad-argument", ("%s: the parity must be 0 or 1, not %s")
       :format(what, tostring(phase)))
   end
   return phase

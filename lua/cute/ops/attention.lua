@@ -358,7 +358,8 @@ local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
     local q = problem(call, "", "V")
     local scale, o = options_of(call, q)
     if call:dtype("ops.attention", call.Q) ~= q.dtype then
-      call:fail("O has type %s, that of Q", q.dtype)
+      call:fail("O must have the type of Q, %s, not %s", q.dtype,
+                call:dtype("ops.attention", call.Q))
     end
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
                      {shape = rows_shape(q), dtype = cute.f32}}
@@ -462,7 +463,8 @@ local back = operation("ops.attention_backward", {
       call:fail("LSE is %s of %s; (%s) of f32 is needed", call.LSE.layout,
                 call.LSE.element_type, table.concat(rows, ","))
     elseif call:dtype("ops.attention_backward", call.Q) ~= q.dtype then
-      call:fail("the gradients have type %s, that of Q", q.dtype)
+      call:fail("the gradients must have the type of Q, %s, not %s", q.dtype,
+                call:dtype("ops.attention_backward", call.Q))
     end
     local shape = modes.extents(call.K.layout)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
@@ -527,7 +529,8 @@ local function check_cache(call, q)
     call:fail("lengths is %s of %s; %d elements of i32 are needed", n.layout,
               n.element_type, q.B)
   elseif (k or v or table_) and not n then
-    call:fail("%s lengths", table_ and "block_table needs" or "k and v need")
+    call:fail("%s the option lengths, the number of keys of each batch",
+              table_ and "block_table needs" or "k and v need")
   elseif not k ~= not v then
     call:fail "k and v must be given together"
   end
@@ -563,7 +566,8 @@ local step = operation("ops.attention_decode", {names = {"Q", "K", "V"},
       call:fail("Q is %s; one row for each batch, (B,1,H,D), is needed",
                 call.Q.layout)
     elseif call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
-      call:fail("O has type %s, that of Q", q.dtype)
+      call:fail("O must have the type of Q, %s, not %s", q.dtype,
+                call:dtype("ops.attention_decode", call.Q))
     end
     local keys = check_cache(call, q)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},

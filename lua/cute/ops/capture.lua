@@ -60,15 +60,15 @@ function capture.form(f)
     if not name then return form end
     local use = uses[i]
     if use and use.set then
-      return false, ("assigns '%s', which is defined outside of it; such a "
-        .. "function cannot keep state")
+      return false, ("assigns '%s', which is defined outside of it; a "
+        .. "function that cute.ops traces cannot keep state")
         :format(name)
     end
     local keys = {}
     for k, only_read in pairs(use and use.keys or {}) do
       if not only_read then
-        return false, ("assigns '%s' of '%s'; such a function cannot keep "
-          .. "state"):format(
+        return false, ("assigns '%s' of '%s'; a function that cute.ops "
+          .. "traces cannot keep state"):format(
           tostring(k), name)
       end
       keys[#keys + 1] = k
@@ -242,7 +242,7 @@ function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do
     if a.written then
       fail(self.functions[1], "stores to a tensor that is defined outside of "
-        .. "it; such a function cannot keep state")
+        .. "it; a function that cute.ops traces cannot keep state")
     end
   end
 end
@@ -257,7 +257,8 @@ function capture.steady(g, read)
     local same = core.unchanged(read)
     local out = table.pack(g(...))
     if same and not core.unchanged(read) then
-      fail(g, "changes values outside of it; such a function cannot keep state")
+      fail(g, "changes values outside of it; a function that cute.ops traces "
+        .. "cannot keep state")
     end
     return table.unpack(out, 1, out.n)
   end

@@ -53,8 +53,8 @@ local function check_reductions(p)
   for i = 2, #(p.results or {}) do
     local r = p.results[i]
     if r.kind ~= "tile" and r.kind ~= "row" and SUMS[r.op] then
-      fail("batch_invariant fixes the bits of each row, but result %d is the "
-        .. "%s over rows", i, r.op)
+      fail("batch_invariant = true excludes sums over rows, but result %d is "
+        .. "the %s over rows", i, r.op)
     end
   end
 end
@@ -65,11 +65,11 @@ end
 function determinism.look(p, call)
   local o = call.o
   if o.deterministic == false and (o.batch_invariant or o.like) then
-    fail("%s requires determinism, but deterministic = false",
-         o.like and "like" or "batch_invariant")
+    fail("%s cannot be combined with deterministic = false",
+         o.like and ("like = %q"):format(o.like) or "batch_invariant = true")
   elseif o.like and o.batch_invariant then
-    fail("batch_invariant cannot be combined with like: cuBLAS's sums depend "
-      .. "on M")
+    fail("batch_invariant = true cannot be combined with like = %q: cuBLAS's "
+      .. "sums depend on M", o.like)
   end
   p.promise = "deterministic"
   if o.batch_invariant then

@@ -32,7 +32,8 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     shape[#shape + 1] = n
     local dtype = call:dtype("ops.embedding", W)
     if dtype ~= W.element_type then
-      call:fail("the result has type %s, that of W", W.element_type)
+      call:fail("the result must have the type of W, %s, not %s",
+                W.element_type, dtype)
     end
     local p = call:start(2, {{shape = shape, dtype = dtype}})
     if cute.product(shape) == 0 then return p end

@@ -250,7 +250,7 @@ local function results_of(f, original, shape, ...)
   if not capture.is_users(original) then n = n - 1 end
   local takes = debug.getinfo(original, "u").nparams
   if takes > n then
-    fail("%s takes %d values, but it gets %d: accumulators and `at`",
+    fail("%s has %d parameters, but gets %d values: accumulators and `at`",
          where_is(original), takes, n)
   end
   local out = table.pack(f(table.unpack({...}, 1, n)))
@@ -264,8 +264,8 @@ local function results_of(f, original, shape, ...)
         .. "is needed", what,
            core.show(x), i)
     elseif not is_reduction and cute.size(x.shape) ~= cute.size(shape) then
-      fail("result %d of %s has %d values for each %d accumulators", i, what,
-           cute.size(x.shape), cute.size(shape))
+      fail("result %d of %s must have %d values, one for each accumulator, not "
+        .. "%d", i, what, cute.size(shape), cute.size(x.shape))
     end
   end
   return out
@@ -459,8 +459,8 @@ function epilogue.new(p, c, call)
     else out = results_of(clone, f, at.shape, acc, at) end
     bind()
     if out.n ~= #p.results then
-      fail("%s returned %d results before, but %d "
-        .. "now", where_is(f), #p.results, out.n)
+      fail("%s returned %d results before, but %d now; the number must not "
+        .. "change", where_is(f), #p.results, out.n)
     end
     leave(at, out, next_one)
     return narrowed and narrowed(out[1]) or out[1]

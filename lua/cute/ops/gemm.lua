@@ -239,9 +239,12 @@ local function normal(C, o)
   if o.accumulate then
     local D = o.out
     if type(D) == "table" then D = D[1] end
-    if not D then fail("accumulate needs out, the tensor that the result is "
-      .. "added to") end
-    if C then fail "accumulate adds to out and cannot be combined with C" end
+    if not D then
+      fail "accumulate = true needs the option out, to which it adds the result"
+    end
+    if C then
+      fail "accumulate = true adds to out and cannot be combined with C"
+    end
     C = D
   end
   if beta ~= nil and C == nil then fail "beta is given, but C is not" end

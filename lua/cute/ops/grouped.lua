@@ -360,7 +360,7 @@ end
 local function list(problems, o)
   local call, out = call_of(nil, nil, nil, o or NONE), {}
   if call.o.out then
-    fail("out cannot be combined with a list of problems: give each "
+    fail("option out cannot be combined with a list of problems: give each "
       .. "problem its own D, {A, B, D}")
   end
   sign.list("the list of problems", problems)

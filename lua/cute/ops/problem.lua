@@ -24,10 +24,13 @@ function problem.gates(p, call, B)
     fail("B is %s; with gated = true it needs 2 N rows", B.layout)
   elseif not call.f then
     fail "gated = true needs an epilogue function of (gate, up, at)"
-  elseif call.C or call.alpha or o.scale_a
-    or o.scale_b and not int4.is(call.B) then
-    fail("with gated = true, apply the factors%s in the epilogue",
-         p.ragged and "" or " and C")
+  end
+  local other = call.C and (o.accumulate and "accumulate" or "C")
+    or call.alpha and "alpha" or o.scale_a and "scale_a"
+    or o.scale_b and not int4.is(call.B) and "scale_b"
+  if other then
+    fail("gated = true cannot be combined with the option %s: apply it in the "
+      .. "epilogue", other)
   end
   p.columns = p.n // 2
 end

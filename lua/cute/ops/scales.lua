@@ -86,10 +86,10 @@ end
 function scales.look(p, o)
   local group = o.group or BLOCK
   if o.group and not (o.scale_a or o.scale_b) then
-    fail "group needs scale_a or scale_b"
+    fail("group = %d needs scale_a or scale_b", group)
   elseif group < 1 then
-    fail("group = %d; 1 or more elements of K for each factor are "
-      .. "needed", group)
+    fail("group = %d; 1 or more elements of K for each factor of scale_a and "
+      .. "scale_b are needed", group)
   end
   local form, batches, each = p.ragged, p.batches
   local batch = not form and p.batch
@@ -104,10 +104,12 @@ function scales.look(p, o)
       and cute.size(o.scale_b, cute.rank(o.scale_b) - 2) == p.n and 1 or BLOCK
   end
   local z, S = o.zeros, o.scale_b
-  if z and p.b ~= cute.Int4 then fail "zeros work only with int4 weights" end
+  if z and p.b ~= cute.Int4 then
+    fail "the option zeros needs int4 weights, the result of ops.int4, as B"
+  end
   if z and not (core.typename(S) == "tensor"
     and tostring(S.layout) == tostring(z.layout)) then
-    fail("zeros are %s, but scale_b is %s; both need the same layout", z.layout,
+    fail("zeros = %s, but scale_b = %s; both need the same layout", z.layout,
          core.typename(S) == "tensor" and S.layout or core.show(S))
   end
   p.value = p.sums

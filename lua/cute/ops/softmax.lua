@@ -92,7 +92,7 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
     local _, rows, m, n = rowwise.extents(X)
     check_targets(call, T, m)
     if call.o.dtype and call:dtype("ops.cross_entropy", X) ~= cute.f32 then
-      call:fail("dtype = %s; losses have type f32", tostring(call.o.dtype))
+      call:fail("dtype = %s; losses must have type f32", tostring(call.o.dtype))
     end
     local p = call:start(2, {{shape = rows, dtype = cute.f32},
                              {shape = rows, dtype = cute.f32}})

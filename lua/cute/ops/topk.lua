@@ -51,8 +51,10 @@ local find = rowwise.operation("ops.topk", {names = {"X"},
     local _, rows, m, n = rowwise.extents(X)
     check_k(call, "k", k, n)
     local shape = shape_with(rows, X, k)
-    if call:dtype("ops.topk", X) ~= X.element_type then
-      call:fail("the values have type %s, that of X", X.element_type)
+    local dtype = call:dtype("ops.topk", X)
+    if dtype ~= X.element_type then
+      call:fail("the values must have the type of X, %s, not %s",
+                X.element_type, dtype)
     end
     local p = call:start(1, {{shape = shape, dtype = X.element_type},
                              {shape = shape, dtype = cute.i32}})

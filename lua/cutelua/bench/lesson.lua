@@ -254,13 +254,14 @@ local function suits(rung, p)
     return false, ("sm_%d has no %s"):format(p.sm, rung.needs)
   end
   if p.layout ~= rung.layout then
-    return false, ("operands are %s, it takes %s"):format(p.layout, rung.layout)
+    return false, ("operands are %s, but it needs %s"):format(p.layout,
+                                                              rung.layout)
   end
   if takes then return takes(p.A, p.B, p.C) end
   if p.m % t[1] == 0 and p.n % t[2] == 0 and p.k % t[3] == 0 then
     return true
   end
-  return false, ("its tiles are whole ones, of %d x %d x %d"):format(
+  return false, ("M, N and K must be multiples of %d, %d and %d"):format(
     t[1], t[2], t[3])
 end
 
@@ -271,7 +272,7 @@ local function kernel_of(rung, p)
   if not rung.general then return rung.kernel end
   local ok, why = suits(rung, p)
   if ok then return rung.kernel end
-  return rung.general.kernel, why or "it does not take these"
+  return rung.general.kernel, why or "it does not support these operands"
 end
 
 -- Returns the kernel's arguments for a problem.

@@ -53,19 +53,19 @@ async function cuteUnlink(fragment) {
   function fail(why) {
     throw new Error("This link holds no script: " + why + "."); }
   var packed = /^#s=([\w-]*)$/.exec(fragment);
-  if (!packed) fail("the link has characters that no such link has");
+  if (!packed) fail("a character after #s= is not a letter, digit, - or _");
   var bytes;
   try {
     bytes = Uint8Array.from(atob(packed[1].replace(/-/g, "+")
       .replace(/_/g, "/")), function (c) { return c.charCodeAt(0); });
-  } catch (e) { fail("the link was cut"); }
+  } catch (e) { fail("the end of the link is missing"); }
   var reader = new Blob([bytes]).stream()
     .pipeThrough(new DecompressionStream("deflate")).getReader();
   var parts = [], size = 0;
   for (;;) {
     var part;
     try { part = await reader.read(); } catch (e) {
-      fail("the link was cut off or changed"); }
+      fail("the link is incomplete or was changed"); }
     if (part.done) break;
     size += part.value.length;
     if (size > MOST) {

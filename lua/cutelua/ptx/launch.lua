@@ -155,7 +155,7 @@ local function fill(b, n, spec, what)
     check_list(how, what .. ".fill", "integer")
     b:fill_int(spec.seed or 0, how[1], how[2])
   else
-    fail("%s: fill is \"normal\", \"zero\", a number or [lo, hi], not %s",
+    fail("%s: fill must be \"normal\", \"zero\", a number or [lo, hi], not %s",
          what, core.show(how))
   end
 end
@@ -197,7 +197,8 @@ local function tensor(spec, what)
   local n = 1
   for i, extent in ipairs(shape) do
     if extent < 1 then
-      fail("%s: extent %d of its shape is %d", what, i, extent)
+      fail("%s: extent %d of its shape is %d; at least 1 is needed", what, i,
+           extent)
     elseif extent > MOST // n then
       fail("%s: its shape has more than %d elements", what, MOST)
     end
@@ -205,7 +206,9 @@ local function tensor(spec, what)
   end
   local layout = layout_of(spec, shape, what)
   n = math.max(core.cosize(layout), 1)
-  if n > MOST then fail("%s: %d elements", what, n) end
+  if n > MOST then
+    fail("%s: its layout spans %d elements; the limit is 2^40", what, n)
+  end
   local buffer = core.buffer(dtype, n):fill(0)
   fill(buffer, n, spec, what)
   return cute.make_tensor(buffer, layout)
@@ -217,7 +220,8 @@ end
 
 local function bytes_of(text, what)
   if type(text) ~= "string" or #text % 2 ~= 0 or text:find "[^%x]" then
-    fail("%s: bytes are pairs of hexadecimal digits", what)
+    fail("%s: bytes must be a string of pairs of hexadecimal digits, such as "
+      .. "\"00ff\"", what)
   end
   return (text:gsub("%x%x", function(b)
     return string.char(tonumber(b, 16))
@@ -235,11 +239,14 @@ local function tensor_map(spec, memory, what)
   local t = named(memory, spec.tensor, what)
   if spec.bytes then
     if spec.box or spec.swizzle then
-      fail("%s: bytes hold the box and the swizzle, too", what)
+      fail("%s: the map is given as bytes, which already contain its box and "
+        .. "swizzle: remove 'box' and 'swizzle'", what)
     end
     return map.atom(bytes_of(spec.bytes, what), t, nil, what)
   end
-  if not spec.box then fail("%s has no box", what) end
+  if not spec.box then
+    fail("%s has no 'box'; a map needs 'box' or 'bytes'", what)
+  end
   check_list(spec.box, what .. ".box", "integer")
   if #spec.box ~= cute.rank(t) then
     fail("%s: a box of %d extents, but tensor '%s' has %d", what, #spec.box,
@@ -266,12 +273,16 @@ local argument
 
 local function fields_of(list, memory, what)
   if type(list) ~= "table" then
-    fail("%s: fields are an object, not %s", what, core.show(list))
+    fail("%s: fields must be an object of byte offsets and values, not %s",
+         what, core.show(list))
   end
   local fields = {}
   for offset, value in pairs(list) do
     local at = math.tointeger(tonumber(offset))
-    if not at then fail("%s: no byte offset '%s'", what, offset) end
+    if not at then
+      fail("%s: the key of a field must be its byte offset, not '%s'", what,
+           offset)
+    end
     fields[at] = argument(value, memory, ("%s, byte %d"):format(what, at))
   end
   return fields
@@ -418,7 +429,8 @@ local function expect(spec, memory)
     local t = named(memory, name, "expect")
     check(e, what, FORMS.expect)
     if (e.npy == nil) == (e.values == nil) then
-      fail("%s has either npy or values", what)
+      fail("%s has %s; exactly one of them is needed", what,
+           e.npy and "both 'npy' and 'values'" or "neither 'npy' nor 'values'")
     end
     check_list(e.values, what .. ".values", "number boolean")
     if (e.tolerance or 0) < 0 then
@@ -456,7 +468,8 @@ local function launches_of(spec, what)
   if #spec.launches == 0 then fail("%s: launches is empty", what) end
   for k in pairs(FORMS.launch) do
     if spec[k] ~= nil then
-      fail("%s: '%s' belongs into each of the launches", what, k)
+      fail("%s: beside 'launches', '%s' must be a key of each launch, not of "
+        .. "the file", what, k)
     end
   end
   for i, l in ipairs(spec.launches) do

@@ -71,7 +71,7 @@ function map.atom(bytes, t, args, what)
         .. "the tensor: {map = bytes, tensor = x}", p.address)
     end
   elseif not is_tensor(t) then
-    fail(what, "the map's tensor is %s", core.show(t))
+    fail(what, "the map's tensor must be a tensor, not %s", core.show(t))
   end
   p.tensor, p.leaf, p.values, p.tile = view(p, t, at, what), {}, 1, 1
   for i = 1, p.rank do

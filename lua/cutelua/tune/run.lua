@@ -72,7 +72,7 @@ local function card_of(c, seconds)
       if not answers then stop("no GPU to measure on: " .. c:close()) end
     elseif os.time() > c.deadline then
       c:kill()
-      stop "no GPU to measure on: it does not answer"
+      stop "no GPU to measure on: the process that opens it does not answer"
     end
   end
   c:rest()

@@ -63,7 +63,9 @@ end
 -- launches, and the call of ops.gemm.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
-  if not offers[name] then error("this configuration does not exist", 0) end
+  if not offers[name] then
+    error(("no configuration is called '%s'"):format(name), 0)
+  end
   return plans.new(offers.p, offers[name], offers.call), offers.call
 end
 

@@ -31,7 +31,8 @@ end
 
 local function text_of(request)
   if type(request.text) ~= "string" then
-    core.fail("bad-argument", ("%s: a text is needed"):format(request.ask))
+    core.fail("bad-argument", ("%s: the field `text` must be a "
+      .. "string"):format(request.ask))
   end
   return request.text
 end

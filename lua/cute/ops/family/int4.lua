@@ -20,7 +20,7 @@ function int4.takes(p)
       .. "%s"):format(p.A.layout)
   end
   if p.scale_a == "blocks" then
-    return "gemm_int4 does not support factors for blocks of A"
+    return "gemm_int4 does not support scale_a with factors for blocks of K"
   elseif p.scale_b ~= "blocks" and p.scale_b ~= "rows" then
     return "gemm_int4 needs scale_b, with one factor for each column or for "
       .. "each group of K"

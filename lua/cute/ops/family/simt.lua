@@ -30,8 +30,8 @@ function simt.takes(p)
   end
   if p.gated then return "gemm_simt does not support gated = true" end
   if p.ragged then return "gemm_simt does not support groups" end
-  if p.group then return "gemm_simt does not support factors for blocks of "
-    .. "K" end
+  if p.group then return "gemm_simt does not support scale_a and scale_b "
+    .. "with factors for blocks of K" end
   if p.a ~= p.b and (p.a.bits > 32 or p.b.bits > 32 or p.sums.is_integer) then
     return ("FMA units do not multiply %s by %s"):format(p.a, p.b)
   end

@@ -32,10 +32,10 @@ function skinny.takes(p)
   if types.too_old(p) then return types.too_old(p) end
   local piece = 128 // b.bits
   if p.scale_a == "blocks" then
-    return "gemm_skinny does not support factors for blocks of A"
+    return "gemm_skinny does not support scale_a with factors for blocks of K"
   elseif p.group and p.group % (4 * piece) ~= 0 then
-    return ("gemm_skinny supports factors for multiples of %d elements of K, "
-      .. "not %d")
+    return ("gemm_skinny needs scale factors for multiples of %d elements of "
+      .. "K, not %d")
       :format(4 * piece, p.group)
   elseif p.k % piece ~= 0 then
     return ("gemm_skinny needs K to be a multiple of %d, but it is "

@@ -151,7 +151,7 @@ function sm80.takes(p)
   local atom, why = atom_of(p)
   if not atom then return why end
   if p.group and p.sums ~= cute.f32 then
-    return ("factors for blocks of K need f32 accumulators, not "
+    return ("scale factors for blocks of K need f32 accumulators, not "
       .. "%s"):format(p.sums)
   end
   if p.group and (p.group < 16 or p.group & (p.group - 1) ~= 0) then

@@ -89,9 +89,9 @@ function sm90.takes(p)
   if p.group and (p.gated or p.batches > 1 and not p.ragged
     or not (types.fp8(p.a) and p.group == 128
             or p.a.bits == 16 and p.group % 64 == 0 and p.group <= 256)) then
-    return "gemm_sm90 supports factors for 128 elements of K with 8-bit "
-      .. "floats, for 64, 128, 192 or 256 with 16-bit types, without gated and "
-      .. "batches"
+    return "gemm_sm90 supports scale factors for 128 elements of K with 8-bit "
+      .. "floats, for 64, 128, 192 or 256 with 16-bit types, without gated = "
+      .. "true and batches"
   end
   if p.gated and p.n % 16 ~= 0 then
     return ("with gated = true gemm_sm90 needs N to be a multiple of 8, but it "

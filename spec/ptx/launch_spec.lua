@@ -30,6 +30,50 @@ local LAUNCH = [[{"entry": "twice", "grid": 1, "block": 32,
  "memory": {"x": {"shape": 5, "values": [1, 2, 3, 4, 5]}, "y": {"shape": 5}},
  "expect": {"y": {"values": [2, 4, 6, 8, 10]}}}]]
 
+-- Wrong LAUNCH files: a pattern of LAUNCH, the text in its place, and a pattern
+-- of the error.
+local WRONG = {
+  {'"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)"},
+  {'"twice"', '"thrice"', "no entry 'thrice'"},
+  {'"block": 32,', '', "launch 1 has no block, and entry twice no"},
+  {'"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2"},
+  {'"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'"},
+  {'4, 5%]', '4]', "memory.x: 4 values for 5 elements"},
+  {'{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'"},
+  {"^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]"},
+  {'"y", 5%]', '"y", null]', "byte %d+: null is no value here"},
+  {'"shape": 5, "v', '"npy": "x.npy", "v',
+   "memory.x has either npy or values"},
+  {'{"shape": 5}', '{"shape": [1099511627776, 4]}',
+   "memory.y: its shape has more than %d+ elements"},
+  {'8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0"},
+  {'"entry"', '"include": [3], "entry"',
+   "include: element 1 is a string, not 3"},
+  {'"entry"', '"define": {"N": []}, "entry"',
+   "define.N is a string, a number or a boolean, not {}"},
+  {'"y", 5%]', '{"map": {"tensor": "y", "box": [1, 5]}}, 5]',
+   "a box of 2 extents, but tensor 'y' has 1"},
+  {'{"shape": 5}', '{"shape": 0}', "extent 1 of its shape is 0; at "
+   .. "least 1 is needed"},
+  {'{"shape": 5}', '{"shape": 2, "strides": 2199023255552}',
+   "memory.y: its layout spans 2199023255553 elements"},
+  {'"x", "y"', '"x", {"bytes": "0"}', "argument 2: bytes must be a "
+   .. 'string of pairs of hexadecimal digits, such as "00ff"'},
+  {'"x", "y"', '"x", {"map": {"tensor": "y"}}',
+   "argument 2 has no 'box'; a map needs 'box' or 'bytes'"},
+  {'"x", "y"', '"x", {"map": {"tensor": "y", "box": [4], '
+   .. '"bytes": "00"}}', "given as bytes, which already contain its box and "
+   .. "swizzle: remove 'box' and 'swizzle'"},
+  {'"x", "y"', '"x", {"fields": 8}', "fields must be an object of byte "
+   .. "offsets and values, not 8"},
+  {'"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
+   .. "its byte offset, not 'z'"},
+  {'"values": %[2, 4, 6, 8, 10%]', "", "expect.y has neither 'npy' nor "
+   .. "'values'; exactly one of them is needed"},
+  {"^{", '{"launches": [{"entry": "twice"}], ', "beside 'launches', "
+   .. "'%l+' must be a key of each launch, not of the file"},
+}
+
 describe("a LAUNCH file", function()
   local folder, ptx
 
@@ -101,49 +145,10 @@ describe("a LAUNCH file", function()
       assert.matches(want, err)
       assert.equal(1, code)
     end
-    wrong('"grid"', '"gird"', "no key 'gird' %(did you mean grid%?%)")
-    wrong('"twice"', '"thrice"', "no entry 'thrice'")
-    wrong('"block": 32,', '', "launch 1 has no block, and entry twice no")
-    wrong('"y", 5%]', '"y"]', "entry twice takes 3 arguments, not 2")
-    wrong('"x", "y"', '"x", "z"', "argument 2: no tensor is called 'z'")
-    wrong('4, 5%]', '4]', "memory.x: 4 values for 5 elements")
-    wrong('{"shape": 5}', '{"dtype": "f33", "shape": 5}', "no type 'f33'")
-    wrong("^{", "", "is not valid JSON: byte %d+: [^\n]+ %[bad%-launch%]")
-    wrong('"y", 5%]', '"y", null]', "byte %d+: null is no value here")
-    wrong('"shape": 5, "v', '"npy": "x.npy", "v',
-          "memory.x has either npy or values")
-    wrong('{"shape": 5}', '{"shape": [1099511627776, 4]}',
-          "memory.y: its shape has more than %d+ elements")
-    wrong('8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0")
-    wrong('"entry"', '"include": [3], "entry"',
-          "include: element 1 is a string, not 3")
-    wrong('"entry"', '"define": {"N": []}, "entry"',
-          "define.N is a string, a number or a boolean, not {}")
-    wrong('"y", 5%]', '{"map": {"tensor": "y", "box": [1, 5]}}, 5]',
-          "a box of 2 extents, but tensor 'y' has 1")
+    for _, row in ipairs(WRONG) do wrong(table.unpack(row)) end
     local _, err = support.exec {support.program, ptx, "--launch", "none.json"}
     assert.equal("cutelua: cannot open none.json: No such file or directory "
       .. "[io]\n", err)
-    wrong("^{", "", "is not valid JSON")
-    wrong('{"shape": 5}', '{"shape": 0}', "extent 1 of its shape is 0; at "
-      .. "least 1 is needed")
-    wrong('{"shape": 5}', '{"shape": 2, "strides": 2199023255552}',
-          "memory.y: its layout spans 2199023255553 elements")
-    wrong('"x", "y"', '"x", {"bytes": "0"}', "argument 2: bytes must be a "
-      .. 'string of pairs of hexadecimal digits, such as "00ff"')
-    wrong('"x", "y"', '"x", {"map": {"tensor": "y"}}',
-          "argument 2 has no 'box'; a map needs 'box' or 'bytes'")
-    wrong('"x", "y"', '"x", {"map": {"tensor": "y", "box": [4], '
-      .. '"bytes": "00"}}', "given as bytes, which already contain its box and "
-      .. "swizzle: remove 'box' and 'swizzle'")
-    wrong('"x", "y"', '"x", {"fields": 8}', "fields must be an object of byte "
-      .. "offsets and values, not 8")
-    wrong('"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
-      .. "its byte offset, not 'z'")
-    wrong('"values": %[2, 4, 6, 8, 10%]', "", "expect.y has neither 'npy' nor "
-      .. "'values'; exactly one of them is needed")
-    wrong("^{", '{"launches": [{"entry": "twice"}], ', "beside 'launches', "
-      .. "'%l+' must be a key of each launch, not of the file")
   end)
 
   it("names the line of PTX that cannot be read", function()

@@ -61,7 +61,8 @@ describe("cutelua ptx", function()
     assert.matches("\n       1  call%.uni  REJECTED, line 16: calls of "
       .. "functions are not modelled\n",
       listed("add%.f32 [^;]*", "call.uni %%f1, f"))
-    assert.matches("\n  REJECTED: line 16: 'add%.f32' has 2 operands\n",
+    assert.matches("\n  REJECTED: line 16: 'add%.f32' cannot have 2 "
+      .. "operands\n",
       listed("add%.f32 [^;]*", "add.f32 %%f1, %%f0"))
     support.write(bad, (PTX:gsub("%.visible", ".extern .shared .b8 d[];\n"
       .. ".const .b32 c = 7;\n%0"):gsub("%.reg %.pred",

@@ -348,8 +348,8 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
                        const TmaCall *o) {
   int bits = dtype_bits(a->type);
   if (t[0]->space != SP_RMEM || t[1]->space != SP_SMEM)
-    ctx_fail(cx, ERR_TYPE, "copy: st.async copies from registers to shared "
-             "memory, not%s", sides_text(cx, t));
+    ctx_fail(cx, ERR_TYPE, "copy: st.async must go from registers to shared "
+             "memory%s", sides_text(cx, t));
   if (t[0]->type != a->type || t[1]->type != a->type)
     ctx_fail(cx, ERR_TYPE, "copy: the atom copies only %s%s",
              dtype_name(a->type), sides_text(cx, t));

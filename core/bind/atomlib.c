@@ -178,7 +178,8 @@ static int l_make_copy_atom(lua_State *L) {
   else lua_settop(L, 3);
   lua_Integer bits = face_optint(L, -1, 0);
   if (bits < 0 || bits > 1 << 20)
-    face_error(L, ERR_ARG, "make_copy_atom: %d bits", (int)bits);
+    face_error(L, ERR_ARG, "make_copy_atom: num_bits_per_copy = %lld: 0 to "
+               "2^20 is needed", (long long)bits);
   AtomBox b = {.kind = BOX_COPY};
   b.copy.atom = copy_atom(cx, name, t, (int)bits);
   b.copy.atom.hints = hints;

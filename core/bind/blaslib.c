@@ -29,8 +29,8 @@ static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (b->t != DT_F32)
     face_error(L, ERR_TYPE, "%s is of %s, not of f32", name, dtype_name(b->t));
   if (!dtype_is_float8(t))
-    face_error(L, ERR_TYPE, "%s: only 8-bit floats are scaled, not %s", name,
-               dtype_name(t));
+    face_error(L, ERR_TYPE, "%s is valid only for an operand of 8-bit "
+               "floats, not of %s", name, dtype_name(t));
   return b;
 }
 
@@ -68,9 +68,12 @@ static int64_t field_step(lua_State *L, const char *name, int batches,
 static void check_epilogue(lua_State *L, BlasSpec *s) {
   if (lua_getfield(L, 2, "bias") != LUA_TNIL) {
     s->bias = field_buffer(L, "bias", 1, (size_t)s->n);
-    if (s->bias->t != s->td || s->m_major)
-      face_error(L, ERR_TYPE, "bias of %s: it must be of %s, and N must be "
-                 "contiguous in D", dtype_name(s->bias->t), dtype_name(s->td));
+    if (s->bias->t != s->td)
+      face_error(L, ERR_TYPE, "bias must have D's type %s, not %s",
+                 dtype_name(s->td), dtype_name(s->bias->t));
+    if (s->m_major)
+      face_error(L, ERR_TYPE, "bias needs a D in which N is contiguous: remove "
+                 "m_major = true");
   }
   lua_getfield(L, 2, "epilogue");
   const char *name = face_optstr(L, -1, "");
@@ -129,7 +132,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
                s.beta != 0 ? "beta" : "alpha", dtype_name(s.td));
   check_epilogue(L, &s);
   if (s.batches > 1 && (s.bias || s.scale_a || s.scale_b))
-    face_error(L, ERR_ARG, "a batched product takes no bias and no scales");
+    face_error(L, ERR_ARG, "batches = %d: a batched product takes no bias, "
+               "scale_A or scale_B", s.batches);
   lua_getfield(L, 2, "layout");
   const char *layout = face_optstr(L, -1, "tn");
   if (strlen(layout) != 2 || strspn(layout, "tn") != 2)
@@ -184,8 +188,9 @@ int blaslib_cublaslt(lua_State *L) {
   lua_Integer max = face_get_int(L, 2, "algos", 32);
   lua_Integer bytes = face_get_int(L, 2, "workspace", 64 << 20);
   if (max < 1 || max > MAX_ALGOS || bytes < 0)
-    face_error(L, ERR_ARG, "algos must be 1 to %d, and workspace 0 or more "
-               "bytes", MAX_ALGOS);
+    face_error(L, ERR_ARG, "algos = %lld, workspace = %lld: algos must be 1 to "
+               "%d, and workspace 0 or more bytes", (long long)max,
+               (long long)bytes, MAX_ALGOS);
   DevBuf *ws = devlib_new(L, 1, DT_U8, (size_t)bytes, &w);  // at stack index 3
   if (!ws) return gpulib_failed(L, &w);
   cublasLtMatmulHeuristicResult_t algos[MAX_ALGOS];

@@ -316,9 +316,9 @@ static int buffer_fill_int(lua_State *L) {
   lua_Integer seed = face_checkint(L, 2);
   lua_Integer lo = face_checkint(L, 3), hi = face_checkint(L, 4);
   if (hi < lo || (uint64_t)hi - (uint64_t)lo >= (uint64_t)1 << 53)
-    face_error(L, ERR_ARG, "there are no integers from %lld to %lld",
-               (long long)lo,
-               (long long)hi);
+    face_error(L, ERR_ARG, "bounds %lld and %lld: the first must not exceed "
+               "the second, and they must be less than 2^53 apart",
+               (long long)lo, (long long)hi);
   for (int i = 3; i <= 4 && dtype_is_int(b->t); i++)
     face_check_fits(L, i, b->t);
   bulk_ints(b->t, b->p, b->count, (uint64_t)seed, lo, hi);
@@ -611,8 +611,8 @@ static int l_gemm_check(lua_State *L) {
   if (opt_mat(L, "ref", m, n, &ref)) g.ref = &ref;
   if (opt_mat(L, "c0", m, n, &c0)) g.c0 = &c0;
   if (m == 0 || n == 0)
-    face_error(L, ERR_ARG, "gemm_check: D of %zu by %zu elements has none to "
-               "check", m, n);
+    face_error(L, ERR_ARG, "gemm_check: D has %zu by %zu elements; both "
+               "extents must be 1 or more", m, n);
   GemmVerdict v;
   if (!gemmcheck_run(&g, &v))
     face_error(L, ERR_MEMORY, "out of memory in gemm_check");

@@ -69,8 +69,9 @@ Fn *face_tracing(Ctx *cx, lua_State *L, const char *what) {
 void face_outside(lua_State *L) {
   const Fn *fn = ir_fn(face_ctx(L));
   if (fn)
-    face_error(L, ERR_INTRACE, "only the host can do this: kernel '%s' would "
-               "do it once, while it is traced",
+    face_error(L, ERR_INTRACE, "a host function was called in kernel '%s', "
+               "which would call it only once, while it is traced\n"
+               "  call it outside of the kernel",
                ir_str(fn, fn->name));
 }
 // SPDX-License-Identifier: MIT

@@ -33,7 +33,8 @@ typedef struct DebugBox {
 static DebugBox *check_box(lua_State *L) {
   DebugBox *b = face_check(L, 1, MT_DEBUG, "stop");
   if (!b->looking)
-    face_error(L, ERR_CLOSED, "the run has continued: this stop has ended");
+    face_error(L, ERR_CLOSED, "this stop has ended: a stop can be used only "
+               "until the function that receives it returns");
   return b;
 }
 

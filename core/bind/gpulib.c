@@ -539,7 +539,8 @@ static int l_driver_tensor_map(lua_State *L) {
   const CudaApi *api = dl_cuda(&w);
   if (!api) return gpulib_failed(L, &w);
   if (!api->cuTensorMapEncodeTiled)
-    return face_fail2(L, ERR_DRIVER, "this driver makes no tensor maps");
+    return face_fail2(L, ERR_DRIVER,
+                      "this driver does not support tensor maps");
   TensorMap m;
   tmalib_parameters(L, &m);
   enum { N = TENSORMAP_RANK };

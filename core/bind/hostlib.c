@@ -334,7 +334,8 @@ static int l_randint(lua_State *L) {
   int64_t lo = face_checkint(L, 1), hi = face_checkint(L, 2);
   DType t = face_check_dtype(L, 4);
   if (hi <= lo)
-    face_error(L, ERR_ARG, "there are no integers from %lld to below %lld",
+    face_error(L, ERR_ARG, "the lower bound %lld must be below the upper "
+               "bound %lld",
                (long long)lo, (long long)hi);
   if (dtype_is_int(t)) {
     face_check_fits(L, 1, t);
@@ -499,8 +500,8 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
     any = i;
     if (v->shape[i] <= 1) continue;
     if (found >= 0)
-      face_error(L, ERR_ARG, "modes %d and %d both have stride 1: say which "
-                 "one leads with leading_dim", found, i);
+      face_error(L, ERR_ARG, "modes %d and %d both have stride 1: pass "
+                 "leading_dim = %d or %d", found, i, found, i);
     found = i;
   }
   return found >= 0 ? found : any;

@@ -262,8 +262,8 @@ static int l_mbarrier(lua_State *L) {
     x[3] = far ? check_rank(cx, L, 5)
                : ir_cvt(cx, fn, DT_I32, face_check_value(cx, L, 5, DT_I32));
   if (rank && x[3])
-    face_error(L, ERR_ARG, "the barrier is in another block's memory "
-               "already: it takes no rank");
+    face_error(L, ERR_ARG, "the mbarrier is already mapped to another "
+               "block's shared memory: pass no rank");
   if (rank) x[3] = rank;
   Ref r = operands_emit(cx, fn, i, x, x[3] ? 4 : x[2] ? 3 : 2, NULL, 0);
   if (!result) return 0;

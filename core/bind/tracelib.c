@@ -24,7 +24,8 @@ static int fn_gc(lua_State *L) {
 
 Fn *face_check_fn(lua_State *L, int idx) {
   FnBox *b = face_check(L, idx, MT_FN, "traced function");
-  if (!b->fn.ins.n) face_error(L, ERR_CLOSED, "the traced function is closed");
+  if (!b->fn.ins.n)
+    face_error(L, ERR_CLOSED, "the traced function was closed: trace it again");
   return &b->fn;
 }
 

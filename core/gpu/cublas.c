@@ -88,7 +88,8 @@ static bool fill_in(BlasGemm *g, Gpu *gpu, const BlasSpec *s, Why *w) {
   DType bad = data_type(s->ta) < 0 ? s->ta : data_type(s->tb) < 0 ? s->tb
             : data_type(s->td) < 0 ? s->td : DT_NONE;
   if (bad != DT_NONE)
-    return why(w, ERR_TYPE, "cuBLAS does not multiply %s", dtype_name(bad));
+    return why(w, ERR_TYPE, "cuBLAS cannot multiply elements of %s",
+               dtype_name(bad));
   memset(g, 0, sizeof *g);
   g->own = (GpuOwned){gpu, gpu->epoch, false};
   g->spec = *s;

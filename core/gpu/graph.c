@@ -64,7 +64,7 @@ static void drop_blocks(GpuGraph *x) {
 // stream still uses memory that the graph will use.
 bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   if (!g->api->cuStreamBeginCapture_v2 || !g->api->cuGraphInstantiateWithFlags)
-    return why(w, ERR_DRIVER, "this driver has no graphs");
+    return why(w, ERR_DRIVER, "this driver does not support graphs");
   if (s && !gpu_usable(&s->own, "stream", w)) return false;
   if (!gpu_sync(g, w)) return false;
   if (!s && !gpustream_new(&x->stream, g, CU_STREAM_NON_BLOCKING, w))

@@ -478,8 +478,9 @@ static Ref fold_ints(Ctx *cx, Fn *fn, Op op, Ref a, Ref b) {
 static void want_same(Ctx *cx, const Fn *fn, Op op, Ref a, Ref b) {
   DType t = ir_type(fn, a), u = ir_type(fn, b);
   if (t != u)
-    ctx_fail(cx, ERR_TYPE, "%s of %s and %s: convert one with :to(dtype)",
-             op_name(op), dtype_name(t), dtype_name(u));
+    ctx_fail(cx, ERR_TYPE, "%s needs operands of one type, got %s and %s: "
+             "convert one with :to(dtype)", op_name(op), dtype_name(t),
+             dtype_name(u));
 }
 
 // Returns the type in which arithmetic on t is computed: types below a byte

@@ -56,8 +56,8 @@ Layout layout_led(Ctx *cx, Outer f, Tup offset, Layout l) {
   int n = 0;
   for (const Outer *o = l.outer; o; o = o->l.outer)
     if (++n > OUTER_MAX)
-      ctx_fail(cx, ERR_LIMIT, "a layout composes at most %d functions in a row",
-               OUTER_MAX);
+      ctx_fail(cx, ERR_LIMIT, "a composed layout has at most %d functions to "
+               "the left of its innermost layout", OUTER_MAX);
   return l;
 }
 

@@ -176,12 +176,13 @@ static Dim emit2(Ctx *cx, Op op, Dim a, Dim b) {
 
 static _Noreturn void bad_kind(Ctx *cx, const char *op, Dim a, Dim b) {
   Buf out = {0};  // small; the message copies it before buf_free below
+  buf_printf(cx, &out, "operator '%s' is not defined for ", op);
   dim_print(cx, a, &out);
-  buf_printf(cx, &out, " %s ", op);
+  buf_printf(cx, &out, " and ");
   dim_print(cx, b, &out);
   const char *s = arena_printf(cx, &cx->scratch, "%s", out.p);
   buf_free(&out);
-  ctx_fail(cx, ERR_ARG, "%s has no meaning", s);
+  ctx_fail(cx, ERR_ARG, "%s", s);
 }
 
 // ---- arithmetic ----

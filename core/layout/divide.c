@@ -412,7 +412,8 @@ static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
 static Layout change(Ctx *cx, Note *nt, Layout l, int64_t n, bool up) {
   size_t k = tup_leaves(l.shape);
   Dim *s = NEW(cx, Dim, k + 1), *d = NEW(cx, Dim, k + 1);
-  if (layout_has_xor(l)) note_fail(cx, nt, "the strides are XORed", NULL);
+  if (layout_has_xor(l))
+    note_fail(cx, nt, "XORed strides cannot be scaled", NULL);
   tup_collect(l.shape, s);
   for (size_t i = 0; i < k; i++) {
     d[i] = l.stride[i];

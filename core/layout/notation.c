@@ -396,7 +396,9 @@ static Notation entry(Parser *p) {
   if (peek(p) != 'o' || (f.kind != NOTE_SWIZZLE && f.kind != NOTE_LAYOUT))
     return f;
   if (++p->depth > TUP_DEPTH_MAX)
-    fail_at(p, ERR_LIMIT, p->at, "too many functions in a row");
+    fail_at(p, ERR_LIMIT, p->at,
+            arena_printf(p->cx, &p->cx->scratch, "compositions `o` and tuples "
+                         "nest at most %d deep", TUP_DEPTH_MAX));
   p->at++;
   peek(p);
   const char *start = p->at;

@@ -62,8 +62,8 @@ static const char *differ(Ctx *cx, Layout s, Layout r, bool longer,
   Flat f = flat_of(cx, s), g = flat_of(cx, r);
   for (int64_t i = 0; i < n && i < LOOK_MAX; i++)
     if (flat_at(f, i) != flat_at(g, i))
-      return arena_printf(cx, &cx->scratch, "another element %lld%s",
-                          (long long)i, mode);
+      return arena_printf(cx, &cx->scratch, "a different offset at "
+                          "coordinate %lld%s", (long long)i, mode);
   return NULL;
 }
 

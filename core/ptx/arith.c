@@ -10,10 +10,12 @@ static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
   Soft s = {.op = (uint8_t)op, .type = (uint8_t)o->elem[0],
             .mode = (uint8_t)op_rounding(o), .flags = op_flags(o)};
   bool small = dtype_bits(o->elem[0]) == 16;
-  if (s.flags & ~allowed) op_reject(o, "a modifier of other instructions");
-  if (small && s.mode != SOFT_RN) op_reject(o, "16-bit floats take .rn alone");
+  if (s.flags & ~allowed)
+    op_reject(o, "one of its modifiers is not valid for this instruction");
+  if (small && s.mode != SOFT_RN)
+    op_reject(o, "16-bit floats allow only the rounding .rn");
   if (o->elem[0] == DT_BF16 && s.flags & SOFT_SAT) {
-    op_reject(o, ".sat of bf16");
+    op_reject(o, ".sat is not valid for bf16");
   }
   return s;
 }
@@ -109,12 +111,14 @@ void row_sum(PtxOp *o, int k) {
                strncmp(o->i->op, "subc", 4) == 0;
   if (o->types > 1) op_reject(o, "operands of two types need sm_100");
   if (takes || strstr(o->i->op, ".cc")) {
-    if (dtype_is_float(e) || o->pair[0]) op_reject(o, "its type has no carry");
+    if (dtype_is_float(e) || o->pair[0])
+      op_reject(o, "only single integers have a carry");
     with_carry(o, k == OP_SUB, takes);
   } else if (dtype_is_float(e)) {
     float_op(o, descriptor(o, op, SOFT_FTZ | SOFT_SAT), (Op)k, 2);
   } else if (o->pair[0] || op_has(o, "sat")) {
-    if (!o->pair[0] && e != DT_I32) op_reject(o, ".sat takes s32 alone");
+    if (!o->pair[0] && e != DT_I32)
+      op_reject(o, ".sat is valid only for .s32");
     Soft s = {.op = (uint8_t)op, .type = (uint8_t)e, .flags = op_flags(o)};
     soft_result(o, s, 2);
   } else if (op_root(o, op_arg(o, 0)) >= 0) {
@@ -178,7 +182,7 @@ void row_mul(PtxOp *o, int k) {
   }
   if (op_has(o, "sat")) {  // mad.hi.sat.s32
     if (!op_has(o, "hi") || k != 1 || o->elem[0] != DT_I32) {
-      op_reject(o, ".sat of other forms than mad.hi.s32");
+      op_reject(o, ".sat is valid only for mad.hi.s32");
     }
     soft_result(o, (Soft){.op = SOFT_MADHI_SAT, .type = DT_I32}, 3);
     return;
@@ -207,7 +211,8 @@ void row_mul24(PtxOp *o, int adds) {
   DType t = o->elem[0];
   if (!hi) op_has(o, "lo");
   if (op_has(o, "sat")) {
-    if (!hi || !adds || !sign) op_reject(o, ".sat of other forms than .hi.s32");
+    if (!hi || !adds || !sign)
+      op_reject(o, ".sat is valid only for mad24.hi.s32");
     soft_result(o, (Soft){.op = SOFT_MAD24HI_SAT, .type = DT_I32}, 3);
     return;
   }
@@ -301,7 +306,8 @@ void row_function(PtxOp *o, int k) {
   if (t != DT_F32) {
     bool small = k == SOFT_EX2 || k == SOFT_TANH;
     bool wide = k == SOFT_RSQRT || (k == SOFT_A_RCP && ftz);
-    if (t == DT_F64 ? !wide : !small) op_reject(o, "its type");
+    if (t == DT_F64 ? !wide : !small)
+      op_reject(o, "this operation does not have this type");
     soft_result(o, (Soft){.op = SOFT_APPROX, .type = (uint8_t)t,
                           .mode = (uint8_t)k, .flags = ftz ? SOFT_FTZ : 0}, 1);
   } else if (!ftz) {

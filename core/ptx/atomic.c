@@ -5,7 +5,7 @@ static AtomicKind atomic_kind(PtxOp *o) {
   for (int a = 0; a < AT_COUNT; a++) {
     if (op_has(o, atomic_row((AtomicKind)a)->name)) return (AtomicKind)a;
   }
-  op_reject(o, "no operation");
+  op_reject(o, "an operation such as .add is missing");
 }
 
 // Rejects types that this kind of atomic operation does not have.
@@ -13,12 +13,13 @@ static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   DType e = o->elem[0];
   bool number = dtype_is_float(e), small = number && dtype_bits(e) == 16;
   bool least = kind == AT_MIN || kind == AT_MAX;
-  if (op_type(o, 0).bits == 128) op_reject(o, "128 bits");
+  if (op_type(o, 0).bits == 128) op_reject(o, "128-bit elements");
   if (small && !op_has(o, "noftz")) op_reject(o, "16-bit floats need .noftz");
   if (number && kind != AT_ADD && !(least && small && n > 1)) {
-    op_reject(o, "this operation on floats");
+    op_reject(o, "floats have only .add, vectors of 16-bit floats also .min "
+              "and .max");
   }
-  if (n > 1 && !number) op_reject(o, "vectors of integers");
+  if (n > 1 && !number) op_reject(o, "vectors must hold floats");
 }
 
 // Emits the atomic operation on one element, `at` bytes after the address.

@@ -50,7 +50,7 @@ static Ref compare(PtxOp *o, bool number, Ref a, Ref b) {
   Ref both = op2(o, OP_AND, op2(o, OP_EQ, a, a), op2(o, OP_EQ, b, b));
   if (op_has(o, "num")) return both;
   if (op_has(o, "nan")) return op1(o, OP_NOT, both);
-  op_reject(o, "no comparison");
+  op_reject(o, "a comparison such as .lt is missing");
 }
 
 static bool is_unsigned_test(PtxOp *o) {
@@ -102,7 +102,7 @@ void row_setp(PtxOp *o, int k) {
   Ref p = compared(o, 0, 0);
   const PtxArg *d = op_arg(o, 0);
   if (d->kind != PTX_A_PAIR) {
-    if (o->pair[0]) op_reject(o, "two halves need p|q");
+    if (o->pair[0]) op_reject(o, "a comparison of pairs needs results p|q");
     op_set(o, d, combine(o, p));
     return;
   }
@@ -124,12 +124,13 @@ static Ref truth(PtxOp *o, DType t) {
 
 void row_set(PtxOp *o, int k) {
   (void)k;
-  if (o->types != 2) op_reject(o, "the types of result and operands");
+  if (o->types != 2) op_reject(o, "two types are needed, .dtype.stype");
   DType t = o->elem[0], raw = unsigned_of(dtype_bits(t));
   Ref none = number(o, raw, 0);
   Ref v = op3(o, OP_SEL, combine(o, compared(o, 1, 0)), truth(o, t), none);
   if (o->pair[1]) {
-    if (!o->pair[0]) op_reject(o, "a result that is no pair");
+    if (!o->pair[0])
+      op_reject(o, "a comparison of pairs needs a pair as result type");
     Ref hi = op3(o, OP_SEL, combine(o, compared(o, 1, 1)), truth(o, t), none);
     hi = op2(o, OP_SHL, to(o, DT_U32, hi), number(o, DT_U32, 16));
     v = op2(o, OP_OR, to(o, DT_U32, v), hi);
@@ -188,7 +189,7 @@ void row_testp(PtxOp *o, int k) {
   } else if (op_has(o, "normal")) {  // includes zeros
     p = op2(o, OP_OR, zero, op2(o, OP_AND, finite, op1(o, OP_NOT, tiny)));
   } else {
-    op_reject(o, "no test");
+    op_reject(o, "a test such as .finite is missing");
   }
   op_result(o, p);
 }

@@ -25,9 +25,9 @@ static Soft descriptor(PtxOp *o) {
   bool given = strstr(o->i->op, ".rn.") || s.mode != SOFT_RN;
   bool wider = dtype_bits(o->elem[0]) > dtype_bits(o->elem[1]);
   if (to_int != SOFT_RNA) {
-    if (!from) op_reject(o, "an integer is rounded to an integer");
+    if (!from) op_reject(o, "rounding to an integer needs a float source");
     if (float_result && o->elem[0] != o->elem[1]) {
-      op_reject(o, "rounding to an integer of another float type");
+      op_reject(o, "rounding to an integer needs one float type, not two");
     }
     if (float_result) s.op = SOFT_RINT;
     s.mode = (uint8_t)to_int;
@@ -36,7 +36,7 @@ static Soft descriptor(PtxOp *o) {
   } else if (float_result && !given && (!from ||
              (dtype_bits(o->elem[1]) > 16 && !wider &&
               o->elem[0] != o->elem[1]))) {
-    op_reject(o, "a rounding is needed");
+    op_reject(o, "a rounding modifier such as .rn is needed");
   }
   return s;
 }
@@ -63,10 +63,11 @@ static bool is_plain(Soft s) {
 static void pair(PtxOp *o, Soft s) {
   int bits = 2 * dtype_bits(o->elem[0]);
   bool two = !o->pair[1];
-  if (s.op != SOFT_CVT) op_reject(o, "rounding of pairs to integers");
+  if (s.op != SOFT_CVT) op_reject(o, "pairs cannot be rounded to integers");
   bool eight = dtype_bits(o->elem[1]) == 8;
   if (eight && s.type != DT_F16) op_reject(o, "it needs sm_100");
-  if (two && o->elem[1] != DT_F32) op_reject(o, "pairs of other types");
+  if (two && o->elem[1] != DT_F32)
+    op_reject(o, "two values that become a pair must be of .f32");
   bool simple = s.mode == SOFT_RN && !s.flags;
   if (two && simple && (s.type == DT_F16 || s.type == DT_BF16)) {
     IntrinId id = s.type == DT_BF16 ? IN_PACKBF2 : IN_PACKF162;
@@ -74,7 +75,8 @@ static void pair(PtxOp *o, Soft s) {
                            op_operand(o, 1, DT_F32), 0));
     return;
   }
-  if (bits == 16 && !(s.flags & SOFT_FINITE)) op_reject(o, "no .satfinite");
+  if (bits == 16 && !(s.flags & SOFT_FINITE))
+    op_reject(o, ".satfinite is missing");
   DType raw = unsigned_of(op_type(o, 1).bits);
   s.flags |= SOFT_PAIR;
   op_result(o, op_soft(o, s, bits, op_operand(o, 1, raw),
@@ -83,19 +85,20 @@ static void pair(PtxOp *o, Soft s) {
 
 void row_cvt(PtxOp *o, int k) {
   (void)k;
-  if (o->types != 2) op_reject(o, "other than two types");
+  if (o->types != 2) op_reject(o, "two types are needed, .dtype.atype");
   PtxType d = op_type(o, 0), from = op_type(o, 1);
   Soft s = descriptor(o);
   if (o->pair[0]) {
     pair(o, s);
     return;
   }
-  if (o->pair[1]) op_reject(o, "a pair becomes one value");
+  if (o->pair[1]) op_reject(o, "a pair cannot become one value");
   if (o->i->args != 2) op_reject(o, "a third operand needs sm_100");
   if (s.type == DT_TF32 && s.mode != SOFT_RNA && s.flags & SOFT_FINITE) {
     op_reject(o, "it needs sm_100");
   }
-  if (s.mode == SOFT_RNA && s.type != DT_TF32) op_reject(o, ".rna");
+  if (s.mode == SOFT_RNA && s.type != DT_TF32)
+    op_reject(o, ".rna needs the result type .tf32");
   Ref v = op_low(o, op_arg(o, 1), from);
   if (is_plain(s)) {
     if (dtype_is_float((DType)s.from)) v = as(o, (DType)s.from, v);
@@ -118,7 +121,8 @@ void row_cvt_pack(PtxOp *o, int k) {
   for (size_t q = 0; q < sizeof types / sizeof *types; q++) {
     if (!op_has(o, types[q].name)) continue;
     bool third = types[q].bits < 16;
-    if (o->i->args != (third ? 4u : 3u)) op_reject(o, "its operands");
+    if (o->i->args != (third ? 4u : 3u))
+      op_reject(o, "16-bit types need 3 operands, narrower types 4");
     Soft s = {.op = SOFT_PACK, .type = types[q].sign ? DT_I32 : DT_U32,
               .mode = types[q].bits};
     op_result(o, op_soft(o, s, 32, op_operand(o, 1, DT_U32),
@@ -126,6 +130,6 @@ void row_cvt_pack(PtxOp *o, int k) {
                          third ? op_operand(o, 3, DT_U32) : 0));
     return;
   }
-  op_reject(o, "its type");
+  op_reject(o, "its result type must be one of 2, 4, 8 or 16 bits");
 }
 // SPDX-License-Identifier: MIT

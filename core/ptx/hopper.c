@@ -198,10 +198,11 @@ static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
 
 // Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.
 static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
-  if (a->parts != 2) ptx_fail(o->b, "'%s': no coordinates", o->i->op);
+  if (a->parts != 2)
+    ptx_fail(o->b, "'%s' needs coordinates: [map, {c0, c1}]", o->i->op);
   const PtxArg *c = &o->b->m->args.p[a->part + 1];
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
-  if (n > 5) ptx_fail(o->b, "'%s' of %u coordinates", o->i->op, n);
+  if (n > 5) ptx_fail(o->b, "'%s' cannot have %u coordinates", o->i->op, n);
   for (uint32_t k = 0; k < n; k++) {
     const PtxArg *v = c->kind == PTX_A_VECTOR
       ? &o->b->m->args.p[c->part + k] : c;
@@ -411,7 +412,7 @@ static void multiply(PtxOp *o) {
   const PtxArg *a = op_arg(o, 1);
   bool smem_a = a->kind == PTX_A_REG;
   uint32_t n = o->i->args;
-  if (n < 4) ptx_fail(o->b, "'%s' has %u operands", o->i->op, n);
+  if (n < 4) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
   // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
   // also have imm-trans-a and imm-trans-b.
   bool floats = n > 4;

@@ -74,7 +74,7 @@ static void demand(PtxOp *o, Ref p, const char *text) {
 static Ref element(PtxOp *o, DType t, Ref off, Ref *which, bool *known) {
   PtxBuild *b = o->b;
   int bytes = dtype_bits(t) / 8;
-  if (!b->local) op_reject(o, "there is no local memory");
+  if (!b->local) op_reject(o, "the function declares no local memory");
   Ref unit = number(o, ir_type(b->fn, off), bytes - 1);
   Ref even = op2(o, OP_EQ, op2(o, OP_AND, off, unit),
                  number(o, ir_type(b->fn, off), 0));
@@ -162,7 +162,8 @@ void row_cvta(PtxOp *o, int k) {
                      base));
     return;
   }
-  if (space == ANYWHERE && !op_has(o, "param")) op_reject(o, "its space");
+  if (space == ANYWHERE && !op_has(o, "param"))
+    op_reject(o, "a state space such as .shared is missing");
   op_set(o, d, op_root(o, d) >= 0 ? op_offset(o, a)
                                   : op_value(o, a, DT_I64));
 }
@@ -180,7 +181,7 @@ void row_isspacep(PtxOp *o, int k) {
   } else if (space == IN_GLOBAL) {
     op_result(o, op1(o, OP_NOT, op2(o, OP_OR, shared, local)));
   } else {
-    op_reject(o, "its space");
+    op_reject(o, "the state space must be .global, .shared or .local");
   }
 }
 // SPDX-License-Identifier: MIT

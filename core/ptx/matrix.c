@@ -55,7 +55,8 @@ void row_matrix(PtxOp *o, int k) {
   bool load = k == 0;
   Runs r = {.n = 0};
   op_run(o, &r, op_arg(o, load ? 0 : 1), DT_NONE);
-  if (r.regs != (uint32_t)atom_copy(id)->num) op_reject(o, "its registers");
+  if (r.regs != (uint32_t)atom_copy(id)->num)
+    op_reject(o, "its number of registers does not match .num");
   Place p = op_place(o, op_arg(o, load ? 1 : 0), IN_SHARED);
   o->used = UINT32_MAX;
   Ref in[3] = {r.mem[0], p.mem, p.off}, out[3] = {p.mem, p.off, r.mem[0]};
@@ -68,7 +69,7 @@ void row_matrix(PtxOp *o, int k) {
 void row_movmatrix(PtxOp *o, int k) {
   (void)k;
   if (strcmp(o->i->op, "movmatrix.sync.aligned.m8n8.trans.b16")) {
-    op_reject(o, "another shape");
+    op_reject(o, "only .m8n8.trans.b16 is supported");
   }
   o->used = UINT32_MAX;
   Ref v = op_operand(o, 1, DT_U32), all = number(o, DT_U32, UINT32_MAX);

@@ -23,7 +23,8 @@ static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
 static int part_bits(PtxOp *o, PtxType t, const PtxArg *v) {
   int n = (int)v->parts;
   if (t.bits % n || t.bits / n < 8) {
-    ptx_fail(o->b, "'%s' of a vector of %d registers", o->i->op, n);
+    ptx_fail(o->b, "'%s' cannot have a vector of %d registers", o->i->op,
+             n);
   }
   return t.bits / n;
 }
@@ -122,7 +123,7 @@ static void load_param(PtxOp *o) {
   }
   uint32_t n = d->kind == PTX_A_VECTOR ? d->parts : 1;
   if (n != (uint32_t)op_vector(o)) {
-    ptx_fail(b, "'%s' of %u registers", o->i->op, (unsigned)n);
+    ptx_fail(b, "'%s' cannot have %u registers", o->i->op, (unsigned)n);
   }
   uint32_t at = param_offset(o, &b->m->vars.p[base->value], a->value,
                              (int64_t)n * t.bits / 8);
@@ -173,7 +174,7 @@ static Access access_of(PtxOp *o, uint32_t k) {
   x.flags = order_of(o);
   bool list = x.reg->kind == PTX_A_VECTOR;
   if (list != (x.n > 1) || (list && x.reg->parts != (uint32_t)x.n)) {
-    ptx_fail(o->b, "'%s' has %u registers", o->i->op,
+    ptx_fail(o->b, "'%s' cannot have %u registers", o->i->op,
              (unsigned)(list ? x.reg->parts : 1));
   }
   if (x.type.bits == 128) {

@@ -106,7 +106,8 @@ DType op_dtype(PtxType t) {
 
 const PtxArg *op_arg(PtxOp *o, uint32_t k) {
   if (k >= o->i->args) {
-    ptx_fail(o->b, "'%s' has %u operands", o->i->op, (unsigned)o->i->args);
+    ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op,
+             (unsigned)o->i->args);
   }
   return &o->arg[k];
 }
@@ -235,8 +236,8 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
       ptx_fail(b, "'%s': operand %s is a predicate", o->i->op, a->name);
     }
     if (dtype_bits(own) != bits) {
-      ptx_fail(b, "'%s': operand %s has %d bits, the instruction %d", o->i->op,
-               a->name, dtype_bits(own), bits);
+      ptx_fail(b, "'%s': operand %s must have the instruction's %d bits, "
+               "not %d", o->i->op, a->name, bits, dtype_bits(own));
     }
     return op_as(o, t, r);
   }
@@ -267,14 +268,16 @@ int64_t op_constant(PtxOp *o, uint32_t k) {
   } else if (a->kind == PTX_A_INT) {
     return v;
   }
-  ptx_fail(o->b, "'%s': operand %u is no constant", o->i->op, (unsigned)k + 1);
+  ptx_fail(o->b, "'%s': operand %u must be a constant", o->i->op,
+           (unsigned)k + 1);
 }
 
 int64_t op_constant_in(PtxOp *o, uint32_t k, int64_t least, int64_t most) {
   int64_t v = op_constant(o, k);
   if (v < least || v > most) {
-    ptx_fail(o->b, "'%s': operand %u is %lld to %lld, not %lld", o->i->op,
-             (unsigned)k + 1, (long long)least, (long long)most, (long long)v);
+    ptx_fail(o->b, "'%s': operand %u must be %lld to %lld, not %lld",
+             o->i->op, (unsigned)k + 1, (long long)least, (long long)most,
+             (long long)v);
   }
   return v;
 }
@@ -284,7 +287,7 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   if (a->kind == PTX_A_SINK) return;
   if (a->kind == PTX_A_FUNC) unknown_name(o, a);
   if (a->kind != PTX_A_REG) {
-    ptx_fail(b, "'%s': its result goes to no register", o->i->op);
+    ptx_fail(b, "'%s': the result must be a register", o->i->op);
   }
   PtxSlot *s = &b->slot[a->value];
   PtxType own = b->m->regs.p[b->f->reg + (uint32_t)a->value].type;
@@ -292,8 +295,8 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   DType is = ir_type(b->fn, v);
   if (is != t) {
     if (dtype_bits(is) != dtype_bits(t)) {
-      ptx_fail(b, "'%s': register %s has %d bits, the result %d", o->i->op,
-               a->name, dtype_bits(t), dtype_bits(is));
+      ptx_fail(b, "'%s': result register %s must have %d bits, not %d",
+               o->i->op, a->name, dtype_bits(is), dtype_bits(t));
     }
     v = op_as(o, t, v);
   }
@@ -513,8 +516,8 @@ void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t) {
     uint32_t at;
     const PtxPool *pool = op_home(o, x, &at);
     if (k && pool->mem != r->mem[r->n]) {
-      ptx_fail(o->b, "'%s': registers of different kinds are one operand",
-               o->i->op);
+      ptx_fail(o->b, "'%s': the registers of one operand must be of one "
+               "kind", o->i->op);
     }
     r->mem[r->n] = pool->mem;
     int each = t == DT_NONE ? pool->bits : dtype_bits(t);

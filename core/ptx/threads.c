@@ -54,7 +54,8 @@ void row_barrier(PtxOp *o, int k) {
     return;
   }
   bool arrive = op_has(o, "arrive");
-  if (!arrive && !op_has(o, "sync")) op_reject(o, "neither sync nor arrive");
+  if (!arrive && !op_has(o, "sync"))
+    op_reject(o, ".sync or .arrive is missing");
   Ins i = barrier_of(o, arrive ? OP_BARARRIVE : OP_BAR, 0, aligned);
   if (o->i->args > 1) i.a[0] = op_operand(o, 1, DT_I32);
   ir_emit(b->cx, b->fn, i);
@@ -77,7 +78,7 @@ void row_fence(PtxOp *o, int k) {
   else if (op_has(o, "cluster")) f = FE_CLUSTER;
   else if (op_has(o, "gpu") || op_has(o, "gl")) f = FE_GPU;
   else if (op_has(o, "sys")) f = FE_SYS;
-  if (f == FE_COUNT) op_reject(o, "no scope");
+  if (f == FE_COUNT) op_reject(o, "a scope such as .cta is missing");
   ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = f});
 }
 
@@ -182,7 +183,7 @@ void row_redux(PtxOp *o, int k) {
                            op_operand(o, 2, DT_U32), 0));
     return;
   }
-  op_reject(o, "no operation");
+  op_reject(o, "an operation such as .add is missing");
 }
 
 // The PTX ISA does not say which lane is elected. The simulator elects one from

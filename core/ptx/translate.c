@@ -84,14 +84,14 @@ static void split(Frame *fr) {
     uint32_t next = g->to[0], to = SHAPE_NONE;
     if (is_op(last, "bra")) {
       const PtxArg *a = last->args == 1 ? &m->args.p[last->arg] : NULL;
-      if (!a) ptx_fail(b, "'%s' has %u operands", last->op, last->args);
+      if (!a) ptx_fail(b, "'%s' cannot have %u operands", last->op, last->args);
       if (a->kind != PTX_A_LABEL && a->name) no_label(b, a->name);
       if (a->kind != PTX_A_LABEL) {
         ptx_fail(b, "'%s': a label is expected", last->op);
       }
       to = of[m->labels.p[a->value].at - f->ins];
     } else {
-      if (last->args) ptx_fail(b, "'%s' has operands", last->op);
+      if (last->args) ptx_fail(b, "'%s' takes no operands", last->op);
       to = fr->n - 1;  // the empty block at the end
     }
     g->to[0] = to;

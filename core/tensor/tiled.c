@@ -74,9 +74,9 @@ CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits) {
   }
   if (r->op == CO_CPASYNC && (r->bits < 32 || r->bits > 128 ||
                               (r->flags & CPF_GLOBAL && r->bits != 128)))
-    ctx_fail(cx, ERR_ARG, "%s: cp.async moves %s", r->name,
+    ctx_fail(cx, ERR_ARG, "%s: cp.async moves %s, not %d", r->name,
              r->flags & CPF_GLOBAL ? "128 bits when it bypasses L1"
-                                   : "32, 64 or 128 bits");
+                                   : "32, 64 or 128 bits", r->bits);
   a.thr = parse(cx, r->thr);
   a.src = in_values(cx, r, type, parse(cx, r->src));
   a.dst = in_values(cx, r, type, parse(cx, r->dst));

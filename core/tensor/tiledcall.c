@@ -277,9 +277,9 @@ static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top) {
   split(cx, d, &dv, &dr);
   int64_t n = count(cx, sr, "copy"), m = count(cx, dr, "copy");
   if (n != m)
-    ctx_fail(cx, ERR_SHAPE, "copy: the source repeats its first mode %" PRId64
-             " times, the destination %" PRId64 " times%s", n, m,
-             pair_text(k));
+    ctx_fail(cx, ERR_SHAPE, "copy: the modes after the first must have equally "
+             "many elements, not %" PRId64 " in the source and %" PRId64
+             " in the destination%s", n, m, pair_text(k));
   for (int64_t i = 0; i < n; i++) {
     if (top) k->rest = i, k->atom = 0;
     copy_values(k, sv, dim_add(cx, so, at(cx, sr, i)), dv,

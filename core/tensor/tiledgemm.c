@@ -90,9 +90,9 @@ static void check_sizes(const Gemm *g) {
   for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
     int64_t p = pair[i].p->n[pair[i].i], q = pair[i].q->n[pair[i].j];
     if (p != q)
-      ctx_fail(g->cx, ERR_SHAPE, "gemm: mode %c is %" PRId64 " in %c and %"
-               PRId64 " in %c%s", pair[i].m, p, pair[i].p->name, q,
-               pair[i].q->name, gemm_text(g));
+      ctx_fail(g->cx, ERR_SHAPE, "gemm: mode %c must have one size, not %"
+               PRId64 " in %c and %" PRId64 " in %c%s", pair[i].m, p,
+               pair[i].p->name, q, pair[i].q->name, gemm_text(g));
   }
   const Part *o[4] = {&g->d, &g->x, &g->y, &g->c};
   Layout tv[4] = {g->a->c, g->a->stored, g->a->b, g->a->c};

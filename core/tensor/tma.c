@@ -348,15 +348,15 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
                        const TmaCall *o) {
   int bits = dtype_bits(a->type);
   if (t[0]->space != SP_RMEM || t[1]->space != SP_SMEM)
-    ctx_fail(cx, ERR_TYPE, "copy: this copy must go from registers to shared "
+    ctx_fail(cx, ERR_TYPE, "copy: st.async must go from registers to shared "
              "memory%s", sides_text(cx, t));
   if (t[0]->type != a->type || t[1]->type != a->type)
     ctx_fail(cx, ERR_TYPE, "copy: the atom copies only %s%s",
              dtype_name(a->type), sides_text(cx, t));
   if (bits != 32 && bits != 64)
     ctx_fail(cx, ERR_TYPE, "copy: st.async stores values of 32 or 64 bits, "
-             "not %s: cute.recast_tensor both%s", dtype_name(a->type),
-             sides_text(cx, t));
+             "not %s: recast both tensors with cute.recast_tensor%s",
+             dtype_name(a->type), sides_text(cx, t));
   if (!o->bar || !o->rank)
     ctx_fail(cx, ERR_ARG, "copy: this copy needs %s", o->bar
              ? "cta_rank, the CTA that gets the values"

@@ -299,7 +299,7 @@ describe("on Hopper", function()
         function(bar, tid)
       arch.mbarrier_wait(arch.map_dsmem_ptr(bar, tid & 1), 0)
     end)
-    bad("the barrier is in another block's memory already",
+    bad("the mbarrier is already mapped to another block's",
         function(bar, tid)
       arch.mbarrier_arrive(arch.map_dsmem_ptr(bar, tid & 1), 1)
     end)

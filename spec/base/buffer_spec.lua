@@ -74,7 +74,7 @@ describe("a buffer", function()
     end)
     raises("4 and 3 elements", function() b:diff(core.buffer("bf16", 3)) end)
     raises("bit by bit", function() b:equal(core.buffer("f16", 4)) end)
-    raises("there are no integers from 3 to 2",
+    raises("bounds 3 and 2: the first must not exceed",
       function() b:fill_int(0, 3, 2) end)
   end)
 

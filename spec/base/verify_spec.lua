@@ -227,7 +227,8 @@ describe("gemm_check", function()
     support.raises("no bound of rounding is known for a D of e4m3",
                    core.gemm_check, b, b, b, 4, 4, 4, {})
     b = core.buffer("f32", 16)
-    support.raises("none to check", core.gemm_check, b, b, b, 0, 4, 4, {})
+    support.raises("D has 0 by 4 elements", core.gemm_check, b, b, b, 0, 4, 4,
+                   {})
     support.raises("ref has 16 elements, 4 by 3 needed", core.gemm_check, b, b,
                    b, 4, 3, 4, {ref = b})
   end)

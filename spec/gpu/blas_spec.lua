@@ -156,8 +156,8 @@ describe("a product of cuBLAS", function()
     assert.equal("gpu.cublaslt: scale_A is of f64, not of f32 " ..
       "[type-mismatch]", (asked("cublaslt", "e4m3 e4m3 bf16",
       "scale_A = dev:buffer('f64', 1)")))
-    assert.equal("gpu.cublaslt: scale_B: only 8-bit floats are scaled, " ..
-      "not bf16 [type-mismatch]",
+    assert.equal("gpu.cublaslt: scale_B is valid only for an operand " ..
+      "of 8-bit floats, not of bf16 [type-mismatch]",
       (asked("cublaslt", "bf16 bf16 bf16", "scale_B = one(2)")))
     assert.equal("gpu.cublaslt: fast_accum: fast accumulation needs 8-bit "
       .. "floats, not f16 [type-mismatch]", (asked("cublaslt",
@@ -190,10 +190,10 @@ describe("a product of cuBLAS", function()
     for _, case in ipairs {
       {"epilogue is 'tanh', not relu or gelu [bad-argument]",
        "epilogue = 'tanh'"},
-      {"bias of bf16: it must be of bf16, and N must be contiguous in D "
+      {"bias needs a D in which N is contiguous: remove m_major = true "
        .. "[type-mismatch]", "m_major = true, bias = " .. bias},
-      {"bias of f32: it must be of bf16, and N must be contiguous in D "
-       .. "[type-mismatch]", "bias = dev:buffer('f32', 48)"},
+      {"bias must have D's type bf16, not f32 [type-mismatch]",
+       "bias = dev:buffer('f32', 48)"},
       {"bias has 47 elements, 1 by 48 needed [shape-mismatch]",
        "bias = dev:buffer('bf16', 47)"}} do
       assert.equal("gpu.cublaslt: " .. case[1],

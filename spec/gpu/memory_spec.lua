@@ -73,7 +73,7 @@ describe("tensors that are made", function()
     end
     support.raises("seed = \"x\": an integer is needed", cute.rand, {2},
                    cute.f32, {seed = "x"})
-    support.raises("there are no integers from 3 to below 3",
+    support.raises("the lower bound 3 must be below the upper bound 3",
       cute.randint, 3, 3, {2},
                    cute.i8)
     support.raises("128 does not fit in i8", cute.randint, 0, 129, {2}, cute.i8)

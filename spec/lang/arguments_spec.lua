@@ -209,8 +209,9 @@ describe("a prepared launch", function()
       cute.kernel("outer", function() ok, text = pcall(f) end)():trace {
         block = 32}
       assert.is_false(ok)
-      assert.matches("only the host can do this: kernel 'outer' would do it "
-        .. "once, while it is traced [inside-kernel]", text, 1, true)
+      assert.matches("a host function was called in kernel 'outer', which "
+        .. "would call it only once, while it is traced [inside-kernel]",
+        text, 1, true)
     end
     assert.equal(0, x(0))
   end)

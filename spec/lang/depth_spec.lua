@@ -94,8 +94,8 @@ describe("with a C stack of 64 KB #noasan", function()
   end)
 
   it("a layout of 64 composed functions", function()
-    local limit = "cute.make_composed_layout: a layout composes at most 64 "
-      .. "functions in a row [limit]"
+    local limit = "cute.make_composed_layout: a composed layout has at most "
+      .. "64 functions to the left of its innermost layout [limit]"
     assert.equal("3", gives("functions", 64))
     assert.equal("3", gives("swizzles", 64))
     assert.equal(limit, gives("functions", 65))

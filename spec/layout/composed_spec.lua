@@ -331,7 +331,7 @@ describe("a composed layout", function()
     } do
       raises(want, cute.layout, text)
     end
-    raises("too many functions", cute.layout, ("8:1 o "):rep(40) .. "8:1")
+    raises("nest at most 32 deep", cute.layout, ("8:1 o "):rep(40) .. "8:1")
   end)
 end)
 

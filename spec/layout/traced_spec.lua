@@ -155,8 +155,8 @@ describe("traced layouts", function()
     end
     local text = support.message(divided, 4)
     assert.truthy(text:find("(4,8):(1,4) divided by 3:1 is (3,11):(1,3), but "
-      .. "was traced as ((3,1),(2,8)):((1,4),(3,4)), which has another element "
-      .. "2 in mode 1 [wrong-layout]", 1, true), text)
+      .. "was traced as ((3,1),(2,8)):((1,4),(3,4)), which has a different "
+      .. "offset at coordinate 2 in mode 1 [wrong-layout]", 1, true), text)
     assert.truthy(text:find("keep the layout static", 1, true), text)
     assert.equal(16, divided(6))
   end)

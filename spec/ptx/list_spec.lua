@@ -65,7 +65,8 @@ describe("cutelua ptx", function()
       .. "%(user%.cu:9%): calls of functions are not modelled\n",
       listed("add%.f32 [^;]*", '.file 1 "/u/user.cu"\n.loc 1 9 2\n'
         .. "st.param.b32 [n], %%f1"))
-    assert.matches("\n  REJECTED: line 16: 'add%.f32' has 2 operands\n",
+    assert.matches("\n  REJECTED: line 16: 'add%.f32' cannot have 2 "
+      .. "operands\n",
       listed("add%.f32 [^;]*", "add.f32 %%f1, %%f0"))
     support.write(bad, (PTX:gsub("%.visible", ".extern .shared .b8 d[];\n"
       .. ".const .b32 c = 7;\n%0"):gsub("%.reg %.pred",

@@ -635,7 +635,8 @@ describe("gemm", function()
         f.rA = cute.make_rmem_tensor(f.rA.layout, cute.f16)
         f.rB = cute.make_rmem_tensor(f.rB.layout, cute.f16)
       end), a, d)
-    raises({"mode K is 1 in A and 2 in B", "[shape-mismatch]"}, trace,
+    raises({"mode K must have one size, not 1 in A and 2 in B",
+            "[shape-mismatch]"}, trace,
       go(function(f) f.rA = cute.local_tile(f.rA, {8, 2, 1}, {0, 0, 0}) end),
       a, d)
     raises({"takes 8 values of A a thread", "partition_fragment_A",

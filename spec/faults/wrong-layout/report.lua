@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: spec/faults/wrong-layout/report.lua:11 in run
 -- expect: report.lua:16: (32,32):(1,32) divided by 3:1 is (3,342):(1,3), but
---   was traced as ((3,1),(11,32)):((1,32),(3,32)), which has another element 11
---   in mode 1 [wrong-layout]
+--   was traced as ((3,1),(11,32)):((1,32),(3,32)), which has a different
+--   offset at coordinate 11 in mode 1 [wrong-layout]
 -- expect: make the extents multiples of the tile, keep the layout static, or
 --   partition it mode by mode
 local cute = require "cute"

@@ -474,7 +474,9 @@ describe("with keys alone", function()
 end)
 
 local LINKS = {
-  {"#s=abc", "This link holds no script: the end of the link is missing"},
+  {"#s=abc", "This link holds no script: the link is incomplete or was "
+    .. "changed"},
+  {"#s=abcde", "This link holds no script: the end of the link is missing"},
   {"#s=a%%bc", "a character after #s= is not a letter, digit, - or _"},
   {"#s=eJyrVspLzE1VslJQKkktLlGqBQAqCQT1", "This link holds no script"},
   {"#script=nothing.lua", "nothing.lua, which is not on the shelf"},

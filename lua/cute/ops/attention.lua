@@ -512,10 +512,7 @@ end
 -- Raises an error unless tensor t, the option `name`, has the extents `shape`
 -- and elements of type `dtype`.
 local function check_option(call, name, t, shape, dtype)
-  local own = modes.extents(t.layout)
-  local same = t.element_type == dtype and #own == #shape
-  for i, n in ipairs(shape) do same = same and own[i] == n end
-  if not same then
+  if t.element_type ~= dtype or not modes.has(t.layout, shape) then
     call:fail("%s is %s of %s; (%s) of %s is needed", name, t.layout,
               t.element_type, table.concat(shape, ","), dtype)
   end

@@ -182,9 +182,7 @@ end
 local function order_of(p)
   for _, x in ipairs(p.inputs) do
     local own = modes.extents(x.l)
-    local same = #own == #p.shape
-    for i, n in ipairs(own) do same = same and n == p.shape[i] end
-    if same then
+    if modes.has(x.l, p.shape) then
       local far, by = {}, {}
       for i = 1, #own do
         local s = math.huge
@@ -243,15 +241,10 @@ local function outputs_of(p, call, made)
     end
     local dtype = t and operand.plain(t.element_type)
       or i == 1 and p.dtype or usual(p, made[i])
-    if t then
-      local own = modes.extents(t.layout)
-      local same = #own == #p.shape
-      for k, n in ipairs(p.shape) do same = same and own[k] == n end
-      if not same then
-        p.fail("%s is %s; %s of extents (%s) %s needed", name, t.layout,
-               #made == 1 and "the result" or "results", table.concat(p.shape,
-               ","), #made == 1 and "is" or "are")
-      end
+    if t and not modes.has(t.layout, p.shape) then
+      p.fail("%s is %s; %s of extents (%s) %s needed", name, t.layout,
+             #made == 1 and "the result" or "results", table.concat(p.shape,
+             ","), #made == 1 and "is" or "are")
     end
     p.outputs[i] = {name = name, t = t, dtype = dtype, l = t and t.layout
       or p.order or cute.make_layout(p.shape, cute.LayoutRight)}

@@ -36,6 +36,19 @@ function modes.extents(l)
   return list
 end
 
+--- Reports whether the modes of a layout have these extents.
+---@param l any
+---@param extents integer[]
+---@return boolean
+function modes.has(l, extents)
+  local own = modes.extents(l)
+  if #own ~= #extents then return false end
+  for i, n in ipairs(own) do
+    if n ~= extents[i] then return false end
+  end
+  return true
+end
+
 --- Returns the shape to which all layouts broadcast, by NumPy's rule: counted
 -- from the last mode, extents agree, are 1, or are missing.
 ---@param list table[] {name =, l = layout}

@@ -88,14 +88,9 @@ local function loops_of(x, gone, out)
     if gone[m] then count = count * n else kept[#kept + 1] = n end
   end
   if #kept == 0 then kept[1] = 1 end
-  if out then
-    local own = modes.extents(out.layout)
-    local same = #own == #kept
-    for i, n in ipairs(kept) do same = same and n == own[i] end
-    if not same then
-      fail("out is %s, but the result has extents (%s)", out.layout,
-           table.concat(kept, ","))
-    end
+  if out and not modes.has(out.layout, kept) then
+    fail("out is %s, but the result has extents (%s)", out.layout,
+         table.concat(kept, ","))
   end
   -- The layouts of the result and of the index have as many modes as x. Modes
   -- of x that the result (or the index) does not have get extent 1.

@@ -172,10 +172,7 @@ end
 
 --- Raises an error unless t has the extents of x.
 function Call:same(name, t, as, x)
-  local a, b = modes.extents(t.layout), modes.extents(x.layout)
-  local same = #a == #b
-  for i, n in ipairs(a) do same = same and n == b[i] end
-  if not same then
+  if not modes.has(t.layout, modes.extents(x.layout)) then
     self:fail("%s is %s, but %s is %s; equal shapes are needed", name, t.layout,
               as, x.layout)
   end
@@ -233,10 +230,7 @@ local function check_outputs(call, plan, apart)
     local t, name = call.out[i], i == 1 and "out" or "out " .. i
     if t then
       tensor_op.check(call.raise, name, t)
-      local own = modes.extents(t.layout)
-      local same = #own == #r.shape
-      for k, n in ipairs(r.shape) do same = same and n == own[k] end
-      if not same then
+      if not modes.has(t.layout, r.shape) then
         call:fail("%s is %s, but the result has extents (%s)", name, t.layout,
                   table.concat(r.shape, ","))
       elseif t.element_type ~= r.dtype then

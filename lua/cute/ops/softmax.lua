@@ -124,10 +124,7 @@ end
 local function check_row_tensors(X, list)
   local _, rows = rowwise.extents(X)
   for _, e in ipairs(list) do
-    local own = modes.extents(e[2].layout)
-    local same = #own == #rows
-    for i, n in ipairs(rows) do same = same and n == own[i] end
-    if not same then
+    if not modes.has(e[2].layout, rows) then
       core.fail("bad-argument", ("ops.cross_entropy_backward: %s is %s; "
         .. "extents (%s), those of X without the last mode, are needed"):format(
         e[1], e[2].layout, table.concat(rows, ",")))

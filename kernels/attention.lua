@@ -27,30 +27,6 @@ local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Makes the function that replaces the scores of a tile of rows from `row` on
--- and keys from `col` on. at: the sequence and the head. S, T: rows and keys;
--- functions get no index beyond them.
-local function modifier(o, at, S, T, scale, score, mask)
-  local BM, BN = o.tile[1], o.tile[2]
-  local function inside(i, n, tile)
-    return tiles.divides(tile, n) and i or cute.min(i, n - 1)
-  end
-  return function(s, places, row, col)
-    local all = flash.by_rows(s)
-    for i = 0, cute.size(all, 0) - 1 do
-      local q = inside(row + places(i, 0)[1], S, BM)
-      for j = 0, cute.size(all, 1) - 1 do
-        local x = all(i, j) * scale
-        local where = {b = at.b, h = at.h, q = q,
-                       k = inside(col + places(i, j)[2], T, BN)}
-        if score then x = score(x, where) end
-        if mask then x = cute.where(mask(where), x, -math.huge) end
-        all[{i, j}] = x
-      end
-    end
-  end
-end
-
 -- Loops over tiles of keys, from the last to the first, for a tile of rows from
 -- `row` on. V is loaded while the scores are computed, and the next tile of K
 -- while the scores are used.
@@ -122,7 +98,8 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   if o.modify then
     local score, mask
     score, mask, done = o.modify(...)
-    change = modifier(o, {b = b, h = h}, S, T, scale, score, mask)
+    change = flash.change {score = score, mask = mask, scale = scale, b = b,
+                           h = h, tile = o.tile, rows = S, columns = T}
     scale, hidden = 1.0, true
   end
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,

@@ -103,26 +103,6 @@ local function weigh(s, dp, c, lse, delta, slopes)
   end
 end
 
--- Replaces the scores of a tile, from `row` and `col` on, by those of the
--- functions. Returns their derivatives if dX needs them.
-local function change(t, s, places, row, col)
-  local all = flash.by_rows(s)
-  local slopes = t.dX and t.score and cute.make_fragment_like(s)
-  local slope = slopes and flash.by_rows(slopes)
-  for i = 0, cute.size(all, 0) - 1 do
-    for j = 0, cute.size(all, 1) - 1 do
-      local x = all(i, j) * t.scale
-      local y = x
-      local where = t.at(row + places(i, 0)[1], col + places(i, j)[2])
-      if t.score then y = t.score(x, where) end
-      if slope then slope[{i, j}] = cute.derivative(y, x) end
-      if t.mask then y = cute.where(t.mask(where), y, -math.huge) end
-      all[{i, j}] = y
-    end
-  end
-  return slopes
-end
-
 -- Returns accumulators, rounded to dtype, as the left operand of a product.
 local function left(acc, dtype)
   local narrow = cute.make_fragment_like(acc, dtype)
@@ -175,8 +155,7 @@ local function walk(o, team, t, c)
   flash.walk(first, last, load, cute.arch.sync_threads, function(kb, stage)
     local s, dp = team:zeros(BM, BN), t.dX and team:zeros(BM, BN)
     t.Y.times(stage, s, t.X.block)
-    local slopes
-    if t.at then slopes = change(t, s, places, t.row, kb * BN) end
+    local slopes = t.change and t.change(s, places, t.row, kb * BN, t.dX)
     if dp then t.W.times(stage, dp, t.Z.block) end
     if to then
       cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
@@ -184,7 +163,7 @@ local function walk(o, team, t, c)
       end)
     end
     local lse, delta = t.numbers(places, stage)
-    weigh(s, dp, t.at and flash.LOG2E or c, lse, delta, slopes)
+    weigh(s, dp, t.change and flash.LOG2E or c, lse, delta, slopes)
     if t.dZ then t.W.turned(stage, t.dZ, left(s, team.dtype)) end
     if t.dX then t.Y.turned(stage, t.dX, left(dp, team.dtype)) end
   end)
@@ -205,15 +184,11 @@ local function frame(o, dtype)
   return team, t
 end
 
--- Returns the function `at` of a tile for `change`, or nil without functions of
--- scores. where(row, column) returns the row of Q and the key for a row and a
--- column of the scores. The result's indices are below S and T.
-local function indices(a, b, h, S, T, where)
-  if not a.score and not a.mask then return nil end
-  return function(row, col)
-    local q, k = where(row, col)
-    return {b = b, h = h, q = cute.min(q, S - 1), k = cute.min(k, T - 1)}
-  end
+-- Returns the function that replaces scores of head h (flash.change), or nil.
+local function change(o, a, b, h, rows, columns, turned)
+  return flash.change {score = a.score, mask = a.mask, scale = a.scale, b = b,
+                       h = h, tile = o.tile, rows = rows, columns = columns,
+                       turned = turned}
 end
 
 local function finish()
@@ -231,7 +206,6 @@ local function of_rows(o, a)
   local S, BM = cute.size(Q, 0), o.tile[1]
   local bm = flash.place(S, BM, o.right, a.cu_q)
   local team, t = frame(o, Q.element_type)
-  t.score, t.mask, t.scale = a.score, a.mask, a.scale
   t.row, t.sight = bm * BM, flash.sight(S, cute.size(K, 0), o.left, o.right)
   team:rows(Q, t.sX)(bm, 0)
   team:rows(row(a.dO), t.sZ)(bm, 0)
@@ -241,7 +215,7 @@ local function of_rows(o, a)
     flash.numbers(a.LSE, b, h, a.cu_q),
     flash.numbers(a.delta, b, h, a.cu_q))
   function t.numbers() return lse, delta end
-  t.at = indices(a, b, h, S, cute.size(K, 0), function(i, j) return i, j end)
+  t.change = change(o, a, b, h, S, cute.size(K, 0))
   walk(o, team, t, a.scale * flash.LOG2E)
   finish()
   t.dX:store(t.dX:load() * a.scale)
@@ -255,7 +229,6 @@ local function of_keys(o, a)
   local K, BM = key(a.K), o.tile[1]
   local bm = flash.place(cute.size(K, 0), BM, o.left, a.cu_k)
   local team, t = frame(o, K.element_type)
-  t.score, t.mask, t.scale = a.score, a.mask, a.scale
   t.row = bm * BM
   team:rows(K, t.sX)(bm, 0)
   team:rows(key(a.V), t.sZ)(bm, 0)
@@ -279,8 +252,7 @@ local function of_keys(o, a)
     t.loads = {team:rows(Q, t.sY), team:rows(row(a.dO), t.sW),
                numbers(team, number(a.LSE), sL),
                numbers(team, number(a.delta), sD)}
-    t.at = indices(a, b, h, cute.size(Q, 0), cute.size(K, 0),
-                   function(i, j) return j, i end)
+    t.change = change(o, a, b, h, cute.size(K, 0), cute.size(Q, 0), true)
     walk(o, team, t, a.scale * flash.LOG2E)
   end
   finish()

@@ -132,6 +132,8 @@ void row_atomic(PtxOp *o, int k) {
   atomic_type(o, x.kind, x.n);
   Where w = op_where(o);
   const PtxArg *a = op_arg(o, x.first), *d = op_arg(o, 0);
+  op_registers(o, op_arg(o, x.first + 1), x.n);
+  if (!k && d->kind != PTX_A_SINK) op_registers(o, d, x.n);
   x.flags = op_hints(o);
   x.read = !k && d->kind != PTX_A_SINK &&
            (d->kind != PTX_A_REG || o->b->slot[d->value].read);

@@ -298,10 +298,10 @@ void row_send(PtxOp *o, int k) {
   Place bar = peer_barrier(o, op_arg(o, 2), &rank);
   count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
   Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
+  const PtxArg *v = op_arg(o, 1);
+  bool list = op_registers(o, v, n);
   for (int q = 0; q < n; q++) {
-    const PtxArg *v = op_arg(o, 1);
-    if (v->kind == PTX_A_VECTOR) v = op_part(o, v, (uint32_t)q);
-    x[5 + q] = op_value(o, v, op_dtype(t));
+    x[5 + q] = op_value(o, list ? op_part(o, v, (uint32_t)q) : v, op_dtype(t));
   }
   emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
 }

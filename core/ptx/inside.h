@@ -260,6 +260,8 @@ Ref op_half(PtxOp *o, const PtxArg *a, int q);
 void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
 // Returns part k of an operand that is a vector, a pair or a list.
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
+// Rejects operand a unless it has n registers. Reports whether it is a vector.
+bool op_registers(PtxOp *o, const PtxArg *a, int n);
 // Rejects an instruction in a form that is not modelled.
 _Noreturn void op_reject(PtxOp *o, const char *what);
 

@@ -172,11 +172,7 @@ static Access access_of(PtxOp *o, uint32_t k) {
   Access x = {.reg = op_arg(o, k), .n = op_vector(o), .type = op_type(o, 0)};
   x.own = op_dtype(x.type);
   x.flags = order_of(o);
-  bool list = x.reg->kind == PTX_A_VECTOR;
-  if (list != (x.n > 1) || (list && x.reg->parts != (uint32_t)x.n)) {
-    ptx_fail(o->b, "'%s' cannot have %u registers", o->i->op,
-             (unsigned)(list ? x.reg->parts : 1));
-  }
+  bool list = op_registers(o, x.reg, x.n);
   if (x.type.bits == 128) {
     if (list) op_reject(o, "vectors of 128 bits");
     x.n = 2;

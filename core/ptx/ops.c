@@ -381,6 +381,15 @@ const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
   return &o->b->m->args.p[a->part + k];
 }
 
+bool op_registers(PtxOp *o, const PtxArg *a, int n) {
+  bool list = a->kind == PTX_A_VECTOR;
+  if (list != (n > 1) || (list && a->parts != (uint32_t)n)) {
+    ptx_fail(o->b, "'%s' cannot have %u registers", o->i->op,
+             (unsigned)(list ? a->parts : 1));
+  }
+  return list;
+}
+
 // ---- pointers ----
 
 // Returns the parameter that operand a points into. op_offset returns the bytes

@@ -46,6 +46,11 @@ local FOUND = {
     "'mov.b64' cannot have a vector of 3 registers"},
   {"mov.b32 {r0, r1, r2}, r3;",
     "'mov.b32' cannot have a vector of 3 registers"},
+  {"st.shared.v2.b32 [s], {r0, r1, r2};", "cannot have 3 registers"},
+  {"red.global.v2.f32.add [d0], {r0, r1, r2};", "cannot have 3 registers"},
+  {"atom.shared.add.u32 {r0, r1}, [s], r2;", "cannot have 2 registers"},
+  {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [s], "
+    .. "{r0, r1}, [s];", "cannot have 2 registers"},
   {"prefetch.tensormap d0;", "an address in brackets is expected"},
   {"@.x bra L;", "a predicate is expected behind '@'"},
   {"@5 bra L;", "a predicate is expected behind '@'"},

@@ -26,8 +26,9 @@ static Ref number(Chain *c, DType t, double v) {
   return ir_float(c->cx, c->fn, t, v);
 }
 
-static Ref op1(Chain *c, Op op, Ref a) {
-  return a ? ir_op1(c->cx, c->fn, op, a) : 0;
+// Returns -a, where 0 is the number 0.
+static Ref minus(Chain *c, Ref a) {
+  return a ? ir_op1(c->cx, c->fn, OP_NEG, a) : 0;
 }
 
 // Returns a + b and a * b, where 0 is the number 0.
@@ -74,8 +75,6 @@ static Ref fail(Chain *c, const char *op) {
 // ---- functions of one argument: the slope of f at a, where y = f(a) ----
 
 static Ref one(Chain *c, Ref a) { return number(c, ir_type(c->fn, a), 1); }
-
-static Ref minus(Chain *c, Ref a) { return op1(c, OP_NEG, a); }
 
 static Ref of_sqrt(Chain *c, Ref a, Ref y) {
   return quotient(c, number(c, ir_type(c->fn, a), 0.5), y);
@@ -124,25 +123,9 @@ static Ref of_log1p(Chain *c, Ref a, Ref y) {
   return quotient(c, one(c, a), shifted(c, 1, a));
 }
 
-static Ref of_sin(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return math(c, MF_COS, a);
-}
 
-static Ref of_cos(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return minus(c, math(c, MF_SIN, a));
-}
 
-static Ref of_sin_approx(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return math(c, MF_COSAPPROX, a);
-}
 
-static Ref of_cos_approx(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return minus(c, math(c, MF_SINAPPROX, a));
-}
 
 static Ref of_tan(Chain *c, Ref a, Ref y) {
   (void)a;
@@ -154,15 +137,7 @@ static Ref of_atan(Chain *c, Ref a, Ref y) {
   return quotient(c, one(c, a), shifted(c, 1, square(c, a)));
 }
 
-static Ref of_sinh(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return math(c, MF_COSH, a);
-}
 
-static Ref of_cosh(Chain *c, Ref a, Ref y) {
-  (void)y;
-  return math(c, MF_SINH, a);
-}
 
 static Ref of_tanh(Chain *c, Ref a, Ref y) {
   (void)a;
@@ -195,15 +170,19 @@ static Ref of_steps(Chain *c, Ref a, Ref y) {
 
 typedef Ref Slope(Chain *c, Ref a, Ref y);
 
+// Functions whose slope at a is another function of a, or its negative.
+static const struct { MathFn f, slope; bool minus; } FUNCTIONS[] = {
+  {MF_SIN, MF_COS, false}, {MF_COS, MF_SIN, true}, {MF_SINH, MF_COSH, false},
+  {MF_COSH, MF_SINH, false}, {MF_SINAPPROX, MF_COSAPPROX, false},
+  {MF_COSAPPROX, MF_SINAPPROX, true}};
+
 static Slope *const slopes[MF_COUNT] = {
   [MF_SQRT] = of_sqrt, [MF_SQRTAPPROX] = of_sqrt, [MF_RSQRT] = of_rsqrt,
   [MF_RSQRTAPPROX] = of_rsqrt, [MF_RCP] = of_rcp, [MF_RCPAPPROX] = of_rcp,
   [MF_EXP] = of_exp, [MF_EXP2] = of_exp2, [MF_EX2APPROX] = of_exp2,
   [MF_EXPM1] = of_expm1, [MF_LOG] = of_log, [MF_LOG2] = of_log2,
   [MF_LG2APPROX] = of_log2, [MF_LOG10] = of_log10, [MF_LOG1P] = of_log1p,
-  [MF_SIN] = of_sin, [MF_SINAPPROX] = of_sin_approx, [MF_COS] = of_cos,
-  [MF_COSAPPROX] = of_cos_approx, [MF_TAN] = of_tan, [MF_ATAN] = of_atan,
-  [MF_SINH] = of_sinh, [MF_COSH] = of_cosh, [MF_TANH] = of_tanh,
+  [MF_TAN] = of_tan, [MF_ATAN] = of_atan, [MF_TANH] = of_tanh,
   [MF_TANHAPPROX] = of_tanh, [MF_ASINH] = of_asinh, [MF_ATANH] = of_atanh,
   [MF_ERF] = of_erf, [MF_CBRT] = of_cbrt, [MF_FLOOR] = of_steps,
   [MF_CEIL] = of_steps, [MF_TRUNC] = of_steps, [MF_ROUND] = of_steps,
@@ -213,7 +192,7 @@ static Slope *const slopes[MF_COUNT] = {
 
 // The quotient rule: (da - y db) / b.
 static Ref divided(Chain *c, Ref da, Ref db, Ref b, Ref y) {
-  return quotient(c, sum(c, da, op1(c, OP_NEG, product(c, y, db))), b);
+  return quotient(c, sum(c, da, minus(c, product(c, y, db))), b);
 }
 
 static Ref power(Chain *c, Ref a, Ref b, Ref y, Ref da, Ref db) {
@@ -229,6 +208,11 @@ static Ref of_math(Chain *c, MathFn f, Ref a, Ref b, Ref y) {
   if (f == MF_DIVAPPROX) return divided(c, da, db, b, y);
   if (f == MF_POW) return power(c, a, b, y, da, db);
   if (f == MF_FMOD && !db) return da;
+  for (size_t k = 0; k < sizeof FUNCTIONS / sizeof *FUNCTIONS; k++) {
+    if (FUNCTIONS[k].f != f) continue;
+    Ref g = product(c, math(c, FUNCTIONS[k].slope, a), da);
+    return FUNCTIONS[k].minus ? minus(c, g) : g;
+  }
   if (!slopes[f]) return fail(c, math_name(f));
   return product(c, slopes[f](c, a, y), da);
 }

@@ -190,6 +190,9 @@ local function score_of(o, bias, shift)
                      o.score_mod, shift, cute.tanh, cute.abs, cute.f32)
 end
 
+local refuse_forward = tensor_op.failing "ops.attention"
+local refuse_backward = tensor_op.failing "ops.attention_backward"
+
 -- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.
 local function bias_view(refuse, bias, shape)
   if bias == nil then return nil end
@@ -209,6 +212,10 @@ end
 -- Returns the function that kernels trace, for the options and the operands Q
 -- and K of an operation, or nil. The function returns score_mod and mask_mod.
 local function traced_of(refuse, o, Q, K)
+  if o.score_mod == nil and o.mask_mod == nil and o.softcap == nil
+    and o.alibi_slopes == nil and o.bias == nil then
+    return nil
+  end
   for _, name in ipairs {"score_mod", "mask_mod"} do
     if o[name] ~= nil and type(o[name]) ~= "function" then
       refuse("%s is %s; a function is needed", name, core.show(o[name]))
@@ -351,7 +358,7 @@ end
 local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
   tensors = {"cu_q", "cu_k"},
   traced = function(o, list)
-    return traced_of(tensor_op.failing "ops.attention", o, list[1], list[2])
+    return traced_of(refuse_forward, o, list[1], list[2])
   end,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)
@@ -450,8 +457,7 @@ end
 local back = operation("ops.attention_backward", {
   names = {"dO", "Q", "K", "V", "O", "LSE"}, tensors = {"cu_q", "cu_k"},
   traced = function(o, list)
-    return traced_of(tensor_op.failing "ops.attention_backward", o, list[2],
-                     list[3])
+    return traced_of(refuse_backward, o, list[2], list[3])
   end,
   options = FUNCTIONS, plan = function(call)
     check_sequences(call)

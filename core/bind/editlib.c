@@ -354,12 +354,12 @@ static bool has_computed_descriptors(const Fn *fn) {
 static int l_sim_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
+  lua_createtable(L, 0, 0);
+  if (has_computed_descriptors(fn)) return 1;
   uint8_t *how = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
   for (Ref r = 1; r < fn->ins.n; r++) note_shared(fn, ir_get(fn, r), how);
   uint8_t *again = arena_zero(cx, &cx->scratch, fn->mem.n + 1);
   lua_Integer n = 0;
-  lua_createtable(L, 0, 0);
-  if (has_computed_descriptors(fn)) return 1;
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     int64_t at = note_shared(fn, i, again);

@@ -5,6 +5,7 @@
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
+local lib = require "cutelua.bench.lessonlib"
 local npy = require "cute.npy"
 local safetensors = require "cutelua.text.safetensors"
 local ops = cute.ops
@@ -34,9 +35,9 @@ local opt = cli.parse(arg, {
   common = {"device", "arch", "seed"},
 })
 local N, LAYERS, H, G, D, F, V = table.unpack(SIZES[opt.size])
-local B, S, STEPS = opt.batch, opt.prompt, opt.tokens
+local job, B, S, STEPS = {name = "llama"}, opt.batch, opt.prompt, opt.tokens
 local PAGES = cute.ceil_div(S + STEPS, PAGE)
-local device = assert(cute.device(opt.device, opt.arch))
+local device = lib.must(job, cute.device(opt.device, opt.arch))
 local where = {device = device}
 
 local function with(o) o.device = device return o end
@@ -182,10 +183,8 @@ end
 
 generate(STEPS)
 cute.print_tensor(out:to "host")
-if opt.logits then
-  npy.write(opt.logits, npy.of_buffer(core.param_memory(logits:to "host"),
-                                      {B, V}))
-end
+local last = npy.of_buffer(core.param_memory(logits:to "host"), {B, V})
+if opt.logits then lib.must(job, npy.write(opt.logits, last)) end
 if device.kind == "gpu" then
   local function ms(steps)
     local graph = cute.graph(function() generate(steps) end, where)

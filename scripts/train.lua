@@ -10,6 +10,7 @@ local chart = require "cutelua.bench.chart"
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
+local lib = require "cutelua.bench.lessonlib"
 local ops = cute.ops
 
 local opt = cli.parse(arg, {
@@ -28,8 +29,8 @@ local opt = cli.parse(arg, {
 })
 local B, S, V, H, D = opt.batch, opt.length, opt.vocab, opt.heads, 32
 local N, M = H * D, B * S
-local device = assert(cute.device(opt.device ~= "auto" and opt.device or nil,
-                                  opt.arch))
+local job = {name = "train"}
+local device = lib.must(job, cute.device(opt.device, opt.arch))
 local where = {device = device}
 
 -- Returns the options of an operation on the device.
@@ -266,7 +267,8 @@ end
 print(("%d steps, %.1f s, on %s"):format(opt.steps, core.clock() - start,
                                        tostring(device)))
 if opt.svg then
-  cli.write_file(opt.svg, chart.lines {title = "Loss of counting sequences",
-    x = "steps", y = "mean loss", values = losses})
+  lib.must(job, cli.write_file(opt.svg, chart.lines {
+    title = "Loss of counting sequences", x = "steps", y = "mean loss",
+    values = losses}))
 end
 -- SPDX-License-Identifier: MIT

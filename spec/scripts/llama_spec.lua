@@ -190,6 +190,14 @@ describe("scripts/llama.lua", function()
     end)
   end
 
+  it("fails if the logits cannot be written", function()
+    local _, err, code = support.run {"scripts/llama.lua", "--device", "sim",
+                                      "--logits", "/dev/full"}
+    assert.equal("llama: cannot write /dev/full: No space left on device "
+      .. "[io]\n", err)
+    assert.equal(1, code)
+  end)
+
   it("says which weight is missing", function()
     local _, list = weights()
     table.remove(list)

@@ -33,6 +33,14 @@ describe("training a transformer", function()
     end)
   end
 
+  it("fails if the plot cannot be written", function()
+    local _, err, code = support.run {"scripts/train.lua", "--steps", "1",
+      "--batch", "1", "--device", "sim", "--svg", "/dev/full"}
+    assert.equal("train: cannot write /dev/full: No space left on device "
+      .. "[io]\n", err)
+    assert.equal(1, code)
+  end)
+
   it("works for other sizes of two layers #long", function()
     local errors = train("--steps 1 --device sim --layers 2 --batch 3 "
       .. "--length 7 --heads 1 --vocab 11 --seed 5")

@@ -111,8 +111,6 @@ struct PtxRow {
 };
 // Returns the row with the longest name that the opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
-// Returns row k in the order of docs/ptx.md, or NULL.
-const PtxRow *ptxrow_at(size_t k);
 // Rejects modifiers that the row does not take.
 void ptxrow_check(PtxOp *o, const PtxRow *row);
 
@@ -127,8 +125,6 @@ bool ptxrow_homes(const char *op);
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // Returns the atoms of an MMA instruction.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
-// Returns the pool of register a, and in `at` its element there.
-const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at);
 
 // Returns what an operand points into: an index into PtxBuild.bound, PLAIN or
 // MIXED.

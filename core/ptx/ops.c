@@ -312,7 +312,8 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   }
 }
 
-const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
+// Returns the pool of register a, and in `at` its element there.
+static const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
   PtxBuild *b = o->b;
   if (a->kind != PTX_A_REG || b->slot[a->value].home < 0) {
     ptx_fail(b, "'%s': a register is expected", o->i->op);

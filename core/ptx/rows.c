@@ -194,10 +194,6 @@ static const PtxRow rows[] = {
 
 // ---- looking one up ----
 
-const PtxRow *ptxrow_at(size_t k) {
-  return k < sizeof rows / sizeof *rows ? &rows[k] : NULL;
-}
-
 const PtxRow *ptxrow_find(const char *op) {
   const PtxRow *best = NULL;
   size_t most = 0;

@@ -173,6 +173,31 @@ describe("ops.attention with functions of scores", function()
     for i = 1, 3 do with(0.5 * i, cute.randn({20}, cute.f32, {seed = i})) end
   end)
 
+  it("plans once for functions with the same code", function()
+    local one = oracle.problem {s = 20, t = 20, d = 32, dtype = cute.f16}
+    local made, kernel <const> = 0, cute.kernel
+    local function with(limit, factor, more)
+      local _, L = ops.attention(one.Q, one.K, one.V, {device = "sim",
+        softcap = limit, score_mod = function(s) return s * factor end,
+        mask_mod = more})
+      return L(0, 0, 3)
+    end
+    rawset(cute, "kernel", function(name, ...)
+      if name == "attention" then made = made + 1 end
+      return kernel(name, ...)
+    end)
+    local ok, why = pcall(function()
+      local a, b, c = with(2, 0.5), with(3, 0.5), with(2, 0.75)
+      assert.is_true(a ~= b and a ~= c)
+      assert.equal(1, made)
+      assert.equal(a, with(2, 0.5))
+      assert.is_true(with(2, 0.5, function(at) return at.k:lt(9) end) < a)
+      assert.equal(2, made)
+    end)
+    rawset(cute, "kernel", kernel)
+    assert(ok, why)
+  end)
+
   it("gives 0 and -inf to rows without keys", function()
     local one = oracle.problem {s = 5, t = 40, d = 32}
     local O, L = ops.attention(one.Q, one.K, one.V, {device = "sim",
@@ -182,6 +207,14 @@ describe("ops.attention with functions of scores", function()
     assert.is_true(L(0, 0, 2) > NONE)
   end)
 
+  for _, case in ipairs(CASES) do
+    it(("computes %s on the GPU #gpu"):format(case[1]), function()
+      for _ = 1, 2 do check(case, "gpu", p) end
+    end)
+  end
+end)
+
+describe("ops.attention", function()
   it("rejects other options, in one sentence", function()
     for said, o in pairs {
       ["softcap = 0; a finite number above 0 is needed"] = {softcap = 0},
@@ -228,11 +261,5 @@ describe("ops.attention with functions of scores", function()
       end)
     end
   end)
-
-  for _, case in ipairs(CASES) do
-    it(("computes %s on the GPU #gpu"):format(case[1]), function()
-      for _ = 1, 2 do check(case, "gpu", p) end
-    end)
-  end
 end)
 -- SPDX-License-Identifier: MIT

@@ -135,7 +135,6 @@ end
 local OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 local FUNCTIONS = {score_mod = "function", mask_mod = "function",
                    softcap = "number", alibi_slopes = "tensor", bias = "tensor"}
-for name, type_ in pairs(OPTIONS) do FUNCTIONS[name] = type_ end
 local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
 
 local function operation(what, spec)
@@ -360,7 +359,7 @@ local attend, planned = operation("ops.attention", {names = {"Q", "K", "V"},
   traced = function(o, list)
     return traced_of(refuse_forward, o, list[1], list[2])
   end,
-  options = FUNCTIONS, plan = function(call)
+  options = OPTIONS, captured = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "", "V")
     local scale, o = options_of(call, q)
@@ -459,7 +458,7 @@ local back = operation("ops.attention_backward", {
   traced = function(o, list)
     return traced_of(refuse_backward, o, list[2], list[3])
   end,
-  options = FUNCTIONS, plan = function(call)
+  options = OPTIONS, captured = FUNCTIONS, plan = function(call)
     check_sequences(call)
     local q = problem(call, "O dO", "V")
     local scale, o = options_of(call, q)

@@ -281,6 +281,7 @@ end
 --   options and the operands, which are not checked yet;
 --   call.captured then has its captures (cute.ops.capture), and call.at is its
 --   position among the arguments of known calls.
+-- captured: types of the options that only this function depends on, by name.
 -- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --   call[name] is an operand and call.o has the options.
 ---@param what string "ops.softmax"
@@ -302,6 +303,9 @@ function rowwise.operation(what, spec)
     scalars[#scalars + 1] = name
   end
   table.sort(scalars)
+  for name, type_name in pairs(spec.captured or {}) do
+    types[name] = type_name
+  end
   for _, name in ipairs(spec.tensors or {}) do
     names[#names + 1], types[name] = name, "tensor"
   end

@@ -259,8 +259,16 @@ build = {
         "lua/cute/nvgpu/sm90/cpasync.lua",
       ["cute.nvgpu.sm90.warpgroup"] =
         "lua/cute/nvgpu/sm90/warpgroup.lua",
-      ["cute.ops.attention"] =
-        "lua/cute/ops/attention.lua",
+      ["cute.ops.attention.backward"] =
+        "lua/cute/ops/attention/backward.lua",
+      ["cute.ops.attention.decode"] =
+        "lua/cute/ops/attention/decode.lua",
+      ["cute.ops.attention.forward"] =
+        "lua/cute/ops/attention/forward.lua",
+      ["cute.ops.attention.problem"] =
+        "lua/cute/ops/attention/problem.lua",
+      ["cute.ops.attention.scores"] =
+        "lua/cute/ops/attention/scores.lua",
       ["cute.ops.blocks"] =
         "lua/cute/ops/blocks.lua",
       ["cute.ops.calls"] =

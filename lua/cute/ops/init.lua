@@ -38,11 +38,13 @@ return sign.parts({}, "cute.ops", "ops.", {
     embedding(I: tensor, W: tensor, options?: table)
     embedding_backward(dY: tensor, I: tensor, rows: integer, options?: table)
     rope(X: tensor, Cos: tensor, Sin: tensor, options?: table)]],
-  ["cute.ops.attention"] = [[
+  ["cute.ops.attention.forward"] = [[
     attention(Q: tensor, K: tensor, V: tensor, options?: table)
-    explain_attention(Q: tensor, K: tensor, V: tensor, options?: table)
+    explain_attention(Q: tensor, K: tensor, V: tensor, options?: table)]],
+  ["cute.ops.attention.backward"] = [[
     attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
-      LSE: tensor, options?: table)
+      LSE: tensor, options?: table)]],
+  ["cute.ops.attention.decode"] = [[
     attention_decode(Q: tensor, K: tensor, V: tensor, options?: table)]],
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],
   ["cute.ops.functions"] = [[

@@ -1,0 +1,155 @@
+--- The operands and options of ops.attention and of its gradients and decoding:
+-- which layouts the kernels accept, shapes, sequences, scale and window.
+--
+-- Q and O (B,S,H,D), K and V (B,T,G,D): the last of the S rows is aligned with
+-- the last of the T keys.
+local core = require "cute.core"
+local cute = require "cute"
+local elementwise = require "cute.ops.elementwise"
+local modes = require "cute.ops.modes"
+local rowwise = require "cute.ops.rowwise"
+
+local problem = {}
+
+local HEADS = {[32] = true, [64] = true, [96] = true, [128] = true,
+               [192] = true, [256] = true}
+
+-- Reports whether the kernels accept the layout of an operand: contiguous
+-- heads, one stride for each other mode (also those of one element), at
+-- multiples of 16 bytes.
+local function fits(t)
+  local l, rank, step = t.layout, cute.rank(t), 128 // t.element_type.bits
+  if rank < 3 then return true end
+  for i = 1, rank do
+    if type(l.shape[i]) == "table" then return false end
+    if i < rank and l.stride[i] % step ~= 0 then return false end
+  end
+  return l.stride[rank] == 1 and t.alignment % 16 == 0
+end
+
+-- Reports whether a result can be stored to this tensor. LSE is stored element
+-- by element.
+local function apart(t)
+  if t.element_type ~= cute.f32 and not fits(t) then return false end
+  return rowwise.injective(t)
+end
+
+-- Checks the types and shapes of Q, K, V and of further operands like them.
+-- Returns the problem: B, S, T, H, G, D. Sequences of different lengths, with
+-- cu_seqlens, have no mode B. paged: K and V are pages of T keys, not batches.
+function problem.of(call, like_q, like_k, paged)
+  local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
+  local dtype, rank = Q.element_type, ragged and 3 or 4
+  if dtype ~= cute.bf16 and dtype ~= cute.f16 then
+    call:fail("Q has elements of type %s; bf16 or f16 is needed", dtype)
+  end
+  for _, name in ipairs {"Q", "K", "V"} do
+    local t = call[name]
+    if cute.rank(t) ~= rank then
+      call:fail("%s is %s; modes %s are needed", name, t.layout, ragged
+        and "(rows, heads, D)" or "(batches, rows, heads, D)")
+    elseif t.element_type ~= dtype then
+      call:fail("%s has elements of type %s, but Q has %s", name,
+                t.element_type, dtype)
+    end
+  end
+  for names, as in pairs {[like_q] = "Q", [like_k] = "K"} do
+    for name in names:gmatch "%S+" do
+      if call[name] then call:same(name, call[name], as, call[as]) end
+    end
+  end
+  local q, k = modes.extents(Q.layout), modes.extents(K.layout)
+  local p = {dtype = dtype, B = ragged and cute.size(call.cu_q) - 1 or q[1],
+             S = q[rank - 2], T = k[rank - 2], H = q[rank - 1],
+             G = k[rank - 1], D = q[rank], ragged = ragged}
+  if k[rank] ~= p.D or not ragged and not paged and k[1] ~= p.B then
+    call:fail("Q is %s and K is %s; equal %s are needed", Q.layout, K.layout,
+              k[rank] ~= p.D and "heads" or "batches")
+  elseif not HEADS[p.D] then
+    call:fail("Q is %s: heads of %d elements; 32, 64, 96, 128, 192 or 256 are "
+      .. "possible", Q.layout, p.D)
+  elseif p.G < 1 and p.H > 0 or p.G > 0 and p.H % p.G ~= 0 then
+    call:fail("Q has %d heads and K has %d; a multiple is needed", p.H, p.G)
+  end
+  return p
+end
+
+-- Checks cu_q and cu_k, the offsets at which the sequences of Q and K begin.
+function problem.check_sequences(call)
+  local a, b = call.cu_q, call.cu_k
+  if (a == nil) ~= (b == nil) then
+    call:fail "cu_q and cu_k must be given together"
+  end
+  for name, t in pairs {cu_q = a, cu_k = b} do
+    if t.element_type ~= cute.i32 or cute.rank(t) ~= 1 or cute.size(t) < 1
+      or cute.size(t) ~= cute.size(a) then
+      call:fail("%s is %s of %s; B + 1 elements of i32 are needed", name,
+                t.layout, t.element_type)
+    end
+  end
+end
+
+-- Returns the scale of the scores and the options of the kernels.
+function problem.options_of(call, p)
+  local o, window = call.o, call.o.window
+  local scale = o.scale or 1 / math.sqrt(p.D)
+  if scale <= 0 or scale ~= scale or scale == math.huge then
+    call:fail("scale = %s; a finite number above 0 is needed", core.show(scale))
+  end
+  for i = 1, 2 do
+    local w = window and window[i]
+    if w and (math.type(w) ~= "integer" or w < 0) then
+      call:fail("window = {%s, %s}; for each side the number of visible keys, "
+        .. "0 or more, or false is needed", core.show(window[1]),
+        core.show(window[2]))
+    end
+  end
+  return scale, {head = p.D, causal = o.causal, window = window}
+end
+
+-- Returns the extents of a tensor with one number for each query row, such as
+-- LSE.
+function problem.rows_shape(p)
+  if p.ragged then return {p.H, p.S} end
+  return {p.B, p.H, p.S}
+end
+
+-- The options of ops.attention and its gradients, by type; FUNCTIONS lists
+-- those that change or mask scores.
+problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
+problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
+                     softcap = "number", alibi_slopes = "tensor",
+                     bias = "tensor"}
+local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
+
+-- Returns an operation on operands of attention; see rowwise.operation.
+function problem.operation(what, spec)
+  for k, v in pairs(LAYOUT) do spec[k] = v end
+  return rowwise.operation(what, spec)
+end
+
+-- Returns the launches that set O to 0 and LSE to -inf, for rows without keys.
+function problem.nothing(call, p, results)
+  local steps = {}
+  for i, value in ipairs {0.0, -math.huge} do
+    local r = results[i]
+    local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
+    call.out[i] = t
+    for _, s in ipairs(elementwise.filling(t, value, cute.f32, call.o)) do
+      local arguments = s.arguments
+      function s.arguments(now, out) return arguments(now, {out[i]}) end
+      steps[#steps + 1] = s
+    end
+  end
+  return steps
+end
+
+-- Returns a view of the f32 memory that the launches of a call share, from
+-- element `from` on.
+function problem.view(work, from, shape)
+  return cute.make_tensor(work.iterator + from,
+                          cute.make_layout(shape, cute.LayoutRight))
+end
+
+return problem
+-- SPDX-License-Identifier: MIT

@@ -1,0 +1,156 @@
+--- The functions that change or mask the scores of attention: score_mod,
+-- mask_mod, softcap, alibi_slopes and bias, combined into one function that the
+-- kernels trace.
+local capture = require "cute.ops.capture"
+local core = require "cute.core"
+local cute = require "cute"
+local modes = require "cute.ops.modes"
+local numbers = require "cute.ops.numbers"
+
+local scores = {}
+
+-- Statements that change the scaled score s, in this order, by the option that
+-- requires them. 'shift' is the row's position among the keys.
+local CHANGES = {
+  {"softcap", "s = softcap * tanh(s / softcap)"},
+  {"alibi_slopes", "s = s - alibi_slopes[at.h] "
+    .. "* abs(at.q + shift - at.k):to(f32)"},
+  {"bias", "s = s + bias[{at.b, at.h, at.q, at.k}]:to(f32)"},
+  {"score_mod", "s = score_mod(s, at)"}}
+
+local makers = {}  -- by the options that they use
+
+-- Returns the function of scores for the options, or nil.
+local function score_of(o, bias, shift)
+  local key, lines = {}, {}
+  for _, c in ipairs(CHANGES) do
+    if o[c[1]] ~= nil then key[#key + 1], lines[#lines + 1] = c[1], c[2] end
+  end
+  if #lines == 0 then return nil end
+  if #lines == 1 and o.score_mod then return o.score_mod end
+  key = table.concat(key, " ")
+  makers[key] = makers[key] or capture.compile(("local softcap, alibi_slopes, "
+    .. "bias, score_mod, shift, tanh, abs, f32 = ... return function(s, at) %s "
+    .. "return s end"):format(table.concat(lines, " ")), "scores")
+  return makers[key](o.softcap and o.softcap + 0.0, o.alibi_slopes, bias,
+                     o.score_mod, shift, cute.tanh, cute.abs, cute.f32)
+end
+
+-- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.
+local function bias_view(refuse, bias, shape)
+  if bias == nil then return nil end
+  local own = core.typename(bias) == "tensor" and modes.extents(bias.layout)
+  local stride = {}
+  for i, n in ipairs(shape) do
+    if not own or #own ~= 4 or own[i] ~= n and own[i] ~= 1 then
+      refuse("bias is %s; (%s), or 1 in place of any extent, is needed",
+             own and tostring(bias.layout) or core.show(bias),
+             table.concat(shape, ","))
+    end
+    stride[i] = own[i] == 1 and 0 or bias.stride[i]
+  end
+  return cute.make_tensor(bias.iterator, cute.make_layout(shape, stride))
+end
+
+-- Returns the function that kernels trace, for the options and the operands Q
+-- and K of an operation, or nil. The function returns score_mod and mask_mod.
+function scores.traced_of(refuse, o, Q, K)
+  if o.score_mod == nil and o.mask_mod == nil and o.softcap == nil
+    and o.alibi_slopes == nil and o.bias == nil then
+    return nil
+  end
+  for _, name in ipairs {"score_mod", "mask_mod"} do
+    if o[name] ~= nil and type(o[name]) ~= "function" then
+      refuse("%s is %s; a function is needed", name, core.show(o[name]))
+    end
+  end
+  local bias, shift
+  local plain = o.alibi_slopes == nil and o.bias == nil
+  if not plain and core.typename(Q) == "tensor" and core.typename(K) == "tensor"
+    and cute.rank(Q) == 4 and cute.rank(K) == 4 then
+    local q, k = modes.extents(Q.layout), modes.extents(K.layout)
+    local slopes = o.alibi_slopes
+    shift = k[2] - q[2]
+    bias = bias_view(refuse, o.bias, {q[1], q[3], q[2], k[2]})
+    if slopes ~= nil and (core.typename(slopes) ~= "tensor"
+      or slopes.element_type ~= cute.f32 or cute.rank(slopes) ~= 1
+      or cute.size(slopes) ~= q[3]) then
+      refuse("alibi_slopes is %s; (%d) of f32 is needed",
+             core.typename(slopes) == "tensor" and ("%s of %s"):format(
+               slopes.layout, slopes.element_type) or core.show(slopes), q[3])
+    end
+  elseif not plain then
+    refuse "alibi_slopes and bias need Q (B,S,H,D) and K (B,T,G,D)"
+  end
+  local cap = o.softcap
+  if cap ~= nil and not (math.type(cap) and cap > 0 and cap < math.huge) then
+    refuse("softcap = %s; a finite number above 0 is needed", core.show(cap))
+  end
+  local score = score_of(o, bias, shift)
+  if score or o.mask_mod then return capture.pair(score, o.mask_mod) end
+end
+
+-- Returns two functions. The first is `modify` of kernels/attention.lua: its
+-- arguments are the captured values. The second, take(captured), replaces
+-- score_mod and mask_mod by the functions of another call, which have the same
+-- code.
+local function modifying(captured)
+  local f, bind
+  local function take(new) f, bind = new:clone() end
+  take(captured)
+  return function(...)
+    bind {...}
+    local score, mask = f()
+    return score, mask, bind
+  end, take
+end
+
+-- Adds the captured values of a call to a list of arguments, which it returns.
+function scores.push_captured(call, list)
+  local nth = 0
+  for _, v in ipairs(call.captured.values) do
+    if math.type(v) then nth = nth + 1 end
+    numbers.pass(list, v, cute.f32, call.at, nth)
+  end
+  return list
+end
+
+-- Raises an error unless score_mod returns a float and mask_mod a boolean. To
+-- find out, traces the two functions in a kernel of their own.
+local function check_functions(call, modify)
+  local list = scores.push_captured(call, {n = 0})
+  local program = cute.kernel("score", function(...)
+    local score, mask, done = modify(...)
+    local r = cute.make_rmem_tensor({1}, cute.f32)
+    local t = cute.arch.thread_idx()
+    r:fill(1)
+    local at = {b = t, h = t, q = t, k = t}
+    local x = score and score(r[0], at)
+    local seen = mask and mask(at)
+    done()
+    local is = core.typename(x)
+    if score and math.type(x) == nil and not (is == "value"
+      and x.dtype.is_float) then
+      call:fail("score_mod returns %s; a float is needed", core.show(x))
+    end
+    if mask and type(seen) ~= "boolean" and not (core.typename(seen) == "value"
+      and seen.dtype == cute.boolean) then
+      call:fail("mask_mod returns %s; a boolean is needed", core.show(seen))
+    end
+    if mask then r[0] = cute.where(seen, 0.0, 1.0) end
+  end)(table.unpack(list, 1, list.n)):trace {block = 32}
+  call.captured:check_stores(program)
+end
+
+-- Sets the option `modify` of kernels from the functions of a call, and the
+-- plan's check before a new launch.
+function scores.trace_functions(call, o, p)
+  if not call.captured then return end
+  local take
+  o.modify, take = modifying(call.captured)
+  check_functions(call, o.modify)
+  p.check = function(now) take(now.captured) end
+end
+
+return scores
+-- SPDX-License-Identifier: MIT

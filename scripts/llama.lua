@@ -120,25 +120,41 @@ local Cos, Sin = turns(cute.cos), turns(cute.sin)
 local function forward(tokens, positions, attend)
   local n, at = tokens.shape[2], with {positions = positions}
   local x, more = ops.embedding(tokens, embedding, where), nil
+  -- Returns the norm of x + more. Closes both; the sum becomes x.
+  local function normed(w)
+    local a, sum = ops.rmsnorm(x, w, with {residual = more, eps = EPS})
+    if more then
+      more:close()
+      x:close()
+      x = sum
+    end
+    return a
+  end
+  -- Returns the product of a and a weight, and closes a.
+  local function times(a, w, o)
+    o.constant = "B"
+    local y = ops.gemm(a, w, with(o))
+    a:close()
+    return y
+  end
   for _, w in ipairs(layers) do
-    local a, sum = ops.rmsnorm(x, w.norm1, with {residual = more, eps = EPS})
-    x = sum or x
-    local y = ops.gemm(a, w.qkv, with {constant = "B"})
+    local y = times(normed(w.norm1), w.qkv, {})
     local function heads(first, count)
       return view(y, {B, n, count, D}, {y.stride[1], y.stride[2], D, 1},
                   first * D)
     end
-    local o = attend(w, ops.rope(heads(0, H), Cos, Sin, at),
-                     ops.rope(heads(H, G), Cos, Sin, at), heads(H + G, G))
-    more = ops.gemm(view(o, {B, n, H * D}), w.o, with {constant = "B"})
-    a, x = ops.rmsnorm(x, w.norm2, with {residual = more, eps = EPS})
-    local u = ops.gemm(a, w.up, with {constant = "B", gated = true,
+    local q, k = ops.rope(heads(0, H), Cos, Sin, at),
+                 ops.rope(heads(H, G), Cos, Sin, at)
+    local o = attend(w, q, k, heads(H + G, G))
+    for _, t in ipairs {q, k, y} do t:close() end
+    more = times(view(o, {B, n, H * D}), w.o, {})
+    local u = times(normed(w.norm2), w.up, {gated = true,
       epilogue = function(gate, up) return ops.silu(gate) * up end})
-    more = ops.gemm(u, w.down, with {constant = "B"})
+    more = times(u, w.down, {})
   end
-  local h = ops.rmsnorm(x, norm, with {residual = more, eps = EPS})
-  return ops.gemm(h(cute._, n - 1, cute._), head, with {dtype = cute.f32,
-                                                       constant = "B"})
+  local h = normed(norm)
+  x:close()
+  return times(h(cute._, n - 1, cute._), head, {dtype = cute.f32})
 end
 
 local places = filled(cute.i32, {B, S}, function(_, t) return t end)
@@ -173,6 +189,7 @@ local function generate(steps)
   end)
   local token = draw(0)
   for i = 1, steps - 1 do
+    logits:close()
     logits = forward(token, position, function(w, q, k, v)
       return ops.attention_decode(q, w.k, w.v, with {k = k, v = v,
         lengths = lengths, block_table = pages})

@@ -9,6 +9,7 @@
 
 // ---- lifetime ----
 
+// Frees the buffer's memory, unless it is that of another buffer.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
@@ -31,6 +32,16 @@ void buflib_grew(lua_State *L, size_t bytes) {
   if (kib >= 1024) lua_gc(L, LUA_GCSTEP, kib > 1 << 30 ? 1 << 30 : (int)kib);
 }
 
+// Pushes a buffer without memory. Its uservalue is the buffer whose memory it
+// uses, if that is another one.
+static HostBuf *push_closed(lua_State *L) {
+  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
+  memset(b, 0, sizeof *b);
+  b->closed = true;
+  luaL_setmetatable(L, MT_BUFFER);
+  return b;
+}
+
 static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
                            size_t align) {
   size_t bits = (size_t)dtype_bits(t);
@@ -41,10 +52,7 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many", count,
                dtype_name(t));
-  HostBuf *b = lua_newuserdatauv(L, sizeof *b, 0);
-  memset(b, 0, sizeof *b);
-  b->closed = true;
-  luaL_setmetatable(L, MT_BUFFER);
+  HostBuf *b = push_closed(L);
   size_t bytes = (count * bits + 7) / 8;
   buflib_grew(L, bytes);
   void *p = aligned(b, bytes, align);
@@ -68,6 +76,26 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
 
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
+}
+
+void buflib_push_owner(lua_State *L, int idx) {
+  lua_pushvalue(L, idx);
+  if (lua_getiuservalue(L, -1, 1) == LUA_TNIL) lua_pop(L, 1);
+  else lua_remove(L, -2);
+}
+
+HostBuf *buflib_reuse(lua_State *L, int idx, DType t, size_t count) {
+  buflib_push_owner(L, idx);
+  const HostBuf *owner = lua_touserdata(L, -1);
+  HostBuf *b = push_closed(L);
+  b->t = t;
+  b->count = count;
+  b->bytes = (count * (size_t)dtype_bits(t) + 7) / 8;
+  b->p = owner->p;
+  b->closed = false;
+  lua_insert(L, -2);
+  lua_setiuservalue(L, -2, 1);
+  return b;
 }
 
 HostBuf *buflib_check(lua_State *L, int idx) {
@@ -108,10 +136,15 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close(). If a graph of the simulator is being recorded, the buffer stays
-// open, since the graph may need it.
+// b:close(). If a graph of the simulator is being recorded, the graph keeps the
+// memory, and reuses it.
 static int buffer_close(lua_State *L) {
-  return recordlib_recording(L) ? 0 : buffer_gc(L);
+  HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
+  if (b->closed) return 0;
+  if (!recordlib_recording(L)) return buffer_gc(L);
+  b->closed = true;
+  recordlib_closed(L, 1, !b->unpin);
+  return 0;
 }
 
 // buffer(dtype, count) -> a buffer of zeros whose elements count as undefined.

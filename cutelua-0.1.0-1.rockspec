@@ -401,8 +401,12 @@ build = {
         "lua/cutelua/bench/measure.lua",
       ["cutelua.bench.oracle"] =
         "lua/cutelua/bench/oracle.lua",
+      ["cutelua.bench.replay"] =
+        "lua/cutelua/bench/replay.lua",
       ["cutelua.bench.testing"] =
         "lua/cutelua/bench/testing.lua",
+      ["cutelua.bench.weights"] =
+        "lua/cutelua/bench/weights.lua",
       ["cutelua.check.compare"] =
         "lua/cutelua/check/compare.lua",
       ["cutelua.check.explore"] =

@@ -45,6 +45,8 @@ build = {
         "kernels/attention_sm90/producer.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
+      ["kernels.conv2d_sm90"] =
+        "kernels/conv2d_sm90.lua",
       ["kernels.copytile"] =
         "kernels/copytile.lua",
       ["kernels.elementwise"] =
@@ -389,6 +391,8 @@ build = {
         "lua/cutelua/analyses/report.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
+      ["cutelua.bench.convolution"] =
+        "lua/cutelua/bench/convolution.lua",
       ["cutelua.bench.copylesson"] =
         "lua/cutelua/bench/copylesson.lua",
       ["cutelua.bench.harness"] =

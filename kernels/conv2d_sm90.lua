@@ -174,6 +174,9 @@ function conv2d_sm90.choose(m, n, k, o)
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, rest)) do
     if c.options.tile[3] == CHANNELS and c.options.split == nil then
       for name in pairs(own) do c.options[name] = o and o[name] end
+      -- The hint of a product would be that L2 need not keep A. Here taps read
+      -- most elements again.
+      c.options.a_hint = o and o.a_hint
       return c.options
     end
   end

@@ -1,6 +1,7 @@
 -- scripts/llama.lua and safetensors files: logits against a decoder in plain
 -- Lua, in f64, with the same weights; invalid files.
 local cute = require "cute"
+local fake = require "spec.gpu.fake"
 local npy = require "cute.npy"
 local safetensors = require "cutelua.text.safetensors"
 local support = require "spec.support"
@@ -206,6 +207,32 @@ describe("scripts/llama.lua", function()
     assert.is_truthy(tostring(why):find("no file has lm_head.weight", 1, true))
   end)
 end)
+
+-- A driver without a card counts memory.
+if fake.there then
+  describe("scripts/llama.lua on a card of 78 GiB #long", function()
+    setup(function() fake.build "-DFAKE_CLUSTERS" end)
+    teardown(fake.remove)
+
+    for _, c in ipairs {{64, 2048, 46}, {8, 32768, 72}} do
+      it(("has room for %d sequences of %d tokens, 8B"):format(c[1], c[2]),
+         function()
+        if not require "cute.jit".version() then
+          return pending "needs NVRTC"
+        end
+        local out, err, code = fake.run(([[
+          arg = {[0] = "scripts/llama.lua", "--size", "8b", "--batch", "%d",
+                 "--prompt", "%d", "--tokens", "3", "--device", "gpu"}
+          dofile "scripts/llama.lua"
+          print(("peak %%.1f GB"):format(gpu.memory().peak / 1e9))
+        ]]):format(c[1], c[2]), nil, {FAKE_MEMORY = tostring(78 << 30)})
+        assert.equal(0, code, err)
+        local peak = tonumber(out:match "peak (%S+) GB")
+        assert.is_true(peak < c[3], tostring(peak))
+      end)
+    end
+  end)
+end
 
 describe("safetensors.open", function()
   local dir = support.folder()

@@ -15,6 +15,7 @@ struct HostBuf {
   void *p;       // first element, aligned to HOSTBUF_ALIGN; NULL if freed
   void *raw;     // allocation returned by base_realloc; NULL if another buffer
                  // owns the memory
+  size_t mapped;  // bytes of a file's mapping at `raw` (platform_map), or 0
   bool closed;   // whether calls reject the buffer
   // True if the whole buffer was written at least once (filled, copied to or
   // set from a string). The simulator reports reads of undefined elements in

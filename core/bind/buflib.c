@@ -1,11 +1,14 @@
 // Lua bindings of host buffers: elements, bulk operations, and reference
 // products.
+#define _POSIX_C_SOURCE 200809L  // fileno
 #include "bind/gpulib.h"
 #include "bind/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/gemmcheck.h"
+#include "base/platform.h"
 
 // ---- lifetime ----
 
@@ -13,8 +16,10 @@
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
-  base_free(b->raw);
+  if (b->mapped) platform_unmap(b->raw, b->mapped);
+  else base_free(b->raw);
   b->p = b->raw = NULL;
+  b->mapped = 0;
   b->closed = true;
 }
 
@@ -76,6 +81,35 @@ HostBuf *buflib_new(lua_State *L, DType t, size_t count) {
 
 HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
   return new_buffer(L, t, count, 4096);
+}
+
+// map_file(file, dtype, at, count) -> a buffer on a mapping of a file, and the
+// index in it of the element at byte `at` of the file, which `count` - 1 others
+// follow. Changes do not reach the file. Returns nothing if the elements cannot
+// be mapped: the caller must read them. The file must not become shorter.
+static int l_map_file(lua_State *L) {
+  luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
+  DType t = face_check_dtype(L, 2);
+  lua_Integer at = face_checkint(L, 3), bits = dtype_bits(t);
+  size_t count = buflib_count(L, 4), page = platform_page(), all;
+  if (!s->closef || at < 0 || !count || bits % 8 || bits > 64 ||
+      count > SIZE_MAX / 16)
+    return 0;
+  size_t size = (size_t)bits / 8, before = (size_t)at % page;
+  if (before % size) return 0;
+  size_t bytes = before + count * size;
+  HostBuf *b = push_closed(L);
+  void *p = platform_map(fileno(s->f), (uint64_t)at - before, bytes, &all);
+  if (!p) return 0;
+  b->t = t;
+  b->count = bytes / size;
+  b->bytes = bytes;
+  b->p = b->raw = p;
+  b->mapped = all;
+  b->closed = false;
+  b->defined = true;
+  lua_pushinteger(L, (lua_Integer)(before / size));
+  return 2;
 }
 
 void buflib_push_owner(lua_State *L, int idx) {
@@ -672,7 +706,7 @@ void buflib_open(lua_State *L) {
   static const luaL_Reg funcs[] = {
     {"buffer(dtype, count)", l_buffer},
     {"buffer_from(dtype, values)", l_buffer_from},
-    {"addressed_buffers", l_addressed},
+    {"map_file", l_map_file}, {"addressed_buffers", l_addressed},
     {"gemm_reference(A, B, D, m, n, k, strides?)", l_gemm_reference},
     {"gemm_check(A, B, D, m, n, k, opts)", l_gemm_check},
     {NULL, NULL}};

@@ -256,6 +256,25 @@ describe("safetensors.open", function()
     assert.equal(7, f:tensor "one"(0))
   end)
 
+  it("maps tensors, and keeps changes out of the file", function()
+    -- a file of 64 GiB, nearly all of it a hole
+    local n = 1 << 36
+    local text = ('{"a":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}')
+      :format(n, n)
+    local f = assert(io.open(path, "wb"))
+    f:write(string.pack("<I8", #text), text, "\7")
+    f:seek("set", 8 + #text + n - 1)
+    f:write "\9"
+    f:close()
+    local t = safetensors.open {path}:tensor "a"
+    assert.same({7, 0, 9}, {t(0), t(n // 2), t(n - 1)})
+    t[1] = 5
+    assert.same({5, 0}, {t(1), safetensors.open {path}:tensor "a"(1)})
+    t:close()
+    assert.has_error(function() return t(0) end)
+    os.remove(path)
+  end)
+
   it("rejects what is no valid file, in one sentence", function()
     local function refuses(said, f)
       local ok, why = pcall(f)

@@ -170,14 +170,16 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close(). If a graph of the simulator is being recorded, the graph keeps the
-// memory, and reuses it.
+// b:close(). The garbage collector frees memory that a graph of a GPU copies.
+// If a graph of the simulator is being recorded, the graph keeps the memory,
+// and reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
-  if (!recordlib_recording(L)) return buffer_gc(L);
+  bool recording = recordlib_recording(L);
+  if (!recording && !b->kept) return buffer_gc(L);
   b->closed = true;
-  recordlib_closed(L, 1, !b->unpin);
+  if (recording) recordlib_closed(L, 1, !b->unpin);
   return 0;
 }
 

@@ -393,12 +393,13 @@ end
 ---------------------------------------------------------------------------
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
--- col[, sloped]). The tile begins at `row` and `col` of all scores. sloped:
--- change returns the derivatives of the new scores if there is o.score. Returns
--- nil if o has neither function. score, mask: see kernels/attention.lua; scale:
--- factor of the scores before them; b, h: sequence and head; rows, columns:
--- extents of all scores, beyond which the functions get no index; turned: rows
--- of the scores are keys.
+-- col[, sloped[, inner]]). The tile begins at `row` and `col` of all scores.
+-- sloped: change returns the derivatives of the new scores if there is o.score.
+-- inner: no column is beyond the last. Returns nil if o has neither function.
+-- score, mask: see kernels/attention.lua; scale: factor of the scores before
+-- them, nil for 1; b, h: sequence and head; rows, columns: extents of all
+-- scores, beyond which the functions get no index; turned: rows of the scores
+-- are keys.
 ---@param o table {score: function?, mask: function?, scale: any, b: any,
 -- h: any, tile: integer[], rows: any, columns: any, turned: boolean?}
 ---@return function?
@@ -407,17 +408,27 @@ function flash.change(o)
   local function inside(i, n, tile)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
-  return function(s, places, row, col, sloped)
+  -- Facts about indices let the compiler convert them to floats by additions.
+  local function within(at, n)
+    if math.type(n) and n > 0 and not math.type(at) then
+      return cute.assume(at, 0, n - 1, 1)
+    end
+    return at
+  end
+  return function(s, places, row, col, sloped, inner)
     local all = flash.by_rows(s)
     local slopes = sloped and o.score and cute.make_fragment_like(s)
     local slope = slopes and flash.by_rows(slopes)
+    row, col = within(row, o.rows), within(col, o.columns)
     for i = 0, cute.size(all, 0) - 1 do
       local q = inside(row + places(i, 0)[1], o.rows, o.tile[1])
       for j = 0, cute.size(all, 1) - 1 do
-        local k = inside(col + places(i, j)[2], o.columns, o.tile[2])
+        local k = col + places(i, j)[2]
+        if not inner then k = inside(k, o.columns, o.tile[2]) end
         local at = {b = o.b, h = o.h, q = o.turned and k or q,
                     k = o.turned and q or k}
-        local x = all(i, j) * o.scale
+        local x = all(i, j)
+        if o.scale then x = x * o.scale end
         local y = o.score and o.score(x, at) or x
         if slope then slope[{i, j}] = cute.derivative(y, x) end
         if o.mask then y = cute.where(o.mask(at), y, -math.huge) end

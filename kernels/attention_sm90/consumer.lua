@@ -82,12 +82,14 @@ local function products(o, x)
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks.
-local function mainloop(x, P, turn, state, sight, row, sees)
+-- blocks, see Sight:blocks. change: replaces scores, see flash.change.
+local function mainloop(x, P, turn, state, sight, row, sees, change)
   local first, last, from, to = table.unpack(sees, 1, 4)
   local N, k, v = cute.size(x.k.smem, 0), x.k.state, x.v.state
-  local function hide(n)
-    sight:hide(P.s, P.places, row, n * N, -math.huge)
+  -- Changes the scores of block n, and hides keys of a partly visible block.
+  local function alter(n, masked)
+    if change then change(P.s, P.places, row, n * N, false, not masked) end
+    if masked then sight:hide(P.s, P.places, row, n * N, -math.huge) end
   end
   local function take()  -- converts the scores to powers
     local rose = state:rise(P.s)
@@ -102,7 +104,7 @@ local function mainloop(x, P, turn, state, sight, row, sees)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  if to then hide(last - 1) end
+  alter(last - 1, to)
   take()
   P.narrow()
   local function step(n, masked)
@@ -117,7 +119,7 @@ local function mainloop(x, P, turn, state, sight, row, sees)
     warpgroup.wait_group(1)
     x.k.pipe:consumer_release(k)
     k:advance()
-    if masked then hide(n) end
+    alter(n, masked)
     local rose = take()
     warpgroup.wait_group(0)
     x.v.pipe:consumer_release(v)
@@ -173,8 +175,9 @@ end
 
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
--- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any}
--- lse: (B,H,S)
+-- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any,
+-- score: function?, mask: function?}
+-- lse: (B,H,S); score, mask: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
   for _, operand in ipairs {x.q, x.k, x.v} do
@@ -183,15 +186,19 @@ function consumer.run(o, x, each)
   local P, turn = products(o, x), turns(o, group)
   local leave = store(o, x, P, group)
   local sight = x.sight
-  local hidden = o.left or o.right or not sight:whole(o.tile[2])
+  local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
+  local scale = x.score and 1.0 or x.scale
   each(function(m, h, b)
     local row = m * o.tile[1]
     local sees = {sight:blocks(row, o.tile[1], o.tile[2])}
-    local state = flash.softmax(2, x.scale * flash.LOG2E, hidden)
+    local change = flash.change {score = x.score, mask = x.mask,
+      scale = x.score and x.scale, b = b, h = h, tile = o.tile, rows = x.S,
+      columns = sight.T}
+    local state = flash.softmax(2, scale * flash.LOG2E, hidden)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
-      mainloop(x, P, turn, state, sight, row, sees)
+      mainloop(x, P, turn, state, sight, row, sees, change)
     end)
     leave(state, row, x.S, x.lse(b, h, _))
     x.q.state:advance()

@@ -136,15 +136,19 @@ end
 
 describe("ops.attention with functions of scores", function()
   local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = D}
+  local wide = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = 64}
   for i, case in ipairs(CASES) do
     it(("computes %s%s"):format(case[1], i % 4 == 1 and "" or " #long"),
       function() check(case, i % 2 == 0 and "sim:sm_80" or "sim:sm_90a", p) end)
+    it(("computes %s on wgmma%s"):format(case[1], support.long(i, 4)),
+      function() check(case, "sim:sm_90a", wide) end)
   end
 
   for i, case in ipairs(OPTIONS) do
     it(("has the option %s%s"):format(case[1], i == 5 and "" or " #long"),
       function()
         check({nil, nil, nil, case[3]}, "sim", p, case[2])
+        check({nil, nil, nil, case[3]}, "sim:sm_90a", wide, case[2])
       end)
     it(("has the option %s on the GPU #gpu"):format(case[1]), function()
       check({nil, nil, nil, case[3]}, "gpu", p, case[2])
@@ -210,6 +214,7 @@ describe("ops.attention with functions of scores", function()
   for _, case in ipairs(CASES) do
     it(("computes %s on the GPU #gpu"):format(case[1]), function()
       for _ = 1, 2 do check(case, "gpu", p) end
+      check(case, "gpu", wide)
     end)
   end
 end)

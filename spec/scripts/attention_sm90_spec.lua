@@ -26,12 +26,23 @@ local function run(make, o, seed)
   return support.report(launch:launch {faults = "return", seed = seed}), p
 end
 
+-- Functions of scores, as the option `modify`: {score, mask}, and the same in
+-- plain Lua.
+local function slope(s, at) return s + 0.1 * (at.k - at.q):to(cute.f32) end
+local function third(at) return (at.k % 3):ne(0) end
+local function modify() return slope, third, function() end end
+local function sloped() return slope, nil, function() end end
+local function modified(s, _, _, q, k)
+  return k % 3 == 0 and -math.huge or s + 0.1 * (k - q)
+end
+
 local function check(o)
   local what = ("s=%d t=%d h=%d g=%d d=%d"):format(o.s, o.t or o.s, o.h or 1,
     o.g or o.h or 1, o.d)
   if o.causal then o.right = 0 end
   local r, p = run(attention, o, o.seed)
   assert.is_true(r.ok, what .. "\n" .. tostring(r))
+  p.modify = o.modify
   local out, lse = oracle.forward(p)
   local mean, most = oracle.distance(p.O, out)
   local bound = BOUND[p.dtype.name]
@@ -74,6 +85,15 @@ describe("attention_sm90", function()
                         {50}} do
       check {s = 200, t = 230, d = 64, left = w[1], right = w[2],
              window = true, with = {tile = {128, 32}}}
+    end
+  end)
+
+  it("takes functions of scores", function()
+    for _, o in ipairs {{s = 130, t = 130, causal = true},
+                        {s = 70, t = 256, h = 2, left = 90, window = true}} do
+      o.d, o.modify = 64, modified
+      o.with = {tile = {128, 64}, modify = modify}
+      check(o)
     end
   end)
 
@@ -130,7 +150,9 @@ describe("attention_sm90", function()
     for _, o in ipairs {{s = 128, t = 48, right = 0, causal = true, sms = 1},
                         {s = 200, t = 40, h = 2, g = 1, sms = 1},
                         {s = 192, t = 40, causal = true, right = 0, sms = 2,
-                         with = {tile = {64, 16}}}} do
+                         with = {tile = {64, 16}}},
+                        {s = 190, t = 40, sms = 1,
+                         with = {tile = {128, 16}, modify = modify}}} do
       o.d, o.with = 64, o.with or {tile = {128, 16}}
       local p = oracle.problem(o)
       local k = made(attention, p, o)
@@ -149,9 +171,11 @@ describe("attention_sm90", function()
   end)
 
   it("keeps values in registers, and products apart", function()
-    for _, c in ipairs {{128, false}, {64, true}, {256, true}} do
+    for _, c in ipairs {{128, false}, {64, true}, {256, true},
+                        {64, false, sloped}, {128, true, modify},
+                        {256, false, modify}} do
       local p = oracle.problem {s = 512, d = c[1]}
-      local k = attention {head = c[1], causal = c[2]}
+      local k = attention {head = c[1], causal = c[2], modify = c[3]}
       local program = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O,
         p.LSE, 1.0, k.share(p.Q, p.K)), 1, 11)):trace {block = k.block}
       local built = compiled(program, "sm_90a")

@@ -21,7 +21,7 @@ local EDGES = {0, 1, 0x7fffff, 0x800000, 0x38000000, 0x3a00b43c, 0x3e800000,
                0x7e800000, 0x7e800001, 0x7f7fffff, 0x7f800000, 0x7f800001,
                0x7fc00000, 0x7fffffff}
 
-local function bits_of(x) return (string.unpack("<I4", string.pack("<f", x))) end
+local function bits_of(x) return (("<I4"):unpack(("<f"):pack(x))) end
 
 -- Returns two buffers of n arguments, as bits: all pairs of edges with both
 -- signs, then random bits and random numbers of several ranges.

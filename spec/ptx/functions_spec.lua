@@ -55,15 +55,15 @@ local function arguments(n, seed)
   return x, y
 end
 
--- Returns a kernel that stores the results of all functions, as bits: function
--- j of argument i at j n + i.
-local function kernel(n)
+-- Returns a kernel that stores the results of all functions for a float type,
+-- as bits: function j of argument i at j n + i.
+local function kernel(n, dtype)
   return cute.kernel("k", function(x, y, out)
     local i = cute.arch.block_idx() * 256 + cute.arch.thread_idx()
-    local a, b = x[i]:bitcast(cute.f32), y[i]:bitcast(cute.f32)
+    local a, b = x[i]:bitcast(dtype), y[i]:bitcast(dtype)
     for j, name in ipairs(ALL) do
       local r = j > #ONE and cute[name](a, b) or cute[name](a)
-      out[i + (j - 1) * n] = r:bitcast(cute.u32)
+      out[i + (j - 1) * n] = r:bitcast(out.element_type)
     end
   end)
 end
@@ -80,20 +80,34 @@ local function both(call, out, opts, arch)
   return direct, out
 end
 
-local function compare(n, arch, seed)
-  local x, y = arguments(n, seed)
-  local out = core.buffer(cute.u32, #ALL * n)
+-- Compares all functions of the arguments in two buffers of bits.
+local function compare(x, y, dtype, arch)
+  local n = #x
+  local out = core.buffer(x.dtype, #ALL * n)
   local function tensor(b) return cute.make_tensor(b, cute.make_layout(#b)) end
-  local call = kernel(n)(tensor(x), tensor(y), tensor(out))
+  local call = kernel(n, dtype)(tensor(x), tensor(y), tensor(out))
   local direct, ptx = both(call, out, {grid = n // 256, block = 256}, arch)
   if direct:equal(ptx) then return end
   for at = 0, #ALL * n - 1 do
     local i, j = at % n, at // n + 1
     if direct[at] ~= ptx[at] then
-      error(("%s of %08x, %08x: %08x directly, %08x through PTX"):format(
+      error(("%s of %x, %x: %x directly, %x through PTX"):format(
         ALL[j], x[i], y[i], direct[at], ptx[at]), 0)
     end
   end
+end
+
+local function compare_f32(n, arch, seed)
+  local x, y = arguments(n, seed)
+  compare(x, y, cute.f32, arch)
+end
+
+-- Compares the functions for all numbers of a type of 16 bits.
+local function compare_narrow(dtype, arch)
+  local n = 1 << 16
+  local x, y = core.buffer(cute.u16, n), core.buffer(cute.u16, n)
+  for i = 0, n - 1 do x[i], y[i] = i, (i * 40503 >> 3) & 0xffff end
+  compare(x, y, dtype, arch)
 end
 
 -- Compares functions of values that the compiler knows.
@@ -145,18 +159,27 @@ describe("CUDA's functions are those of the PTX", function()
     local function text(arch)
       local b = cute.zeros({256}, cute.u32)
       local out = cute.zeros({256 * #ALL}, cute.u32)
-      return (through.call(kernel(256)(b, b, out), {block = 256}, arch)
+      return (through.call(kernel(256, cute.f32)(b, b, out), {block = 256},
+                           arch)
         :gsub("%.target[^\n]*", ""))
     end
     assert.equal(text "sm_80", text "sm_90a")
   end)
 
-  it("for 16,384 arguments", function() compare(1 << 14, "sm_90a", 1) end)
+  it("for 16,384 arguments", function() compare_f32(1 << 14, "sm_90a", 1) end)
 
   for seed = 1, 4 do
     it(("for 131,072 arguments, %d #long"):format(seed), function()
-      compare(1 << 17, "sm_80", seed)
+      compare_f32(1 << 17, "sm_80", seed)
     end)
+  end
+
+  for _, dtype in ipairs {"f16", "bf16"} do
+    for _, arch in ipairs {"sm_80", "sm_90a"} do
+      it(("for all numbers of %s, %s #long"):format(dtype, arch), function()
+        compare_narrow(cute[dtype], arch)
+      end)
+    end
   end
 
   it("for values that the compiler knows", function()

@@ -193,14 +193,8 @@ build = {
         "lua/cute/lang/loop_carried.lua",
       ["cute.lang.lua_errors"] =
         "lua/cute/lang/lua_errors.lua",
-      ["cute.lang.memory"] =
-        "lua/cute/lang/memory.lua",
-      ["cute.lang.printing"] =
-        "lua/cute/lang/printing.lua",
       ["cute.lang.progress"] =
         "lua/cute/lang/progress.lua",
-      ["cute.lang.raw"] =
-        "lua/cute/lang/raw.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
@@ -457,6 +451,8 @@ build = {
         "lua/cutelua/draw/picture.lua",
       ["cutelua.draw.print"] =
         "lua/cutelua/draw/print.lua",
+      ["cutelua.draw.printing"] =
+        "lua/cutelua/draw/printing.lua",
       ["cutelua.draw.script"] =
         "lua/cutelua/draw/script.lua",
       ["cutelua.draw.svg"] =
@@ -529,6 +525,8 @@ build = {
         "lua/cutelua/program/main.lua",
       ["cutelua.program.meaning"] =
         "lua/cutelua/program/meaning.lua",
+      ["cutelua.program.memory"] =
+        "lua/cutelua/program/memory.lua",
       ["cutelua.program.menu"] =
         "lua/cutelua/program/menu.lua",
       ["cutelua.program.reader"] =
@@ -555,6 +553,8 @@ build = {
         "lua/cutelua/ptx/list.lua",
       ["cutelua.ptx.map"] =
         "lua/cutelua/ptx/map.lua",
+      ["cutelua.ptx.raw"] =
+        "lua/cutelua/ptx/raw.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.columns"] =
@@ -565,6 +565,8 @@ build = {
         "lua/cutelua/text/json.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.npy"] =
+        "lua/cutelua/text/npy.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =

@@ -15,6 +15,9 @@ local FUNCTIONS = {
   {"cute.", "cutelua.draw.print", [[
     print_layout(layout: layout|tensor) print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
+  {"cute.", "cutelua.draw.printing", [[
+    printf(format: string, values...) print_tensor(tensor: tensor,
+      opts?: table)]]},
   {"cute.", "cutelua.profile.swizzle", [[
     find_swizzle(layout: layout, accesses: table,
       opts?: {budget name type})]]},
@@ -23,13 +26,13 @@ local FUNCTIONS = {
   {"cute.", "cutelua.ptx", [[
     ptx(text: string)
     cuda(text: string, opts?: {arch define include options})]]},
+  {"cute.", "cutelua.ptx.raw", "raw_kernel(text: string, opts?: table)"},
   {"cute.utils.", "cutelua.draw.print", [[
     print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
   {"testing.", "cutelua.bench.testing", [[
     benchmark get_workspace_count tune autotune_jit]]},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
-  {"printing.", "cutelua.draw.print", "print_tensor"},
   {"suggest.", "cutelua.text.suggest", "value module syntax"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
@@ -40,7 +43,8 @@ local FUNCTIONS = {
     total(field: string, op?: string)]]},
 }
 -- Each row: prefix of the name, name, and the module that is its value.
-local MODULES = {{"cute.", "cli", "cutelua.program.cli"}}
+local MODULES = {{"cute.", "cli", "cutelua.program.cli"},
+  {"cute.", "npy", "cutelua.text.npy"}}
 
 local workshop = {}
 

@@ -59,7 +59,7 @@ describe("the workshop", function()
         print((select(2, pcall(f)):gsub("^.-:%d+: ", "")))
       end]], true)
     for _, what in ipairs {"a call has no 'check'", "report has no 'json'",
-        "cute has no 'draw'", "printing has no 'print_tensor'",
+        "cute has no 'draw'", "cute has no 'print_tensor'",
         "cute.testing has no 'tune'", "cute.gpu has no 'bench'"} do
       local at = out:find(what, 1, true)
       assert.is_truthy(at, what .. " in " .. out)

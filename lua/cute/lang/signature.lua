@@ -147,7 +147,7 @@ end
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
-  prepared = "prepared:", report = "report:", printing = "printing.",
+  prepared = "prepared:", report = "report:",
   suggest = "suggest."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.

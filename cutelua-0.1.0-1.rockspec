@@ -559,6 +559,10 @@ build = {
         "lua/cutelua/text/asm.lua",
       ["cutelua.text.columns"] =
         "lua/cutelua/text/columns.lua",
+      ["cutelua.text.errors"] =
+        "lua/cutelua/text/errors.lua",
+      ["cutelua.text.faults"] =
+        "lua/cutelua/text/faults.lua",
       ["cutelua.text.html"] =
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =

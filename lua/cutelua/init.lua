@@ -33,7 +33,7 @@ local FUNCTIONS = {
   {"testing.", "cutelua.bench.testing", [[
     benchmark get_workspace_count tune autotune_jit]]},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
-  {"suggest.", "cutelua.text.suggest", "value module syntax"},
+  {"explain.", "cutelua.text.faults", "faults reliance"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},

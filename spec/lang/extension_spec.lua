@@ -22,6 +22,7 @@ local function run(code, absent)
     for name in pairs(package.loaded) do
       if name:find "^cutelua" then package.loaded[name] = nil end
     end
+    require "cute.lang.report".keep = nil  -- a function of the workshop
   ]] or ""
   local out, err = support.run {"-e", hidden .. START .. code}
   assert.equal("", err)
@@ -43,6 +44,26 @@ describe("the workshop", function()
       k(x):launch(opts)
       cute.ops.gemm(cute.ones({16, 16}, cute.f16), cute.ones({16, 16},
         cute.f16), nil, {device = "sim"})]], true))
+  end)
+
+  it("is not needed to report an error or a fault", function()
+    local out = run([[
+      local bad = cute.kernel("bad", function(x) x[0] = x.y.z + nothing end)
+      local race = cute.kernel("race", function(x)
+        local s = cute.make_smem_tensor(cute.f32, 64)
+        local t = cute.arch.thread_idx()
+        s[t] = x[0]
+        x[0] = s[63 - t]
+      end)
+      for _, f in ipairs {bad, race} do
+        local ok, why = pcall(function() f(x):launch {grid = 1, block = 64,
+          device = "sim"} end)
+        print(ok, (tostring(why):gsub("^.-:%d+: ", "")))
+      end]], true)
+    assert.matches("^false\ta tensor has no field 'y'", out)
+    assert.is_truthy(out:find("[kernel-fault]", 1, true), out)
+    assert.is_truthy(out:find("with no barrier between", 1, true), out)
+    assert.is_nil(out:find("workshop", 1, true))
   end)
 
   it("is missed by name", function()

@@ -147,8 +147,7 @@ end
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
   gpu = "gpu.", call = "call:",
-  prepared = "prepared:", report = "report:",
-  suggest = "suggest."}
+  prepared = "prepared:", report = "report:", explain = "explain."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.
 local workshop
@@ -213,6 +212,12 @@ function sign.extensible(full, t, names)
     core.fail("unknown-name", ("%s has no '%s'%s"):format(full, name, ABSENT))
   end})
 end
+
+--- Functions of the package cutelua that explain errors and results. A field is
+-- nil if the package is not installed; errors then lack the explanation.
+sign.explain = setmetatable({}, {__index = function(t, name)
+  return addition("explain", t, name)
+end})
 
 ---------------------------------------------------------------------------
 -- Missing names

@@ -503,9 +503,10 @@ function trace.run(name, func, opts, ...)
       message = message .. "\n  pass an argument that Lua must know as "
         .. "cute.constexpr(n)"
     end
-    return report.keep(message, name)
+    if report.keep then return report.keep(message, name) end
+    return message
   end
-  report.keep(nil)
+  if report.keep then report.keep(nil) end
   local outer = unused.iterators()
   local ok, fn = pcall(core.trace, name, func, opts, handler, ...)
   if ok then

@@ -1,6 +1,7 @@
 --- Methods that the package cutelua adds to the simulator's report.
 local core = require "cute.core"
 local columns = require "cutelua.text.columns"
+local faults = require "cutelua.text.faults"
 local simreport = require "cute.lang.simreport"
 local source = require "cute.lang.source"
 
@@ -45,7 +46,7 @@ local FIELDS = {"kind", "message", "line", "line2", "tensor", "offset",
 ---@param r table an element of report.reports
 ---@return table
 function Report.plain(r)
-  local out = {advice = simreport.words_on(r),
+  local out = {advice = faults.advice(r),
                file = r.file and source.short(r.file),
                file2 = r.file2 and source.short(r.file2),
                loop_file = r.loop_file and source.short(r.loop_file)}

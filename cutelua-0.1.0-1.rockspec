@@ -187,8 +187,6 @@ build = {
         "lua/cute/lang/kernel.lua",
       ["cute.lang.lex"] =
         "lua/cute/lang/lex.lua",
-      ["cute.lang.literal"] =
-        "lua/cute/lang/literal.lua",
       ["cute.lang.loop_carried"] =
         "lua/cute/lang/loop_carried.lua",
       ["cute.lang.lua_errors"] =
@@ -557,8 +555,12 @@ build = {
         "lua/cutelua/ptx/raw.lua",
       ["cutelua.text.asm"] =
         "lua/cutelua/text/asm.lua",
+      ["cutelua.text.choice"] =
+        "lua/cutelua/text/choice.lua",
       ["cutelua.text.columns"] =
         "lua/cutelua/text/columns.lua",
+      ["cutelua.text.compiler"] =
+        "lua/cutelua/text/compiler.lua",
       ["cutelua.text.errors"] =
         "lua/cutelua/text/errors.lua",
       ["cutelua.text.faults"] =
@@ -567,6 +569,8 @@ build = {
         "lua/cutelua/text/html.lua",
       ["cutelua.text.json"] =
         "lua/cutelua/text/json.lua",
+      ["cutelua.text.literal"] =
+        "lua/cutelua/text/literal.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
       ["cutelua.text.npy"] =
@@ -587,6 +591,8 @@ build = {
         "lua/cutelua/tune/records.lua",
       ["cutelua.tune.run"] =
         "lua/cutelua/tune/run.lua",
+      ["cutelua.tune.tables"] =
+        "lua/cutelua/tune/tables.lua",
       ["cutelua.tune.worker"] =
         "lua/cutelua/tune/worker.lua",
       ["cutelua.workshop.globals"] =

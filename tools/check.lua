@@ -230,7 +230,7 @@ local LUA_ROOMS = {
   profile = {"bench", "draw", "program", "text"},
   program = {"debug", "doc", "page", "ptx", "text"},
   ptx = {"program", "text"},
-  tune = {"bench", "program", "kernels"},
+  tune = {"bench", "program", "text", "kernels"},
   workshop = {"doc", "draw", "learn", "page", "program", "text"},
 }
 

@@ -189,47 +189,6 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
---- Returns the source line of each line of PTX text with line information, or
--- false for lines without one. For inlined code it is the line of the call.
----@param text string
----@return (integer|false)[]
-function jit.ptx_lines(text)
-  local at, now, caller = {}, false, {}
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    local place = line:match "^%s*%.loc%s+%d+%s+(%d+ %d+)"
-    if place then
-      local outer = line:match "inlined_at %d+ (%d+ %d+)"
-      caller[place] = outer
-      now = outer or place
-      -- The loop follows inlined calls, up to 8 levels.
-      for _ = 1, 8 do now = caller[now] or now end
-      now = math.tointeger(now:match "%d+")
-      now = now ~= 0 and now  -- 0: compiler-generated
-    end
-    at[#at + 1] = now
-  end
-  return at
-end
-
--- Replaces the PTX lines that the log names by source lines, because users
--- never see the PTX. If ptxas names PTX lines, compiles again with line
--- information.
-local function with_source_lines(source, opts, log)
-  local PTX = "ptxas application ptx input, line (%d+); ?"
-  if not log or not log:find(PTX) then return log end
-  local options = {"-lineinfo"}
-  table.move(opts.options or {}, 1, #(opts.options or {}), 2, options)
-  local _, _, again = core.jit_compile(source, opts.arch, options, true)
-  local ptx = core.jit_compile(source, (opts.arch:gsub("^sm", "compute")),
-                               options, true)
-  if not ptx or not again then return log end
-  local at = jit.ptx_lines(ptx.ptx or ptx.cubin)
-  return (again:gsub(PTX, function(n)
-    local line = at[math.tointeger(n)]
-    return line and ("k.cu(%s): "):format(line) or nil
-  end))
-end
-
 local function failure(message, log, opts, name)
   if not log or log == "" then return nil, message end
   log = core.visible(jit.map_log(log, name, opts.lines), true)
@@ -240,29 +199,6 @@ end
 
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
-
--- Replaces characters that must not be written to a terminal.
-local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
-
--- Reports the script lines that produced most of the generated code, for a slow
--- compile.
-local function tell_lines(name, seconds, lines)
-  local count, order = {}, {}
-  for _, at in ipairs(lines or {}) do
-    if at ~= "" and not count[at] then order[#order + 1] = at end
-    if at ~= "" then count[at] = (count[at] or 0) + 1 end
-  end
-  table.sort(order, function(a, b)
-    return count[a] > count[b] or count[a] == count[b] and a < b
-  end)
-  local parts = {}
-  for i = 1, math.min(3, #order) do
-    parts[i] = ("%d from %s"):format(count[order[i]], plain(order[i]))
-  end
-  io.stderr:write(("cutelua: kernel %s took %.1f s to compile%s\n"):format(
-    name, seconds, #parts > 0 and (": %d lines of CUDA C, %s"):format(#lines,
-    table.concat(parts, ", ")) or ""))
-end
 
 --- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
@@ -279,10 +215,12 @@ function jit.compile(source, opts)
   local out, message, log = core.jit_compile(source, opts.arch, opts.options,
     opts.cache == false, waiting or nil, jit.patience)
   if waiting and out and not out.cached and out.seconds >= jit.patience then
-    tell_lines(name, out.seconds, opts.lines)
+    local slow = sign.workshop.slow_compile
+    if slow then slow(name, out.seconds, opts.lines) end
   end
   if not out then
-    log = with_source_lines(source, opts, log)
+    local named = log and sign.workshop.with_source_lines
+    log = named and named(source, opts, log) or log
     log = log and with_wgmma_lines(source, log)
     return failure(message, log, opts, name)
   end
@@ -308,6 +246,6 @@ return sign.public("jit.", jit, [[
   compile(source: string, opts: {arch cache lines name options}) version()
   code_size(cubin: string, name: string)
   map_log(log: string, name: string, lines?: table)
-  resources(log: string, cubin?: string) ptx_lines(text: string)
+  resources(log: string, cubin?: string)
 ]])
 -- SPDX-License-Identifier: MIT

@@ -32,8 +32,12 @@ local FUNCTIONS = {
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
   {"testing.", "cutelua.bench.testing", [[
     benchmark get_workspace_count tune autotune_jit]]},
+  {"jit.", "cutelua.text.compiler", "ptx_lines(text: string)"},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
-  {"explain.", "cutelua.text.faults", "faults reliance"},
+  {"workshop.", "cutelua.text.choice", "choice"},
+  {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
+  {"workshop.", "cutelua.text.faults", "faults reliance"},
+  {"workshop.", "cutelua.tune.tables", "read_table"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},

@@ -146,8 +146,8 @@ end
 -- when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
   ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
-  gpu = "gpu.", call = "call:",
-  prepared = "prepared:", report = "report:", explain = "explain."}
+  gpu = "gpu.", ["cute.jit"] = "jit.", jit = "jit.", call = "call:",
+  prepared = "prepared:", report = "report:", workshop = "workshop."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.
 local workshop
@@ -213,10 +213,10 @@ function sign.extensible(full, t, names)
   end})
 end
 
---- Functions of the package cutelua that explain errors and results. A field is
--- nil if the package is not installed; errors then lack the explanation.
-sign.explain = setmetatable({}, {__index = function(t, name)
-  return addition("explain", t, name)
+--- Functions of the package cutelua that the language itself calls, such as
+-- those that explain errors. A field is nil if the package is not installed.
+sign.workshop = setmetatable({}, {__index = function(t, name)
+  return addition("workshop", t, name)
 end})
 
 ---------------------------------------------------------------------------

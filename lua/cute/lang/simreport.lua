@@ -93,7 +93,7 @@ function Report:notes()
   local program = self.program
   if not self.ok or self.stopped or not program then return list end
   for i, r in ipairs(self.relies or {}) do
-    local text = sign.explain.reliance
+    local text = sign.workshop.reliance
     list[i] = text and text(r) or r.message
   end
   stores_outside(self.lines, add)
@@ -129,8 +129,8 @@ function Report:tell_notes()
 end
 
 local function told(self, all)
-  if #self.reports > 0 and sign.explain.faults then
-    return sign.explain.faults(self, all)
+  if #self.reports > 0 and sign.workshop.faults then
+    return sign.workshop.faults(self, all)
   end
   local text = {("simulator: kernel %s: %s"):format(self.kernel or "?",
     self.reports[1] and "faults" or self.stopped and "stopped"

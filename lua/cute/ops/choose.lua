@@ -21,6 +21,7 @@
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
 local repack = require "cute.ops.family.repack"
+local sign = require "cute.lang.signature"
 local sum_order = require "cute.ops.sum_order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
@@ -48,7 +49,7 @@ local function before(x, y)
 end
 
 -- Options that, besides the tile, distinguish the candidates of a problem.
-local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
+choose.APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
@@ -60,7 +61,7 @@ local APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
 function choose.name(c)
   local out = {c.base, table.concat(c.tile, "x")}
   if c.swap then out[#out + 1] = "swap" end
-  for _, name in ipairs(APART) do
+  for _, name in ipairs(choose.APART) do
     local v = c.options[name]
     if type(v) == "table" then v = table.concat(v, "x") end
     if v ~= nil then out[#out + 1] = ("%s=%s"):format(name, v) end
@@ -136,55 +137,6 @@ function choose.must(p)
   core.fail("bad-argument", table.concat(out, "\n"))
 end
 
--- Options that choose.text prints in words of their own.
-local TOLD = {cluster = true, split = true, splits = true}
-
-local function words(c)
-  local rest = ""
-  for _, name in ipairs(APART) do
-    local v = c.options[name]
-    if v ~= nil and not TOLD[name] then
-      rest = ("%s, %s = %s"):format(rest, name, type(v) == "table"
-        and table.concat(v, "x") or v)
-    end
-  end
-  return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
-    c.moved and (" with %s repacked (%.1f us)"):format(c.moved.words,
-      c.moved.ns / 1000) or "",
-    c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
-    c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
-    c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
-end
-
--- Returns a sentence that says whether the kernel reads B before the previous
--- launch ends, or nil if B is not constant.
-local function ahead(p, c)
-  if not p.constant then return nil end
-  return c.options.ahead
-    and "  constant: B is read before the previous launch is complete"
-    or "  constant: B waits for the previous launch, like the other operands"
-end
-
---- Returns a choice as text: the kernel, the reason, and the alternatives.
----@param p table the problem
----@param c table
----@return string
-function choose.text(p, c)
-  local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
-    p.ragged and (", %d groups"):format(p.batches)
-      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
-    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
-    ahead(p, c)}
-  for _, other in ipairs(c.others) do
-    out[#out + 1] = "  instead of: " .. words(other)
-  end
-  for _, r in ipairs(c.refused) do
-    out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
-  end
-  return table.concat(out, "\n")
-end
-
 local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
@@ -201,8 +153,9 @@ function choose.explained(p, c, trace)
     stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
     order = c.order, promise = p.promise, why = c.why, how = c.how,
     moved = c.moved and c.moved.words, refused = c.refused,
-    others = c.others, text = choose.text(p, c),
-    trace = trace}, Explained)
+    others = c.others, trace = trace,
+    text = sign.workshop.choice and sign.workshop.choice(p, c)
+      or choose.name(c)}, Explained)
 end
 
 return choose

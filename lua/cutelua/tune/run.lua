@@ -13,6 +13,7 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local records = require "cutelua.tune.records"
 local sys = require "cute.sys"
+local tables = require "cutelua.tune.tables"
 local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
@@ -240,7 +241,7 @@ end
 -- Returns the existing table of the file, or a new one. Ends the run if the
 -- file has no valid table for this GPU.
 function Run:old_table()
-  local t, wrong = tuned.read(self.table)
+  local t, wrong = tables.read_table(self.table)
   if wrong then
     stop(wrong .. "\n  The file is unchanged: move it away, or name another "
       .. "one with --out")
@@ -251,7 +252,7 @@ function Run:old_table()
       .. "with --out"):format(
       self.table, t.card, t.arch, card.name))
   end
-  return t or {format = tuned.FORMAT, card = card.name, arch = card.arch,
+  return t or {format = tables.FORMAT, card = card.name, arch = card.arch,
                sms = card.sms, gemm = {}}
 end
 
@@ -262,8 +263,8 @@ function Run:write()
   local lock <close>, why = sys.lock(self.journal)
   if not lock then stop(("cannot lock %s: %s"):format(self.journal, why)) end
   local t = self:old_table()
-  tuned.merge(t, self.rows)
-  local ok, message = cli.write_file(self.table, tuned.text(t))
+  tables.merge(t, self.rows)
+  local ok, message = cli.write_file(self.table, tables.text(t))
   if not ok then stop(message) end
   self.unwritten = false
 end

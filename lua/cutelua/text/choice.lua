@@ -1,0 +1,57 @@
+--- The text of ops.explain and ops.explain_grouped: the kernel that was chosen
+-- for a product, the reason, and the alternatives.
+local choose = require "cute.ops.choose"
+
+local choice = {}
+
+-- Options that choice.choice prints in words of their own.
+local TOLD = {cluster = true, split = true, splits = true}
+
+local function words(c)
+  local rest = ""
+  for _, name in ipairs(choose.APART) do
+    local v = c.options[name]
+    if v ~= nil and not TOLD[name] then
+      rest = ("%s, %s = %s"):format(rest, name, type(v) == "table"
+        and table.concat(v, "x") or v)
+    end
+  end
+  return ("%s%s%s, tile %s, %d stages%s%s%s, about %.1f us"):format(c.family,
+    c.moved and (" with %s repacked (%.1f us)"):format(c.moved.words,
+      c.moved.ns / 1000) or "",
+    c.swap and " as D^T = B A^T" or "", table.concat(c.tile, "x"), c.stages,
+    c.cluster and ", cluster " .. table.concat(c.cluster, "x") or "",
+    c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
+end
+
+-- Returns a sentence that says whether the kernel reads B before the previous
+-- launch ends, or nil if B is not constant.
+local function ahead(p, c)
+  if not p.constant then return nil end
+  return c.options.ahead
+    and "  constant: B is read before the previous launch is complete"
+    or "  constant: B waits for the previous launch, like the other operands"
+end
+
+--- Returns a choice as text: the kernel, the reason, and the alternatives.
+---@param p table the problem
+---@param c table
+---@return string
+function choice.choice(p, c)
+  local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
+    p.ragged and (", %d groups"):format(p.batches)
+      or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
+    p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
+    "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
+    ahead(p, c)}
+  for _, other in ipairs(c.others) do
+    out[#out + 1] = "  instead of: " .. words(other)
+  end
+  for _, r in ipairs(c.refused) do
+    out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
+  end
+  return table.concat(out, "\n")
+end
+
+return choice
+-- SPDX-License-Identifier: MIT

@@ -191,8 +191,6 @@ build = {
         "lua/cute/lang/loop_carried.lua",
       ["cute.lang.lua_errors"] =
         "lua/cute/lang/lua_errors.lua",
-      ["cute.lang.progress"] =
-        "lua/cute/lang/progress.lua",
       ["cute.lang.region"] =
         "lua/cute/lang/region.lua",
       ["cute.lang.report"] =
@@ -527,6 +525,8 @@ build = {
         "lua/cutelua/program/memory.lua",
       ["cutelua.program.menu"] =
         "lua/cutelua/program/menu.lua",
+      ["cutelua.program.progress"] =
+        "lua/cutelua/program/progress.lua",
       ["cutelua.program.reader"] =
         "lua/cutelua/program/reader.lua",
       ["cutelua.program.repl"] =
@@ -573,12 +573,16 @@ build = {
         "lua/cutelua/text/literal.lua",
       ["cutelua.text.markdown"] =
         "lua/cutelua/text/markdown.lua",
+      ["cutelua.text.mistakes"] =
+        "lua/cutelua/text/mistakes.lua",
       ["cutelua.text.npy"] =
         "lua/cutelua/text/npy.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
+      ["cutelua.text.tokens"] =
+        "lua/cutelua/text/tokens.lua",
       ["cutelua.tune.child"] =
         "lua/cutelua/tune/child.lua",
       ["cutelua.tune.epilogues"] =

@@ -37,6 +37,9 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.choice", "choice"},
   {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
   {"workshop.", "cutelua.text.faults", "faults reliance"},
+  {"workshop.", "cutelua.text.mistakes",
+    "argument no_field python_name tested_expression traced"},
+  {"workshop.", "cutelua.program.progress", "progress"},
   {"workshop.", "cutelua.tune.tables", "read_table"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)

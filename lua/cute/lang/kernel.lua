@@ -9,7 +9,6 @@ local sign = require "cute.lang.signature"
 local unused = require "cute.lang.unused"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
-local progress = require "cute.lang.progress"
 local report = require "cute.lang.report"
 local history = require "cute.lang.history"
 local source = require "cute.lang.source"
@@ -289,11 +288,19 @@ function kernel.sim_launch(p, opts, values, grid)
     progress = opts.progress or p.progress or function() end}  -- for Ctrl-C
 end
 
+-- Returns a function that shows the progress of a run on a terminal, and the
+-- line to close; nil if none is shown.
+local function progress_of(p, opts)
+  if opts.progress or p.progress or not core.isatty(2) then return end
+  local progress = sign.workshop.progress
+  if progress then return progress(p.program.info.name) end
+end
+
 local function run_sim(p, opts, values, grid)
   local launch = kernel.sim_launch(p, opts, values, grid)
   local found
-  local show, _ <close> = progress.of(p.program.info.name)
-  if not (opts.progress or p.progress) then launch.progress = show end
+  local show, _ <close> = progress_of(p, opts)
+  launch.progress = show or launch.progress
   if kernel.runner then found = kernel.runner.run(p.program, launch)
   else found = core.sim_run(p.program.fn, launch) end
   found.kernel, found.sm = p.program.info.name, p.device.sm

@@ -278,20 +278,9 @@ end
 local function no_member(f, key)
   local of = members[f] and members[f][key]
   if of ~= nil then return of end
-  local names = {}
-  for name in pairs(members[f] or {}) do names[#names + 1] = name end
-  local near = sign.nearest(tostring(key), names)
-  local info, what = debug.getinfo(f, "S"), core.signature(f)
-  what = what and what:match "^[^(]+" or info.what == "C" and "this"
-    or info.source:match "^=%[(.*)%]$"
-    or core.own_source(info.source) and "this"
-    or ("what %s:%d makes"):format(info.short_src, info.linedefined)
-  local three = what:find "_idx$" or what:find "_dim$"
-  core.fail("unknown-name", ("%s is a function, which has no field %s%s")
-    :format(what,
-    type(key) == "string" and "'" .. key .. "'" or core.show(key),
-    three and "\n  call it: local x, y, z = " .. what .. "()"
-      or near and " (did you mean " .. near .. "?)" or ""))
+  local explain = sign.workshop.no_field
+  core.fail("unknown-name", explain and explain(f, key, members[f] or {})
+    or "a function has no field " .. core.show(key))
 end
 
 if indexed.members then
@@ -299,19 +288,12 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- Words that occur only in the Python DSL's names of features of Blackwell.
-local LATER = {"tmem", "tcgen05", "packed", "umma", "clc", "sm100", "sm103",
-  "sm120", "blackwell", "blockscaled", "mxf8", "gather4", "scatter4"}
-
--- Names of the Python DSL that are written differently here.
-local ELSEWHERE = {
-  from_dlpack = "tensors are the library's own: cute.tensor, cute.zeros, "
-    .. "cute.npy.read",
-  jit = "a Lua function runs as it is on the host, and inlined in a kernel",
-  const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
-  dynamic_expr = "branch with cute.when(condition, f, g)",
-  launch = "write k(arguments...):launch {grid = g, block = b}",
-}
+-- Returns advice on a name of the Python DSL, and whether the name may belong
+-- to a later feature; nil for other names (see cutelua.text.mistakes).
+local function python_name(name)
+  local explain = sign.workshop.python_name
+  if explain then return explain(name) end
+end
 
 -- Returns the source of the function that is reading a missing field of t, if
 -- this function is C or belongs to lua/cute or lua/cutelua, which may read
@@ -352,12 +334,12 @@ function sign.closed(name, t, fields)
       end
     end
     table.sort(known)
-    local near = sign.nearest(key, known)
+    local near, python, later = sign.nearest(key, known), python_name(key)
     core.fail("unknown-name", ("%s %s has no '%s'%s"):format(
       name:find "^[aeio]" and "an" or "a", name, key,
-      ELSEWHERE[key] and "\n  " .. ELSEWHERE[key]
-      or near and " (did you mean " .. near .. "?)" or known[1] and ": it has "
-      .. table.concat(known, " ") or "") .. absent(name))
+      not later and python or near and " (did you mean " .. near .. "?)"
+      or known[1] and ": it has " .. table.concat(known, " ") or "")
+      .. absent(name))
   end})
 end
 
@@ -367,28 +349,15 @@ function sign.strict(name, t, fields)
   return sign.closed(name, t, fields)
 end
 
--- Element types that the Python DSL has and for which there is no arithmetic,
--- atom or conversion here.
-local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
-                  Float8E3M4 = true, Int128 = true}
-
 local function advice(name, names)
-  if NO_TYPES[name] then
-    return "\n  kernels do not support that element type; supported: "
-      .. "cute.Float8E4M3FN, Float8E5M2, Float8E8M0FNU, Uint128"
-  end
-  if ELSEWHERE[name] then return "\n  " .. ELSEWHERE[name] end
+  local python, later = python_name(name)
+  if python and not later then return python end
   local near = sign.nearest(name, names)
   near = near and "\n  nearest: " .. near or ""
-  for _, part in ipairs(LATER) do
-    if name:lower():find(part, 1, true) then
-      return "\n  features specific to Blackwell are not supported yet" .. near
-    end
-  end
-  if near == "" and #names <= 12 then
+  if not later and near == "" and #names <= 12 then
     return "\n  there are: " .. table.concat(names, " ")
   end
-  return near
+  return (python or "") .. near
 end
 
 -- Returns a function for __index that raises an error which suggests the most

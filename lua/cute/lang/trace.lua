@@ -436,36 +436,15 @@ local function is_known()
   return known
 end
 
--- Patterns of Lua's own messages about traced values, with the advice to print
--- for each.
-local HINTS = {
-  {"'for' initial", "a traced limit needs `for k in cute.range(lo, hi) do`"},
-  {"'for' limit", "a traced limit needs `for k in cute.range(n) do`"},
-  {"'for' step", "a traced step needs `for k in cute.range(lo, hi, step) do`"},
-  {"bad argument .- to 'format' .-got cute.value", "the value exists only on "
-    .. "the device: use cute.printf(...)"},
-  {"got cute%.value", "a traced value exists only on the device"},
-  {"a cute%.value value", "a traced value exists only on the device"},
-  {"arithmetic on a nil value %(field '%?'%)", "a traced value cannot be the "
-    .. "key of a plain table: use a tensor, or cute.where"},
-  {"attempt to index a nil value %(field '%?'%)", "a traced value cannot be "
-    .. "the key of a plain table: use a tensor, or cute.where"},
-}
-
+-- Adds advice to a message of Lua that may be about a traced value.
 local function explain(message)
-  if type(message) ~= "string" or message:find("%[[%l-]+%]") then
+  if type(message) ~= "string" or message:find("%[[%l-]+%]")
+    or not (message:find "cute%.value" or message:find "'for' "
+            or message:find "%(field '%?'%)") then
     return message
   end
-  for _, h in ipairs(HINTS) do
-    if message:find(h[1]) then
-      local name = message:match "bad argument .- to '([%w_]+)'"
-      if name and math[name] and require "cute"[name] then
-        return ("%s [traced-in-lua]\n  use cute.%s(...)"):format(message, name)
-      end
-      return ("%s [traced-in-lua]\n  %s"):format(message, h[2])
-    end
-  end
-  return message
+  local advise = sign.workshop.traced
+  return advise and advise(message) or message
 end
 
 -- Reports whether a message of Lua is about a traced number where Lua needs a

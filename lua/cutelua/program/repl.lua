@@ -8,7 +8,7 @@ local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
 local folders = require "cute.lang.folders"
-local lex = require "cute.lang.lex"
+local tokens = require "cutelua.text.tokens"
 local reader = require "cutelua.program.reader"
 local errors = require "cutelua.text.errors"
 local report = require "cute.lang.report"
@@ -84,7 +84,7 @@ end
 ---@param text string
 ---@return string
 function repl.globalize(text)
-  local list, depth, edits = lex.tokens(text), 0, {}
+  local list, depth, edits = tokens.of(text), 0, {}
   for i, token in ipairs(list) do
     local before = list[i - 1] and list[i - 1].text
     if before ~= "." and before ~= ":" then

@@ -4,7 +4,7 @@ local core = require "cute.core"
 local draw = require "cutelua.draw"
 local globals = require "cutelua.workshop.globals"
 local html = require "cutelua.draw.html"
-local lex = require "cute.lang.lex"
+local tokens = require "cutelua.text.tokens"
 local npy = require "cutelua.text.npy"
 local page = require "cutelua.page"
 local repl = require "cutelua.program.repl"
@@ -244,7 +244,8 @@ local PRESET = {cute = true, _ = true, X = true, arg = true}
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
     :gsub("^%d", "_%0")
-  if name == "" or lex.KEYWORDS[name] or PRESET[name] or globals.had(name) then
+  if name == "" or tokens.KEYWORDS[name] or PRESET[name]
+    or globals.had(name) then
     name = name .. "_"
   end
   return name

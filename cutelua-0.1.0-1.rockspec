@@ -133,6 +133,8 @@ build = {
         "kernels/topk.lua",
       ["kernels.transpose"] =
         "kernels/transpose.lua",
+      ["kernels.tuned.cublas"] =
+        "kernels/tuned/cublas.lua",
       ["kernels.tuned.epilogues"] =
         "kernels/tuned/epilogues.lua",
       ["kernels.tuned.h200"] =
@@ -179,8 +181,6 @@ build = {
         "lua/cute/lang/fields.lua",
       ["cute.lang.files"] =
         "lua/cute/lang/files.lua",
-      ["cute.lang.folders"] =
-        "lua/cute/lang/folders.lua",
       ["cute.lang.history"] =
         "lua/cute/lang/history.lua",
       ["cute.lang.kernel"] =
@@ -377,6 +377,8 @@ build = {
         "lua/cutelua/analyses/prepared.lua",
       ["cutelua.analyses.report"] =
         "lua/cutelua/analyses/report.lua",
+      ["cutelua.bench.blas"] =
+        "lua/cutelua/bench/blas.lua",
       ["cutelua.bench.chart"] =
         "lua/cutelua/bench/chart.lua",
       ["cutelua.bench.copylesson"] =
@@ -493,6 +495,8 @@ build = {
         "lua/cutelua/page/watch.lua",
       ["cutelua.profile.cards"] =
         "lua/cutelua/profile/cards.lua",
+      ["cutelua.profile.clocks"] =
+        "lua/cutelua/profile/clocks.lua",
       ["cutelua.profile.conflict"] =
         "lua/cutelua/profile/conflict.lua",
       ["cutelua.profile.estimate"] =
@@ -513,6 +517,8 @@ build = {
         "lua/cutelua/program/diff.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
+      ["cutelua.program.folders"] =
+        "lua/cutelua/program/folders.lua",
       ["cutelua.program.http"] =
         "lua/cutelua/program/http.lua",
       ["cutelua.program.lines"] =
@@ -577,6 +583,8 @@ build = {
         "lua/cutelua/text/mistakes.lua",
       ["cutelua.text.npy"] =
         "lua/cutelua/text/npy.lua",
+      ["cutelua.text.output"] =
+        "lua/cutelua/text/output.lua",
       ["cutelua.text.safetensors"] =
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =

@@ -81,7 +81,7 @@ local PARTS = {
 }
 -- Modules that are fields of cute.
 local MODULES = {arch = "cute.arch", gpu = "cute.gpu", jit = "cute.jit",
-                 nvgpu = "cute.nvgpu", testing = "cute.testing",
+                 nvgpu = "cute.nvgpu",
                  pipeline = "cute.pipeline", utils = "cute.utils",
                  ops = "cute.ops"}
 -- The names of cute.math; they are also the Python DSL's names.

@@ -4,6 +4,11 @@
 -- name is first used.
 local sign = require "cute.lang.signature"
 
+-- Options of all products by cuBLAS.
+local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
+  layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
+  workspace}]]
+
 -- Each row: prefix of the names, module, and signatures of the module's
 -- functions, or only their names if the module guards them itself.
 local FUNCTIONS = {
@@ -30,17 +35,18 @@ local FUNCTIONS = {
   {"cute.utils.", "cutelua.draw.print", [[
     print_latex(x, opts?: {color})
     print_latex_tv(layout_tv: layout, tile_mn, opts?: {color})]]},
-  {"testing.", "cutelua.bench.testing", [[
-    benchmark get_workspace_count tune autotune_jit]]},
   {"jit.", "cutelua.text.compiler", "ptx_lines(text: string)"},
   {"gpu.", "cutelua.bench.measure", "bench best bench_order stats"},
+  {"gpu.", "cutelua.bench.blas", ([[
+    cublas(options: %s) cublaslt(options: %s)
+    cublaslt_first(options: %s)]]):format(PRODUCT, PRODUCT, PRODUCT)},
   {"workshop.", "cutelua.text.choice", "choice"},
   {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
   {"workshop.", "cutelua.text.faults", "faults reliance"},
   {"workshop.", "cutelua.text.mistakes",
     "argument no_field python_name tested_expression traced"},
   {"workshop.", "cutelua.program.progress", "progress"},
-  {"workshop.", "cutelua.tune.tables", "read_table"},
+  {"workshop.", "cutelua.tune.tables", "users_table"},
   {"call:", "cutelua.analyses.call", [[
     check(opts?) profile(opts?) find_swizzle(opts?) estimate(opts?)
     timeline(opts?) preflight(target?, opts?)]]},
@@ -51,7 +57,8 @@ local FUNCTIONS = {
 }
 -- Each row: prefix of the name, name, and the module that is its value.
 local MODULES = {{"cute.", "cli", "cutelua.program.cli"},
-  {"cute.", "npy", "cutelua.text.npy"}}
+  {"cute.", "npy", "cutelua.text.npy"},
+  {"cute.", "testing", "cutelua.bench.testing"}}
 
 local workshop = {}
 

@@ -81,7 +81,7 @@ describe("the workshop", function()
       end]], true)
     for _, what in ipairs {"a call has no 'check'", "report has no 'json'",
         "cute has no 'draw'", "cute has no 'print_tensor'",
-        "cute.testing has no 'tune'", "cute.gpu has no 'bench'"} do
+        "cute has no 'testing'", "cute.gpu has no 'bench'"} do
       local at = out:find(what, 1, true)
       assert.is_truthy(at, what .. " in " .. out)
       assert.is_truthy(out:find(advice, at, true), what)

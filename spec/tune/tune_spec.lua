@@ -54,7 +54,7 @@ end
 
 local function table_of(dir, name)
   local path = ("%s/cutelua/tuned/%s.lua"):format(dir, name or "h200")
-  return assert(tables.read_table(path))
+  return assert(tables.read(path))
 end
 
 local dir
@@ -571,7 +571,7 @@ describe("tuned tables", function()
         pipe = "it is not a file"} do
       local path = at .. "/" .. name
       assert.same({nil, path .. " is not used: " .. want},
-                  {tables.read_table(path)})
+                  {tables.read(path)})
     end
     local out, err, code = support.run {"tune", "gemm", "--shapes",
                                         "/dev/zero"}
@@ -750,8 +750,8 @@ describe("tuned tables", function()
     for name, v in pairs {batches = 2, group = 128, zeros = false} do
       assert.is_nil(tuned.class((problem(64, 64, 64, {[name] = v}))))
     end
-    assert.equal("h200", tuned.card "NVIDIA H200")
-    assert.equal("geforce-rtx-4090", tuned.card "NVIDIA GeForce RTX 4090")
+    assert.equal("h200", tables.card "NVIDIA H200")
+    assert.equal("geforce-rtx-4090", tables.card "NVIDIA GeForce RTX 4090")
   end)
 end)
 -- SPDX-License-Identifier: MIT

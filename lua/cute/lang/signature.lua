@@ -145,9 +145,9 @@ end
 -- of these names in the package's table (lua/cutelua/init.lua), which is loaded
 -- when a name is missing.
 local OPEN = {cute = "cute.", ["cute.utils"] = "cute.utils.",
-  ["cute.testing"] = "testing.", testing = "testing.", ["cute.gpu"] = "gpu.",
-  gpu = "gpu.", ["cute.jit"] = "jit.", jit = "jit.", call = "call:",
-  prepared = "prepared:", report = "report:", workshop = "workshop."}
+  ["cute.gpu"] = "gpu.", gpu = "gpu.", ["cute.jit"] = "jit.", jit = "jit.",
+  call = "call:", prepared = "prepared:", report = "report:",
+  workshop = "workshop."}
 local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.
 local workshop

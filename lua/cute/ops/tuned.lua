@@ -7,7 +7,6 @@
 -- follows if the product adds a C of that type, and "NAME:FINGERPRINT" if there
 -- is an epilogue (see cute.ops.fingerprint), whose name is only informative.
 local core = require "cute.core"
-local folders = require "cute.lang.folders"
 local sign = require "cute.lang.signature"
 
 local tuned = {}
@@ -48,21 +47,6 @@ function tuned.nameless(class)
   return (class:gsub("[%w_]+:(%x+)$", function(digits)
     return #digits == 16 and "epilogue:" .. digits or nil
   end))
-end
-
---- Returns the part of a file's name that stands for a GPU model: "h200" for
--- "NVIDIA H200".
----@param name string
----@return string
-function tuned.card(name)
-  return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
-end
-
---- Returns the user's folder of tables, or nil if there is no home folder.
----@return string?
-function tuned.folder()
-  local data = folders.data()
-  return data and data .. "/tuned"
 end
 
 ---------------------------------------------------------------------------
@@ -112,29 +96,18 @@ local function fits(t, device, place)
   return true
 end
 
--- Returns the contents of the user's table in a file, or nil if there is none.
-local function users_table(path)
-  if not core.file_kind(path) then return nil end
-  local read = sign.workshop.read_table
-  if not read then
-    return say(path .. " is not used: the workshop is not installed")
-  end
-  local t, why = read(path)
-  if why then say(why) end
-  return t
-end
-
 -- The tables that come with cutelua: the file's name by architecture.
 local OURS = {sm_90a = "h200"}
 
 -- Returns the tables for a device, first the user's, then the repository's.
 local function tables_of(device)
   local list = {}
-  local name = device.info and device.info.name
-  local folder = name and tuned.folder()
-  local path = folder and ("%s/%s.lua"):format(folder, tuned.card(name))
-  local own = path and users_table(path)
-  if own and fits(own, device, path) then list[1] = index(own, path) end
+  local read = device.info and sign.workshop.users_table
+  if read then
+    local own, path, why = read(device.info.name)
+    if why then say(why) end
+    if own and fits(own, device, path) then list[1] = index(own, path) end
+  end
   local module = OURS[device.arch] and "kernels.tuned." .. OURS[device.arch]
   local t = module and require(module)
   if t and (not device.info or device.info.sms == t.sms)

@@ -7,7 +7,7 @@
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
-local folders = require "cute.lang.folders"
+local folders = require "cutelua.program.folders"
 local tokens = require "cutelua.text.tokens"
 local reader = require "cutelua.program.reader"
 local errors = require "cutelua.text.errors"

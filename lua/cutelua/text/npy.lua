@@ -5,7 +5,7 @@
 -- fastest, with `fortran` the first. Nothing is converted. `npy.read` returns
 -- nil and one sentence if it cannot use a file.
 local core = require "cute.core"
-local files = require "cute.lang.files"
+local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
 
 local npy = {}
@@ -378,7 +378,7 @@ function npy.write(path, array)
       type(array.bytes) == "string" and #array.bytes
       or core.show(array.bytes)))
   end
-  return files.write_file(path, header, array.bytes)
+  return output.write_file(path, header, array.bytes)
 end
 
 -- ---- buffers and tensors ----

@@ -14,7 +14,6 @@ local operands = require "cutelua.tune.operands"
 local records = require "cutelua.tune.records"
 local sys = require "cute.sys"
 local tables = require "cutelua.tune.tables"
-local tuned = require "cute.ops.tuned"
 local worker = require "cutelua.tune.worker"
 
 -- Candidates whose hot times differ by at most this factor are compared by
@@ -241,7 +240,7 @@ end
 -- Returns the existing table of the file, or a new one. Ends the run if the
 -- file has no valid table for this GPU.
 function Run:old_table()
-  local t, wrong = tables.read_table(self.table)
+  local t, wrong = tables.read(self.table)
   if wrong then
     stop(wrong .. "\n  The file is unchanged: move it away, or name another "
       .. "one with --out")
@@ -381,12 +380,12 @@ function Run:open()
   local card = self.card
   self.table = self.job.out
   if not self.table then
-    local folder = tuned.folder()
+    local folder = tables.folder()
     if not folder then stop("no folder for tables was found: name a file with "
       .. "--out") end
     local made, wrong = sys.mkdirs(folder)
     if not made then stop("cannot make " .. wrong) end
-    self.table = ("%s/%s.lua"):format(folder, tuned.card(card.name))
+    self.table = ("%s/%s.lua"):format(folder, tables.card(card.name))
   end
   self:old_table()
   local ok, why = cli.writable(self.table)

@@ -18,10 +18,26 @@
 -- GPU, but never causes an error.
 local core = require "cute.core"
 local files = require "cute.lang.files"
+local folders = require "cutelua.program.folders"
 local literal = require "cutelua.text.literal"
 local tuned = require "cute.ops.tuned"
 
 local tables = {FORMAT = 1}
+
+--- Returns the part of a file's name that stands for a GPU model: "h200" for
+-- "NVIDIA H200".
+---@param name string
+---@return string
+function tables.card(name)
+  return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
+end
+
+--- Returns the user's folder of tables, or nil if there is no home folder.
+---@return string?
+function tables.folder()
+  local data = folders.data()
+  return data and data .. "/tuned"
+end
 
 -- The largest size of a table in bytes.
 local LARGEST = 16 << 20
@@ -78,7 +94,7 @@ end
 --- Returns the table in a file. Returns nil if there is no file, or nil and the
 -- reason if it is invalid.
 ---@param path string
-function tables.read_table(path)
+function tables.read(path)
   local kind = core.file_kind(path)
   if not kind then return nil end
   local text, t, why
@@ -87,6 +103,20 @@ function tables.read_table(path)
   if text then t, why = tables.parse(text) end
   if why then return nil, ("%s is not used: %s"):format(path, why) end
   return t
+end
+
+--- Returns the user's table for a GPU and the file's name; or nil, the name,
+-- and the reason if the file is invalid.
+---@param card string the GPU's name
+---@return table?
+---@return string? path
+---@return string? why
+function tables.users_table(card)
+  local folder = tables.folder()
+  if not folder then return nil end
+  local path = ("%s/%s.lua"):format(folder, tables.card(card))
+  local t, why = tables.read(path)
+  return t, path, why
 end
 
 --- Returns the text of a file that holds the table.

@@ -419,6 +419,8 @@ build = {
         "lua/cutelua/debug/init.lua",
       ["cutelua.debug.locals"] =
         "lua/cutelua/debug/locals.lua",
+      ["cutelua.debug.passes"] =
+        "lua/cutelua/debug/passes.lua",
       ["cutelua.debug.prompt"] =
         "lua/cutelua/debug/prompt.lua",
       ["cutelua.debug.show"] =

@@ -58,7 +58,8 @@ local FUNCTIONS = {
 -- Each row: prefix of the name, name, and the module that is its value.
 local MODULES = {{"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},
-  {"cute.", "testing", "cutelua.bench.testing"}}
+  {"cute.", "testing", "cutelua.bench.testing"},
+  {"workshop.", "passes", "cutelua.debug.passes"}}
 
 local workshop = {}
 

@@ -50,7 +50,6 @@ end
 
 --- Returns how long a recorded launch took, in seconds; waits for a GPU.
 -- Returns nil if no watcher was set.
----@param last table
 ---@return number?
 function history.seconds(last)
   if last.events then

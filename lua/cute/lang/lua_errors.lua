@@ -54,7 +54,6 @@ end
 
 --- Rewrites Lua's errors; xpcall uses it as message handler. Errors of cutelua
 -- and Ctrl-C are unchanged.
----@param message any
 ---@return any
 function lua_errors.handler(message)
   local sentence = type(message) == "string" and own_sentence(message)

@@ -76,7 +76,6 @@ end
 
 --- Returns an error's text without its position if it is a failure of the
 -- environment or of a kernel, or nil if it is misuse.
----@param raised any
 ---@return string? message "sentence [kind]", and lines
 function report.outcome(raised)
   if type(raised) ~= "string" then return nil end

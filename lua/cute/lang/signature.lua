@@ -253,6 +253,19 @@ function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
+--- Raises an error unless `value` is one of some words.
+---@param what string the function
+---@param kind string "kind", "rounding"
+---@param value any
+---@param words string "idx up down bfly"
+function sign.one_of(what, kind, value, words)
+  for word in words:gmatch "%S+" do
+    if word == value then return end
+  end
+  core.fail("unknown-name", ("%s: no %s '%s' (%s)"):format(what, kind,
+    tostring(value), (words:gsub("%s+", ", "))))
+end
+
 --- Returns t if it is a list. Raises an error for entries after a gap and for
 -- named keys, which would be ignored.
 ---@param what string
@@ -421,7 +434,6 @@ end
 
 --- Returns the names of a namespace that are loaded on first use, as two
 -- tables: the module of each function by its name, and modules by their names.
----@param t table
 ---@return table<string, string> functions
 ---@return table<string, string> modules
 function sign.lazy(t)

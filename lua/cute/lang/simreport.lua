@@ -45,7 +45,6 @@ simreport.at = at
 
 --- Returns two values: a list with, for each leading fault, the number of other
 -- faults that may follow from it; and the number of leading faults.
----@param report table
 ---@return integer[] followers
 ---@return integer leaders
 function simreport.followers(report)

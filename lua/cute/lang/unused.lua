@@ -25,7 +25,6 @@ end
 
 --- Records the line of the script at which kernel k is called, for
 -- unused.notes.
----@param k table
 function unused.note(k)
   k.called = true
   places[k] = caller()
@@ -66,7 +65,6 @@ function unused.check_iterators()
 end
 
 --- Marks a call of kernel k as used: launched, traced or inspected.
----@param k table
 function unused.forget(k) places[k] = nil end
 
 --- Returns notes about kernels that were called but never launched, one line
@@ -85,8 +83,6 @@ function unused.notes()
 end
 
 --- Raises the error for k(x) {grid = 1}, where `:launch` is missing.
----@param call table
----@param opts any
 function unused.called(call, opts)
   core.fail("bad-argument", ("kernel %s: :launch is missing before %s\n  "
     .. "write %s(...):launch {grid = g, block = b}"):format(call.kernel.name,

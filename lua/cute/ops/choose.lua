@@ -56,7 +56,6 @@ choose.APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
 --- Returns a candidate's name, which is unique among the problem's candidates:
 -- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
 -- problems of other sizes.
----@param c table
 ---@return string
 function choose.name(c)
   local out = {c.base, table.concat(c.tile, "x")}
@@ -71,7 +70,6 @@ end
 
 --- Returns all candidates for a problem, sorted by estimated time, and the
 -- families that rejected it: {{family, why}, ...}.
----@param p table
 ---@return table[] list
 ---@return table[] refused
 function choose.list(p)
@@ -106,7 +104,6 @@ end
 -- options, tile, stages, cluster, split, order, ns, why = a sentence, how =
 -- "by rule" or "measured", others = the next best, refused = {{family, why},
 -- ...}}. Returns nil and the rejections if no family accepts the problem.
----@param p table
 ---@return table?
 ---@return table refused
 function choose.choose(p)
@@ -122,7 +119,6 @@ end
 
 --- Returns the choice for a problem, or raises an error with the reasons why no
 -- kernel fits.
----@param p table
 ---@return table
 function choose.must(p)
   local c, refused = choose.choose(p)

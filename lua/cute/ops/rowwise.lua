@@ -39,7 +39,6 @@ end
 
 --- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
 -- its layout does not allow it.
----@param t any
 ---@return any?
 function rowwise.matrix(t)
   local n, step = last(t.layout)
@@ -67,7 +66,6 @@ end
 
 --- Returns four values: a tensor's extents; the extents of all modes but the
 -- last one ({1} if there are none); the number of rows; the length of a row.
----@param t any
 ---@return integer[] shape
 ---@return integer[] rows
 ---@return integer m

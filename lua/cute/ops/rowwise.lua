@@ -84,6 +84,16 @@ local function dense(t)
   return a and (a.shape[1] == 1 or a.stride[1] == a.shape[2])
 end
 
+--- Returns the step (a launch of a plan, see cute.ops.tensor_op) that runs
+-- kernel k.
+---@param k table {kernel, block}
+---@param grid integer[]
+---@param arguments fun(call: table, out: table, work: any, turns: any): table
+function rowwise.step(k, grid, arguments)
+  return {kernel = k.kernel, grid = grid, block = k.block, ready = {},
+          arguments = arguments}
+end
+
 --- Returns a tensor whose elements are contiguous as a vector of them; nil for
 -- nil.
 function rowwise.vector(t)

@@ -182,8 +182,8 @@ end
 -- For each namespace, the module whose head comment describes it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
-  ["cute.npy"] = "cute.npy", ["cute.cli"] = "cutelua.program.cli",
-  ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cute.testing",
+  ["cute.npy"] = "cutelua.text.npy", ["cute.cli"] = "cutelua.program.cli",
+  ["cute.nvgpu"] = "cute.nvgpu", ["cute.testing"] = "cutelua.bench.testing",
   ["cute.pipeline"] = "cute.pipeline", ["cute.utils"] = "cute.utils",
   ["cute.ops"] = "cute.ops", ["cute.tiles"] = "cute.tiles",
   ["cute.math"] = "cute.math",

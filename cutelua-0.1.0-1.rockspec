@@ -517,6 +517,8 @@ build = {
         "lua/cutelua/program/complete.lua",
       ["cutelua.program.diff"] =
         "lua/cutelua/program/diff.lua",
+      ["cutelua.program.events"] =
+        "lua/cutelua/program/events.lua",
       ["cutelua.program.explain"] =
         "lua/cutelua/program/explain.lua",
       ["cutelua.program.folders"] =

@@ -44,7 +44,9 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
   {"workshop.", "cutelua.text.faults", "faults reliance"},
   {"workshop.", "cutelua.text.mistakes",
-    "argument no_field python_name tested_expression traced"},
+    "argument missing_argument no_field number_of_arguments python_name "
+      .. "tested_expression traced"},
+  {"workshop.", "cutelua.program.events", "timed_launch"},
   {"workshop.", "cutelua.program.progress", "progress"},
   {"workshop.", "cutelua.tune.tables", "users_table"},
   {"call:", "cutelua.analyses.call", [[

@@ -691,35 +691,15 @@ Kernel.__index = Kernel
 
 function Kernel.__tostring(k) return "kernel " .. k.name end
 
--- Returns a sentence that lists a kernel's parameters and the number of
--- arguments passed.
-local function counted(k, n)
-  local names, u = {}, debug.getinfo(k.func, "u")
-  for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
-  if u.isvararg then names[#names + 1] = "..." end
-  return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
-    u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
-end
-
--- Returns a sentence that names the first parameter whose argument is nil, or
--- nil if none is.
-local function missing(k, args)
-  if args.n < k.takes then
-    return counted(k, args.n) .. ": the missing ones are nil"
-  end
-  for i = 1, k.takes do
-    if args[i] == nil then
-      return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
-        debug.getlocal(k.func, i) or "?")
-    end
-  end
-end
-
 -- Number of programs traced so far.
 local made = 0
 
 local function new_program(k, args, kind, opts)
-  opts.missing, opts.min_blocks = missing(k, args), k.min_blocks
+  function opts.missing()
+    local explain = sign.workshop.missing_argument
+    return explain and explain(k, args)
+  end
+  opts.min_blocks = k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
   local locals
   if recorder() then locals, opts.record = recorder()() end
@@ -872,7 +852,12 @@ function Kernel:__call(...)
       .. "call a plain Lua function instead"):format(self.name, outer))
   end
   local n = select("#", ...)
-  if n > self.most then core.fail("bad-launch", counted(self, n)) end
+  if n > self.most then
+    local explain = sign.workshop.number_of_arguments
+    core.fail("bad-launch", explain and explain(self, n)
+      or ("kernel %s takes %d arguments, got %d"):format(self.name, self.most,
+                                                         n))
+  end
   local resolve = rawget(self, "resolve")
   local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}
   call.kernel = self

@@ -456,10 +456,10 @@ local function is_static(message, in_table)
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
---- Traces func as kernel `name` with these arguments. opts.missing: a sentence
--- that names the arguments that are nil. opts.numbers: whether some arguments
--- are numbers. opts.in_table: whether some of these are in tables. opts.held:
--- see dependencies.take.
+--- Traces func as kernel `name` with these arguments. opts.missing(): returns a
+-- sentence that names an argument that is nil, or nil. opts.numbers: whether
+-- some arguments are numbers. opts.in_table: whether some of these are in
+-- tables. opts.held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}
@@ -473,10 +473,9 @@ function trace.run(name, func, opts, ...)
   local before = regions.begin(opts.state)
   local function handler(message)
     message = explain(message)
-    if opts.missing and type(message) == "string"
-      and message:find "%f[%a]nil%f[%A]" then
-      message = message .. "\n  " .. opts.missing
-    end
+    local missing = type(message) == "string"
+      and message:find "%f[%a]nil%f[%A]" and opts.missing()
+    if missing then message = message .. "\n  " .. missing end
     if opts.numbers and type(message) == "string"
       and is_static(message, opts.in_table) then
       message = message .. "\n  pass an argument that Lua must know as "

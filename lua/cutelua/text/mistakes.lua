@@ -64,6 +64,36 @@ function mistakes.argument(sentence)
   return "an argument has the wrong type or value"
 end
 
+--- Returns a sentence that lists a kernel's parameters and the number of
+-- arguments passed.
+---@param k table
+---@param n integer
+---@return string
+function mistakes.number_of_arguments(k, n)
+  local names, u = {}, debug.getinfo(k.func, "u")
+  for i = 1, u.nparams do names[i] = debug.getlocal(k.func, i) or "?" end
+  if u.isvararg then names[#names + 1] = "..." end
+  return ("kernel %s takes %d argument%s (%s), got %d"):format(k.name,
+    u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
+end
+
+--- Returns a sentence that names the first parameter whose argument is nil.
+---@param k table
+---@param args table
+---@return string?
+function mistakes.missing_argument(k, args)
+  if args.n < k.takes then
+    return mistakes.number_of_arguments(k, args.n)
+      .. ": the missing ones are nil"
+  end
+  for i = 1, k.takes do
+    if args[i] == nil then
+      return ("kernel %s: argument %d (%s) is nil"):format(k.name, i,
+        debug.getlocal(k.func, i) or "?")
+    end
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Traced values
 ---------------------------------------------------------------------------

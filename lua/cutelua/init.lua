@@ -40,7 +40,7 @@ local FUNCTIONS = {
   {"gpu.", "cutelua.bench.blas", ([[
     cublas(options: %s) cublaslt(options: %s)
     cublaslt_first(options: %s)]]):format(PRODUCT, PRODUCT, PRODUCT)},
-  {"workshop.", "cutelua.text.choice", "choice"},
+  {"workshop.", "cutelua.text.choice", "explained"},
   {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
   {"workshop.", "cutelua.text.faults", "faults reliance"},
   {"workshop.", "cutelua.text.mistakes",

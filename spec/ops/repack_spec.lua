@@ -313,7 +313,7 @@ describe("repacking matrices", function()
       ops.each_of(D.shape, function(at)
         assert.equal(without(table.unpack(at)), D(table.unpack(at)))
       end)
-      return choices.choice(p, choose.choose(p)), c.options.ahead
+      return choices.text(p, choose.choose(p)), c.options.ahead
     end
     local _, is_ahead = text(rows({64, 67}, "bf16", 1),
       rows({128, 67}, "bf16", 2), "A, B")

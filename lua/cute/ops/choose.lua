@@ -1,5 +1,5 @@
---- Chooses the kernel for a product and explains why: a family of kernels, its
--- configuration, and the reasons against the other families.
+--- Chooses the kernel for a product: a family of kernels, its configuration,
+-- and the reasons against the other families. cutelua.text.choice explains it.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
 -- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B (N,K[,L])
@@ -21,7 +21,6 @@
 local core = require "cute.core"
 local int4 = require "cute.ops.family.int4"
 local repack = require "cute.ops.family.repack"
-local sign = require "cute.lang.signature"
 local sum_order = require "cute.ops.sum_order"
 local simt = require "cute.ops.family.simt"
 local skinny = require "cute.ops.family.skinny"
@@ -33,13 +32,6 @@ local choose = {}
 
 local FAMILIES = {sm90, repack, skinny, sm80, simt, int4}
 choose.FAMILIES = FAMILIES
-
-local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
-  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
-  gemm_sm80 = "tensor cores by mma.sync, any strides",
-  gemm_simt = "FMA units, any strides",
-  gemm_skinny = "few rows: weights are loaded directly into registers",
-  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
 
 local function before(x, y)
   if x.ns ~= y.ns then return x.ns < y.ns end
@@ -101,9 +93,9 @@ end
 --- Returns the choice for a problem: the candidate that was measured as the
 -- best (cute.ops.tuned) or, without a measurement, the candidate with the
 -- least estimated time. Fields: {family, base = the family that offers it,
--- options, tile, stages, cluster, split, order, ns, why = a sentence, how =
--- "by rule" or "measured", others = the next best, refused = {{family, why},
--- ...}}. Returns nil and the rejections if no family accepts the problem.
+-- options, tile, stages, cluster, split, order, ns, how = "by rule" or
+-- "measured", others = the next best, refused = {{family, why}, ...}}. Returns
+-- nil and the rejections if no family accepts the problem.
 ---@return table?
 ---@return table refused
 function choose.choose(p)
@@ -113,7 +105,6 @@ function choose.choose(p)
   local c = table.remove(list, at or 1)
   c.how = at and "measured" or "by rule"
   c.others, c.refused = table.move(list, 1, math.min(#list, 3), 1, {}), refused
-  c.why = WHY[c.base]
   return c, refused
 end
 
@@ -131,27 +122,6 @@ function choose.must(p)
     out[#out + 1] = ("  %s: %s"):format(r[1], r[2])
   end
   core.fail("bad-argument", table.concat(out, "\n"))
-end
-
-local Explained = {}
-Explained.__index = Explained
-function Explained.__tostring(e) return e.text end
-
---- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
--- order = accumulation order, promise, why, how = "by rule" or "measured",
--- moved = matrices that are repacked ("A, B, D"), others, refused, text,
--- trace()}; tostring returns the text.
----@param p table the problem
----@param c table
----@param trace fun(): any the traced kernel: with .source, .ir, .resources
-function choose.explained(p, c, trace)
-  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
-    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
-    order = c.order, promise = p.promise, why = c.why, how = c.how,
-    moved = c.moved and c.moved.words, refused = c.refused,
-    others = c.others, trace = trace,
-    text = sign.workshop.choice and sign.workshop.choice(p, c)
-      or choose.name(c)}, Explained)
 end
 
 return choose

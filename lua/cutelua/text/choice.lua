@@ -1,10 +1,18 @@
 --- The text of ops.explain and ops.explain_grouped: the kernel that was chosen
 -- for a product, the reason, and the alternatives.
 local choose = require "cute.ops.choose"
+local plans = require "cute.ops.plan"
 
 local choice = {}
 
--- Options that choice.choice prints in words of their own.
+local WHY = {gemm_sm90 = "Hopper tensor cores with TMA",
+  moved = "Hopper tensor cores, after operands are repacked for TMA and wgmma",
+  gemm_sm80 = "tensor cores by mma.sync, any strides",
+  gemm_simt = "FMA units, any strides",
+  gemm_skinny = "few rows: weights are loaded directly into registers",
+  gemm_int4 = "4-bit weights are converted in registers for tensor cores"}
+
+-- Options that choice.text prints in words of their own.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
@@ -37,11 +45,11 @@ end
 ---@param p table the problem
 ---@param c table
 ---@return string
-function choice.choice(p, c)
+function choice.text(p, c)
   local out = {("%d x %d x %d%s, %s x %s -> %s, on %s"):format(p.m, p.n, p.k,
     p.ragged and (", %d groups"):format(p.batches)
       or p.batches > 1 and (" x %d"):format(p.batches) or "", p.a, p.b, p.d,
-    p.arch), "  " .. words(c), ("  why: %s; %s"):format(c.why, c.how),
+    p.arch), "  " .. words(c), ("  why: %s; %s"):format(WHY[c.base], c.how),
     "  sums: " .. c.order .. (p.promise and "; " .. p.promise or ""),
     ahead(p, c)}
   for _, other in ipairs(c.others) do
@@ -51,6 +59,28 @@ function choice.choice(p, c)
     out[#out + 1] = ("  not %s: %s"):format(r[1], r[2])
   end
   return table.concat(out, "\n")
+end
+
+local Explained = {}
+Explained.__index = Explained
+function Explained.__tostring(e) return e.text end
+
+--- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
+-- order = accumulation order, promise, why, how = "by rule" or "measured",
+-- moved = matrices that are repacked ("A, B, D"), others, refused, text,
+-- trace() = the traced kernel, with .source, .ir, .resources}; tostring returns
+-- the text.
+---@param p table the problem
+---@param call table
+function choice.explained(p, call)
+  local c = choose.must(p)
+  return setmetatable({kernel = c.family, tile = {table.unpack(c.tile)},
+    stages = c.stages, cluster = c.cluster or {1, 1}, split = c.split,
+    order = c.order, promise = p.promise, why = WHY[c.base], how = c.how,
+    moved = c.moved and c.moved.words, refused = c.refused,
+    others = c.others, text = choice.text(p, c),
+    trace = function() return plans.new(p, c, call):trace(call) end},
+    Explained)
 end
 
 return choice

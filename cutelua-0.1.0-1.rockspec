@@ -201,8 +201,6 @@ build = {
         "lua/cute/lang/simreport.lua",
       ["cute.lang.source"] =
         "lua/cute/lang/source.lua",
-      ["cute.lang.surplus"] =
-        "lua/cute/lang/surplus.lua",
       ["cute.lang.trace"] =
         "lua/cute/lang/trace.lua",
       ["cute.lang.truth"] =
@@ -593,6 +591,8 @@ build = {
         "lua/cutelua/text/safetensors.lua",
       ["cutelua.text.suggest"] =
         "lua/cutelua/text/suggest.lua",
+      ["cutelua.text.surplus"] =
+        "lua/cutelua/text/surplus.lua",
       ["cutelua.text.tokens"] =
         "lua/cutelua/text/tokens.lua",
       ["cutelua.tune.child"] =

@@ -46,6 +46,7 @@ local FUNCTIONS = {
   {"workshop.", "cutelua.text.mistakes",
     "argument missing_argument no_field number_of_arguments python_name "
       .. "tested_expression traced"},
+  {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
   {"workshop.", "cutelua.program.progress", "progress"},
   {"workshop.", "cutelua.tune.tables", "users_table"},

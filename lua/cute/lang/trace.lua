@@ -17,7 +17,6 @@ local dependencies = require "cute.lang.dependencies"
 local regions = require "cute.lang.region"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
-local surplus = require "cute.lang.surplus"
 local truth = require "cute.lang.truth"
 local undefined = require "cute.lang.undefined"
 local unused = require "cute.lang.unused"
@@ -456,6 +455,13 @@ local function is_static(message, in_table)
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
+-- Checks a call that passes all results of an inner call. Returns an error
+-- message or nil.
+local function surplus(...)
+  local check = sign.workshop.surplus
+  if check then return check(...) end
+end
+
 --- Traces func as kernel `name` with these arguments. opts.missing(): returns a
 -- sentence that names an argument that is nil, or nil. opts.numbers: whether
 -- some arguments are numbers. opts.in_table: whether some of these are in
@@ -468,7 +474,7 @@ function trace.run(name, func, opts, ...)
                 undefined = {holders = setmetatable({}, {__mode = "k"}),
                              tested = regions.tested, read = undefined.read},
                 elements = elements, lex = assigned_in, known = is_known(),
-                constant = bytecode.constant, surplus = surplus.check,
+                constant = bytecode.constant, surplus = surplus,
                 truth = truth.check, kernel = func, record = opts.record}
   local before = regions.begin(opts.state)
   local function handler(message)

@@ -135,10 +135,15 @@ end
 
 -- Reports kernels that a script called but never launched.
 local function note_unlaunched()
-  local unused = package.loaded["cute.lang.unused"]
-  for _, text in ipairs(unused and unused.notes() or {}) do
-    report.tell("cutelua: note: " .. text)
+  local unused, notes = package.loaded["cute.lang.unused"], {}
+  for k, place in pairs(unused and unused.places or {}) do
+    local text = ("%s: kernel %s was called and never launched: write "
+      .. "%s(...):launch {grid = g, block = b}"):format(place, k.name, k.name)
+    if not notes[text] then notes[text], notes[#notes + 1] = true, text end
   end
+  if unused then unused.places = {} end
+  table.sort(notes)
+  for _, text in ipairs(notes) do report.tell("cutelua: note: " .. text) end
 end
 
 local function run_steps(opt)

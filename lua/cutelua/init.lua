@@ -42,7 +42,7 @@ local FUNCTIONS = {
     cublaslt_first(options: %s)]]):format(PRODUCT, PRODUCT, PRODUCT)},
   {"workshop.", "cutelua.text.choice", "explained"},
   {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
-  {"workshop.", "cutelua.text.faults", "faults reliance"},
+  {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
     "argument missing_argument no_field number_of_arguments python_name "
       .. "tested_expression traced"},
@@ -55,7 +55,7 @@ local FUNCTIONS = {
     timeline(opts?) preflight(target?, opts?)]]},
   {"prepared:", "cutelua.analyses.prepared", "check(opts?) estimate(opts?)"},
   {"report:", "cutelua.analyses.report", [[
-    conflicts() find_swizzle(name?) json() traffic()
+    conflicts() find_swizzle(name?) followers() json() notes() traffic()
     total(field: string, op?: string)]]},
 }
 -- Each row: prefix of the name, name, and the module that is its value.

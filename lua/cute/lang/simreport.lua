@@ -1,5 +1,5 @@
---- The report of a run on the simulator, and its notes. The package cutelua
--- formats its faults (cutelua.text.faults).
+--- The report of a run on the simulator. The package cutelua formats its faults
+-- and notes (cutelua.text.faults).
 --
 -- A report is the table that a launch on the simulator returns:
 -- ok: true if no fault was found.
@@ -35,81 +35,13 @@ local simreport = {}
 local Report = {}
 Report.__index = Report
 simreport.Report = sign.extensible("report", Report,
-  "conflicts find_swizzle json total traffic")
+  "conflicts find_swizzle followers json notes total traffic")
 
 local function at(file, line)
   if not line then return nil end
   return ("%s:%d"):format(source.short(file or "?"), line)
 end
 simreport.at = at
-
---- Returns two values: a list with, for each leading fault, the number of other
--- faults that may follow from it; and the number of leading faults.
----@return integer[] followers
----@return integer leaders
-function simreport.followers(report)
-  local count, leaders = {}, 0
-  for _, r in ipairs(report.reports) do
-    if r.leads then count[r.leads] = (count[r.leads] or 0) + 1
-    else leaders = leaders + 1 end
-  end
-  return count, leaders
-end
-
-Report.followers = simreport.followers
-
--- Adds a note for each line whose TMA stores wrote nothing, because all their
--- boxes are outside of the tensor.
-local function stores_outside(lines, add)
-  local known, list = {}, {}
-  for _, s in ipairs(lines) do
-    if s.op == "tma.store" then
-      local place = at(s.file, s.line)
-      local one = known[place or "?"]
-      if not one then
-        one = {place = place, tensor = s.global, count = 0, sectors = 0}
-        known[place or "?"], list[#list + 1] = one, one
-      end
-      one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
-    end
-  end
-  for _, one in ipairs(list) do
-    if one.count > 0 and one.sectors == 0 then
-      add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
-        .. "nothing is stored"):format(one.tensor))
-    end
-  end
-end
-
---- Returns notes on a run without faults. They are sentences about behaviour
--- that was probably not intended, with source lines.
----@return string[]
-function Report:notes()
-  local list = {}
-  local function add(place, text)
-    list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
-  end
-  local program = self.program
-  if not self.ok or self.stopped or not program then return list end
-  for i, r in ipairs(self.relies or {}) do
-    local text = sign.workshop.reliance
-    list[i] = text and text(r) or r.message
-  end
-  stores_outside(self.lines, add)
-  program.unread = program.unread or core.sim_unread(program.fn)
-  for _, o in ipairs(program.unread) do
-    add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
-      .. "read"):format(o.name))
-  end
-  local f = self.few
-  if f then
-    add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
-      .. "never written: the stores along mode %d end at %d of %d, %d for each "
-      .. "block; is the grid too small?"):format(f.none, f.all, f.tensor,
-      f.mode, f.from, f.extent, f.each))
-  end
-  return list
-end
 
 --- Returns a kernel's note as it is printed and marks it as written. Returns
 -- nil if it was already written.
@@ -120,9 +52,29 @@ function simreport.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
+-- Reports whether a run has notes.
+local function has_notes(report)
+  local program = report.program
+  if not report.ok or report.stopped or not program then return false end
+  program.unread = program.unread or core.sim_unread(program.fn)
+  if report.few or program.unread[1] or (report.relies or {})[1] then
+    return true
+  end
+  for _, s in ipairs(report.lines) do
+    if s.op == "tma.store" and s.sectors == 0 then return true end
+  end
+  return false
+end
+
+-- Returns the notes of a run; none if the package cutelua is not installed.
+local function notes_of(report)
+  local notes = has_notes(report) and sign.workshop.notes
+  return notes and notes(report) or {}
+end
+
 --- Writes the notes of a run to standard error, each once.
 function Report:tell_notes()
-  for _, text in ipairs(self:notes()) do
+  for _, text in ipairs(notes_of(self)) do
     words.note(("kernel %s: %s"):format(self.kernel, text))
   end
 end
@@ -138,7 +90,9 @@ local function told(self, all)
     text[#text + 1] = ("%s: %s [%s]"):format(at(r.file, r.line) or "?",
                                              r.message, r.kind)
   end
-  for _, note in ipairs(self:notes()) do text[#text + 1] = "note: " .. note end
+  for _, note in ipairs(notes_of(self)) do
+    text[#text + 1] = "note: " .. note
+  end
   return core.visible(table.concat(text, "\n"), true)
 end
 

@@ -13,6 +13,21 @@ local function recorded(report)
     .. "record = true, or call k(...):profile {...}")
 end
 
+--- Returns notes on a run without faults: see cutelua.text.faults.
+---@return string[]
+function Report:notes()
+  return faults.notes(self)
+end
+
+--- Returns the numbers of faults that may follow from others: see
+-- cutelua.text.faults.
+---@return integer[] followers
+---@return integer leaders
+function Report:followers()
+  local followers, leaders = faults.followers(self)
+  return followers, leaders
+end
+
 --- Returns the lines with bank conflicts, the worst first, for a report with
 -- recorded accesses: see cutelua.profile.conflict.
 ---@return table[]

@@ -398,7 +398,7 @@ local function facts_of(program, launch, report, made)
   fact("conflicts", ("%d in %d passes"):format(report:total "conflicts",
     report:total "wavefronts"), report:total "conflicts" > 0)
   fact("sectors", report:total "sectors")
-  local _, leaders = simreport.followers(report)
+  local _, leaders = report:followers()
   fact("reports", leaders, leaders > 0)
   return facts
 end

@@ -1,6 +1,6 @@
 --- The text of faults that the simulator found, with advice.
 local core = require "cute.core"
-local report = require "cute.lang.report"
+local words = require "cute.lang.report"
 local at = require "cute.lang.simreport".at
 
 local faults = {}
@@ -378,15 +378,79 @@ function faults.reliance(r)
     (faults.advice(r))))
 end
 
+-- Adds a note for each line whose TMA stores wrote nothing, because all their
+-- boxes are outside of the tensor.
+local function stores_outside(lines, add)
+  local known, list = {}, {}
+  for _, s in ipairs(lines) do
+    if s.op == "tma.store" then
+      local place = at(s.file, s.line)
+      local one = known[place or "?"]
+      if not one then
+        one = {place = place, tensor = s.global, count = 0, sectors = 0}
+        known[place or "?"], list[#list + 1] = one, one
+      end
+      one.count, one.sectors = one.count + s.count, one.sectors + s.sectors
+    end
+  end
+  for _, one in ipairs(list) do
+    if one.count > 0 and one.sectors == 0 then
+      add(one.place, ("all boxes of this TMA store lie outside tensor '%s': "
+        .. "nothing is stored"):format(one.tensor))
+    end
+  end
+end
+
+--- Returns notes on a run without faults. They are sentences about behaviour
+-- that was probably not intended, with source lines.
+---@param report table
+---@return string[]
+function faults.notes(report)
+  local list = {}
+  local function add(place, text)
+    list[#list + 1] = core.visible(("%s: %s"):format(place or "?", text))
+  end
+  local program = report.program
+  if not report.ok or report.stopped or not program then return list end
+  for i, r in ipairs(report.relies or {}) do list[i] = faults.reliance(r) end
+  stores_outside(report.lines, add)
+  program.unread = program.unread or core.sim_unread(program.fn)
+  for _, o in ipairs(program.unread) do
+    add(at(o.file, o.line), ("shared tensor '%s' is written here but never "
+      .. "read"):format(o.name))
+  end
+  local f = report.few
+  if f then
+    add(at(f.file, f.line), ("%d of %d elements of global tensor '%s' were "
+      .. "never written: the stores along mode %d end at %d of %d, %d for each "
+      .. "block; is the grid too small?"):format(f.none, f.all, f.tensor,
+      f.mode, f.from, f.extent, f.each))
+  end
+  return list
+end
+
+--- Returns two values: a list with, for each leading fault, the number of other
+-- faults that may follow from it; and the number of leading faults.
+---@return integer[] followers
+---@return integer leaders
+function faults.followers(report)
+  local count, leaders = {}, 0
+  for _, r in ipairs(report.reports) do
+    if r.leads then count[r.leads] = (count[r.leads] or 0) + 1
+    else leaders = leaders + 1 end
+  end
+  return count, leaders
+end
+
 --- Returns the text of a report with faults: the leading faults or, if `all`,
 -- also those that may follow from another one.
 ---@param found table
 ---@param all boolean
 ---@return string
 function faults.faults(found, all)
-  local followers, leaders = found:followers()
+  local followers, leaders = faults.followers(found)
   local text, known = {("simulator: kernel %s: %s%s"):format(
-    found.kernel or "?", report.plural(leaders, "fault"),
+    found.kernel or "?", words.plural(leaders, "fault"),
     found.stopped and ", then stopped" or "")}, {}
   for i, r in ipairs(found.reports) do
     local lines = (not r.leads or all) and faults.text(r, known)

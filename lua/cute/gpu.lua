@@ -1,8 +1,8 @@
 --- The GPU: whether there is one, and its properties. The package cutelua adds
 -- the measurement of launches, and cuBLAS's products for comparison.
 --
--- A GPU is represented by a device object, whose methods make buffers, kernels
--- and cuBLAS products:
+-- A GPU is represented by a device object, whose methods make buffers and
+-- kernels:
 --
 --     local dev = assert(gpu.open())
 --     local a = dev:buffer(host)              -- or dev:buffer("bf16", n)
@@ -11,10 +11,10 @@
 --     run:launch()
 --     dev:sync()
 --
--- Functions that request something (a GPU, a buffer, a product, a time) return
--- nil and a message if it is not available. Functions that do something
--- (launch, launch_n, copies, memset, sync, record) raise an error if the driver
--- reports one; the message names the kernels that may be at fault.
+-- Functions that request something (a GPU, a buffer) return nil and a message
+-- if it is not available. Functions that do something (launch, launch_n,
+-- copies, memset, sync, record) raise an error if the driver reports one; the
+-- message names the kernels that may be at fault.
 -- @module cute.gpu
 
 local sign = require "cute.lang.signature"

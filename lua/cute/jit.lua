@@ -125,20 +125,6 @@ local function warnings(log)
   return list
 end
 
--- Adds the line of the first MMA to a warning about a warpgroup's MMAs. ptxas
--- names no line for MMAs that it serializes (C7510 to C7519) or that lack
--- registers (C7602).
-local function with_wgmma_lines(source, log)
-  local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
-  if not log:find(WGMMA) then return log end
-  local n, at = 0, nil
-  for line in source:gmatch "([^\n]*)\n" do
-    n = n + 1
-    at = at or line:find "^%s+SM90_64x%d+x%d+_" and n
-  end
-  return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
-end
-
 -- Spills of at most this many bytes per thread are not reported.
 local MOST_SPILLED = 100
 
@@ -165,14 +151,6 @@ local function warn_once(note)
     core.visible(note), "\n")
 end
 
-local function failure(message, log, opts, name)
-  if not log or log == "" then return nil, message end
-  log = core.visible(jit.map_log(log, name, opts.lines), true)
-  local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
-  return nil, ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")
-    :format(name, opts.arch, what, log), log
-end
-
 --- Seconds after which a compile reports its progress on a terminal.
 jit.patience = 2
 
@@ -195,16 +173,21 @@ function jit.compile(source, opts)
     if slow then slow(name, out.seconds, opts.lines) end
   end
   if not out then
-    local named = log and sign.workshop.with_source_lines
-    log = named and named(source, opts, log) or log
-    log = log and with_wgmma_lines(source, log)
-    return failure(message, log, opts, name)
+    if not log or log == "" then return nil, message end
+    local explain = sign.workshop.failed_compile
+    if not explain then return nil, message, log end
+    return nil, explain(source, opts, name, log)
   end
   if out.note then warn_once(out.note) end
   local first
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}
-  out.log = jit.map_log(with_wgmma_lines(source, out.log), name, opts.lines)
+  log = out.log
+  -- ptxas names no line for MMAs of a warpgroup that it serializes (C7510 to
+  -- C7519) or that lack registers (C7602).
+  local add_lines = log:find "%(C7[56]%d%d%)" and sign.workshop.with_wgmma_lines
+  if add_lines then log = add_lines(source, log) end
+  out.log = jit.map_log(log, name, opts.lines)
   out.warnings = warnings(out.log)
   out.losses = losses(out, name)
   out.arch = opts.arch

@@ -41,11 +41,12 @@ local FUNCTIONS = {
     cublas(options: %s) cublaslt(options: %s)
     cublaslt_first(options: %s)]]):format(PRODUCT, PRODUCT, PRODUCT)},
   {"workshop.", "cutelua.text.choice", "explained"},
-  {"workshop.", "cutelua.text.compiler", "slow_compile with_source_lines"},
+  {"workshop.", "cutelua.text.compiler",
+    "failed_compile slow_compile with_wgmma_lines"},
   {"workshop.", "cutelua.text.faults", "faults notes"},
   {"workshop.", "cutelua.text.mistakes",
-    "argument missing_argument no_field number_of_arguments python_name "
-      .. "tested_expression traced"},
+    "always_true argument missing_argument no_field number_of_arguments "
+      .. "python_name tested_expression traced"},
   {"workshop.", "cutelua.text.surplus", "surplus"},
   {"workshop.", "cutelua.program.events", "timed_launch"},
   {"workshop.", "cutelua.program.progress", "progress"},

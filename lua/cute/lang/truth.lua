@@ -215,14 +215,9 @@ function truth.check(reg, state)
     or result == "argument" and has_default(flow, at) then
     return nil
   end
-  local text = name_of(2, flow, at, reg)
-  return ("%s is always true in Lua's if, and, or, not, while, even when it is "
-    .. "0\n  write %s:ne(0), and cute.when(...) to branch on it, cute.where(c, "
-    .. "x, y) to choose%s"):format(text
-      and "the traced value '" .. text .. "'" or "a traced value",
-    text or "value", result == "argument"
-      and ("; '%s ~= nil' asks whether it was given"):format(text or "value")
-      or "")
+  local name, explain = name_of(2, flow, at, reg), sign.workshop.always_true
+  return explain and explain(name, result == "argument")
+    or "a traced value is always true in Lua's if, and, or, not, while"
 end
 
 return truth

@@ -1,6 +1,7 @@
 --- Relates the output of NVRTC and ptxas to lines of the source: the lines of
 -- PTX, the lines of a failed compile, the lines that made a compile slow.
 local core = require "cute.core"
+local jit = require "cute.jit"
 
 local compiler = {}
 
@@ -26,13 +27,9 @@ function compiler.ptx_lines(text)
   return at
 end
 
---- Replaces the PTX lines that a log names by source lines, because users never
+-- Replaces the PTX lines that a log names by source lines, because users never
 -- see the PTX. If ptxas names PTX lines, compiles again with line information.
----@param source string
----@param opts table of jit.compile
----@param log string
----@return string
-function compiler.with_source_lines(source, opts, log)
+local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log:find(PTX) then return log end
   local options = {"-lineinfo"}
@@ -46,6 +43,39 @@ function compiler.with_source_lines(source, opts, log)
     local line = at[math.tointeger(n)]
     return line and ("k.cu(%s): "):format(line) or nil
   end))
+end
+
+--- Adds the line of the first MMA to a warning about a warpgroup's MMAs. ptxas
+-- names no line for MMAs that it serializes (C7510 to C7519) or that lack
+-- registers (C7602).
+---@param source string
+---@param log string
+---@return string
+function compiler.with_wgmma_lines(source, log)
+  local WGMMA = "ptxas %a+%s*: (%(C7[56]%d%d%))"
+  if not log:find(WGMMA) then return log end
+  local n, at = 0, nil
+  for line in source:gmatch "([^\n]*)\n" do
+    n = n + 1
+    at = at or line:find "^%s+SM90_64x%d+x%d+_" and n
+  end
+  return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
+end
+
+--- Returns the message of a failed compile, and the log with script lines.
+---@param source string
+---@param opts table of jit.compile
+---@param name string the kernel's name
+---@param log string
+---@return string message
+---@return string log
+function compiler.failed_compile(source, opts, name, log)
+  log = with_source_lines(source, opts, log)
+  log = core.visible(jit.map_log(compiler.with_wgmma_lines(source, log), name,
+                                 opts.lines), true)
+  local what = log:match "[^\n]*error[^\n]*" or log:match "[^\n]+"
+  return ("kernel '%s' does not compile for %s: %s [compile-failed]\n%s")
+    :format(name, opts.arch, what, log), log
 end
 
 -- Replaces characters that must not be written to a terminal.

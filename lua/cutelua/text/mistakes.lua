@@ -186,6 +186,20 @@ function mistakes.tested_expression(info)
   return found
 end
 
+--- Returns the message for a test by Lua of a traced value.
+---@param name? string of the value, or the tested expression
+---@param argument boolean is it an argument of the kernel?
+---@return string
+function mistakes.always_true(name, argument)
+  return ("%s is always true in Lua's if, and, or, not, while, even when it is "
+    .. "0\n  write %s:ne(0), and cute.when(...) to branch on it, cute.where(c, "
+    .. "x, y) to choose%s"):format(name
+      and "the traced value '" .. name .. "'" or "a traced value",
+    name or "value", argument
+      and ("; '%s ~= nil' asks whether it was given"):format(name or "value")
+      or "")
+end
+
 ---------------------------------------------------------------------------
 -- Names
 ---------------------------------------------------------------------------

@@ -152,8 +152,8 @@ local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- The table of package cutelua; false if the package is not installed.
 local workshop
 
---- Returns those rows of the table of package cutelua that describe the names
--- which it adds to a table.
+--- Returns a description of each name that the package cutelua adds to a
+-- namespace or class.
 ---@param full string the users' name of the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)

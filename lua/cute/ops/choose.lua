@@ -1,5 +1,5 @@
 --- Chooses the kernel for a product: a family of kernels, its configuration,
--- and the reasons against the other families. cutelua.text.choice explains it.
+-- and the reasons against other families. cutelua.text.choice prints a choice.
 --
 -- A problem describes a call's operands (cute.ops.gemm): m, n, k, batches (n:
 -- rows of B; with `gated` D has half as many columns); A (M,K[,L]), B (N,K[,L])

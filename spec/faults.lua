@@ -109,7 +109,7 @@ local function quiet(program, launch)
   local found = core.sim_run(program.fn, launch)
   simreport.attach(found, program)
   for _, note in ipairs(found:notes()) do
-    simreport.new_note(program.info.name, note)
+    texts.new_note(program.info.name, note)
   end
   return found
 end

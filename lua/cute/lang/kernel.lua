@@ -696,8 +696,8 @@ local made = 0
 
 local function new_program(k, args, kind, opts)
   function opts.missing()
-    local explain = sign.workshop.missing_argument
-    return explain and explain(k, args)
+    local find = sign.workshop.missing_argument
+    return find and find(k, args)
   end
   opts.min_blocks = k.min_blocks
   opts.numbers, opts.in_table = kind.numbers, kind.in_table
@@ -855,8 +855,7 @@ function Kernel:__call(...)
   if n > self.most then
     local explain = sign.workshop.number_of_arguments
     core.fail("bad-launch", explain and explain(self, n)
-      or ("kernel %s takes %d arguments, got %d"):format(self.name, self.most,
-                                                         n))
+      or ("kernel %s got %d arguments"):format(self.name, n))
   end
   local resolve = rawget(self, "resolve")
   local call = resolve and table.pack(resolve.call(...)) or {n = n, ...}

@@ -1,10 +1,7 @@
 --- Reports errors that Lua raises inside lua/cute and kernels/ as misuse of the
 -- public function that was called. Since the signatures accepted the arguments'
 -- types, the cause is a value inside an argument, and the error names the
--- caller's line.
---
--- The rewritten message says what is wrong with a value: "attempt to index a
--- nil value (field 'tile')" becomes "'tile' is nil, where a table is expected".
+-- caller's line. cutelua.text.mistakes rewrites Lua's message.
 local core = require "cute.core"
 
 local lua_errors = {}

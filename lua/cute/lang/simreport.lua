@@ -43,15 +43,6 @@ local function at(file, line)
 end
 simreport.at = at
 
---- Returns a kernel's note as it is printed and marks it as written. Returns
--- nil if it was already written.
----@param kernel string
----@param text string
----@return string? note as printed
-function simreport.new_note(kernel, text)
-  return words.new_note(("kernel %s: %s"):format(kernel, text))
-end
-
 -- Reports whether a run has notes.
 local function has_notes(report)
   local program = report.program

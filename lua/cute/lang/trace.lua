@@ -459,7 +459,7 @@ end
 -- message or nil.
 local function surplus(...)
   local check = sign.workshop.surplus
-  if check then return check(...) end
+  return check and check(...)
 end
 
 --- Traces func as kernel `name` with these arguments. opts.missing(): returns a

@@ -429,6 +429,15 @@ function faults.notes(report)
   return list
 end
 
+--- Returns a kernel's note as it is printed and marks it as written. Returns
+-- nil if it was already written.
+---@param kernel string
+---@param text string
+---@return string? note as printed
+function faults.new_note(kernel, text)
+  return words.new_note(("kernel %s: %s"):format(kernel, text))
+end
+
 --- Returns two values: a list with, for each leading fault, the number of other
 -- faults that may follow from it; and the number of leading faults.
 ---@return integer[] followers

@@ -42,7 +42,9 @@ local SENTENCES = {
   {"^attempt to yield", "a callback yields, but it cannot be resumed"},
 }
 
---- Rewrites a message of Lua so that it speaks of arguments.
+--- Rewrites a message of Lua so that it speaks of arguments: "attempt to index
+-- a nil value (field 'tile')" becomes "'tile' is nil, where a table is
+-- expected".
 ---@param sentence string
 ---@return string message
 ---@return string? kind of the error

@@ -305,7 +305,8 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else store_to(o, x, op_in_space(o, s, w), v);
 }
 
-// Loads into variables, which the branch of each space sets.
+// Loads x->n values whose memory space is known only at run time: a branch for
+// each space loads them to variables, which are read after the branches.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;

@@ -748,7 +748,8 @@ static const void *const *edited(Prog *g) {
     const SimEdit *e = &g->l->edit[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // the MAPACQUIRE has the operands of the TMAPAT that e->mem names
+      // The inserted MAPACQUIRE is for the tensor map at e->mem, a TMAPAT, and
+      // has the same operands.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);

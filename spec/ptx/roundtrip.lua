@@ -5,7 +5,7 @@ local check = require "cutelua.check"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
-local memory = require "cute.lang.memory"
+local memory = require "cutelua.program.memory"
 local simreport = require "cute.lang.simreport"
 local through = require "spec.ptx.through"
 

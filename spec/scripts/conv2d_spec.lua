@@ -146,10 +146,10 @@ describe("conv2d", function()
     end
   end)
 
-  -- Runs the lesson at its sizes on the simulator, at some on a GPU.
-  local function lesson(size, o, device)
-    local spec = lessonlib.script_spec("scripts/conv2d.lua",
-                                       "cutelua.bench.harness", "run")
+  -- Runs a lesson at its sizes on the simulator, at some on a GPU.
+  local function lesson(size, o, device, name)
+    local spec = lessonlib.script_spec(("scripts/%s.lua"):format(
+      name or "conv2d"), "cutelua.bench.harness", "run")
     local p = harness.problem(spec, size or spec.sim[1], o)
     local ok, reports, wrong = harness.try(p, device)
     assert.is_true(ok, wrong or tostring(reports[1]))
@@ -169,6 +169,25 @@ describe("conv2d", function()
       for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
                             {dilation = 2, padding = 2}} do
         lesson(size, {opt = opt}, "gpu")
+      end
+    end
+  end)
+
+  it("is a lesson on wgmma", function()
+    for _, opt in ipairs {{taps = 1}, {taps = 5, stride = 2},
+                          {dilation = 2, padding = 2}} do
+      lesson({2, 7, 9, 64, 24}, {opt = opt}, DEVICE, "conv2d_hopper")
+    end
+  end)
+
+  it("is right on wgmma on a GPU #gpu", function()
+    for _, size in ipairs {{1, 8, 9, 64, 136}, {3, 17, 31, 128, 128},
+                           {32, 56, 56, 64, 128}, {2, 14, 14, 512, 512}} do
+      for _, opt in ipairs {{}, {taps = 1}, {taps = 5, stride = 2},
+                            {dilation = 2, padding = 2}} do
+        for _, dtype in ipairs {"bf16", "f16"} do
+          lesson(size, {opt = opt, dtype = dtype}, "gpu", "conv2d_hopper")
+        end
       end
     end
   end)

@@ -301,7 +301,7 @@ static Helper map_helper(const Ins *i) {
     [OP_MAPSET - OP_MAPCOPY] = H_MAP_EXTENT,
     [OP_MAPACQUIRE - OP_MAPCOPY] = H_MAP_ACQUIRE,
     [OP_MAPPUBLISH - OP_MAPCOPY] = H_MAP_PUBLISH};
-  if (i->op == OP_MAPSET && i->flags & TMF_STRIDE) return H_MAP_STRIDE;
+  if (i->op == OP_MAPSET && i->flags == TMF_STRIDE) return H_MAP_STRIDE;
   return helpers[i->op - OP_MAPCOPY];
 }
 

@@ -16,9 +16,8 @@ static void require(PtxOp *o, Ref good, const char *text) {
   ir_emit(b->cx, b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {good}});
 }
 
-// Counts a place's offset in elements of type t instead of bytes. Addresses
-// that are not a multiple of `bytes` are rejected, or reported if not constant.
-static void count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what) {
+void op_count_in(PtxOp *o, Place *p, DType t, int bytes,
+                 const char *what) {
   PtxBuild *b = o->b;
   DType own = ir_type(b->fn, p->off);
   Ref odd = op2(o, OP_AND, p->off, number(o, own, bytes - 1));
@@ -38,7 +37,7 @@ static void count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what) {
 // ---- mbarriers ----
 
 static void count_barriers(PtxOp *o, Place *p) {
-  count_in(o, p, DT_U64, 8, "an mbarrier");
+  op_count_in(o, p, DT_U64, 8, "an mbarrier");
 }
 
 // Returns the place of [a] in shared memory, with an offset in 64-bit elements.
@@ -182,20 +181,6 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Returns the memory object of the tensor map at an address. Sets *box to the
-// number of bits of its box.
-static Ref map_of(PtxOp *o, const PtxArg *a, int64_t *box) {
-  PtxBuild *b = o->b;
-  const PtxArg *base = op_base(o, a);
-  int32_t root = op_root(o, base);
-  if (root < 0 || !b->bound[root].box) {
-    ptx_fail(b, "'%s': %s is no tensor map that was passed", o->i->op,
-             base->name ? base->name : "the address");
-  }
-  *box = b->bound[root].box;
-  return b->bound[root].mem;
-}
-
 // Reads the coordinates in the operand [map, {c0, c1}]. Returns their number.
 static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   if (a->parts != 2)
@@ -230,7 +215,7 @@ static void tensor_load(PtxOp *o) {
   Place bar = barrier_place(o, op_arg(o, 2));
   x[n++] = d.mem;
   x[n++] = d.off;
-  x[n++] = map_of(o, op_arg(o, 1), &box);
+  x[n++] = ptx_map(o, op_arg(o, 1), &box);
   x[n++] = bar.mem;
   x[n++] = bar.off;
   x[n++] = multicast ? to(o, DT_I32, op_operand(o, k++, DT_U16)) : 0;
@@ -255,7 +240,7 @@ static void tensor_store(PtxOp *o, bool reduce) {
     }
   }
   int64_t box;
-  x[n++] = map_of(o, op_arg(o, 0), &box);
+  x[n++] = ptx_map(o, op_arg(o, 0), &box);
   Place s = op_place(o, op_arg(o, 1), IN_SHARED);
   x[n++] = s.mem;
   x[n++] = s.off;
@@ -296,7 +281,7 @@ void row_send(PtxOp *o, int k) {
   Ref rank = 0;
   Place d = peer_place(o, op_arg(o, 0), &rank);
   Place bar = peer_barrier(o, op_arg(o, 2), &rank);
-  count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
+  op_count_in(o, &d, op_dtype(t), n * t.bits / 8, "st.async");
   Ref x[9] = {d.mem, d.off, bar.mem, bar.off, rank};
   const PtxArg *v = op_arg(o, 1);
   bool list = op_registers(o, v, n);
@@ -370,18 +355,13 @@ void row_bulk(PtxOp *o, int k) {
   }
 }
 
-// Translates prefetch.tensormap.
-void row_prefetch(PtxOp *o, int k) {
-  (void)k;
-  int64_t box;
-  Ref x[1] = {map_of(o, op_arg(o, 0), &box)};
-  o->used = UINT32_MAX;
-  emit(o, (Ins){.op = OP_TMAPREFETCH}, x, 1);
-}
-
 void row_proxy(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
+  if (op_has(o, "tensormap::generic") && op_has(o, "acquire")) {
+    maps_acquire(o);
+    return;
+  }
   for (int f = 0; f < FE_COUNT; f++) {
     if (strcmp(fence_row((FenceKind)f)->text, o->i->op)) continue;
     o->used = UINT32_MAX;

@@ -208,6 +208,10 @@ const PtxArg *op_base(PtxOp *o, const PtxArg *a);
 // Returns the place of [a] in a state space.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
+// Counts a place's offset in elements of type t instead of bytes. Addresses
+// that are not a multiple of `bytes` are rejected, or reported if not constant.
+void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
+
 // Returns the cache, order and scope modifiers as Ins.flags.
 uint16_t op_hints(PtxOp *o);
 // Returns the number of registers that .v2, .v4 or .v8 names.
@@ -336,12 +340,24 @@ void row_movmatrix(PtxOp *o, int k);
 void row_mbarrier(PtxOp *o, int k);
 void row_bulk(PtxOp *o, int k);
 void row_send(PtxOp *o, int k);
-void row_prefetch(PtxOp *o, int k);
 void row_proxy(PtxOp *o, int k);
 void row_wgmma(PtxOp *o, int k);
 void row_cluster(PtxOp *o, int k);
 void row_mapa(PtxOp *o, int k);
 void row_send(PtxOp *o, int k);
+
+// ---- maps.c: tensor maps ----
+
+// Returns the tensor map at [a] as an operand of a copy. *box: the bits of its
+// box, or 0 if the map is in memory.
+Ref ptx_map(PtxOp *o, const PtxArg *a, int64_t *box);
+// Loads n words of `bits` bits from [a] if that is a parameter that is a tensor
+// map. Returns false if it is not.
+bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);
+void maps_acquire(PtxOp *o);
+void row_prefetch(PtxOp *o, int k);
+void row_publish(PtxOp *o, int k);
+void row_replace(PtxOp *o, int k);
 
 #endif
 // SPDX-License-Identifier: MIT

@@ -378,6 +378,8 @@ static void say_map(SimText *t, const SimProg *p, const SimFault *f) {
                        "afterwards",
     [MAP_UNACQUIRED] = "this tensor map was changed but not acquired "
                        "afterwards",
+    [MAP_OTHER] = "the simulator models no tensor maps by im2col, with an "
+                  "interleave or with an element stride of mode 0",
     [MAP_CHANGED] = "this tensor map is changed while a copy that uses it is "
                     "in flight"};
   simreport_printf(t, "%s", how[f->map.how]);

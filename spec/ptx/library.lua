@@ -260,7 +260,7 @@ for _, way in ipairs {{"gemm_sm90", SM90}, {"gemm_sm80", {"sm_80"}}} do
     end)
   end
 end
-add("ops.grouped_gemm of a list", {"sm_80"}, function(device)
+add("ops.grouped_gemm of a list", BOTH, function(device)
   ops.grouped_gemm({{fresh({5, 64}, "bf16", 1), fresh({40, 64}, "bf16", 2)},
     {fresh({70, 64}, "bf16", 3), fresh({40, 64}, "bf16", 4)}},
     {device = device})

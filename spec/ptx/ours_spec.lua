@@ -26,8 +26,6 @@ end
 -- Scripts for which the two paths find different faults: what the PTX path
 -- finds, and why.
 local WRAPS = "integers of PTX wrap"
-local BUILT = "a tensor map that the kernel builds in memory"
-local MAP = "tensor maps that a kernel builds in memory are rejected"
 local OTHER = {
   ["bad-metadata/report"] = {"sparse matrices", "a limit of the reader"},
   ["index-overflow/report"] = {"ok", WRAPS},
@@ -35,11 +33,7 @@ local OTHER = {
   ["race/box_no_sync_filled"] = {"uninitialised:53",
     "the copy's thread runs before the other warps write"},
   ["repair/griddepcontrol_wait"] = {"ok", "NVRTC removes the early read"},
-  ["repair/tensormap_acquire"] = {BUILT, MAP},
-  ["repair/tensormap_release"] = {BUILT, MAP},
   ["signed-overflow/report"] = {"ok", WRAPS},
-  ["tensor-map/map_acquired_once"] = {BUILT, MAP},
-  ["tensor-map/report"] = {BUILT, MAP},
   ["uninitialised/report"] = {"ok", "NVRTC replaces undefined registers"},
   ["wrong-layout/report"] = {"ok", "CUDA C has no layouts"},
 }

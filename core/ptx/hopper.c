@@ -373,49 +373,48 @@ void row_proxy(PtxOp *o, int k) {
 
 // ---- wgmma ----
 
-// Returns the atom of a wgmma whose immediates give the layouts of its
-// matrices.
-static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb) {
+// Returns the atom of a wgmma whose immediates give the layouts of its matrices
+// and the lanes that supply a sparse A's metadata.
+static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb, int selector) {
   const PtxMma *m = ptx_mma(o->b, o->i->op);
   for (int q = 0; q < m->n; q++) {
     const AtomMma *a = atom_mma(m->id[q]);
     if (!a || a->kind != MK_WGMMA) continue;
     if (!(a->flags & AMF_SMEM_A) == smem_a || !atom_mma_runs(a)) continue;
     if (a->mn_major[1] != tb || (smem_a && a->mn_major[0] != ta)) continue;
+    if (a->selector != selector) continue;
     return m->id[q];
   }
   ptx_fail(o->b, "'%s' is not modelled", o->i->op);
 }
 
 static void multiply(PtxOp *o) {
-  if (op_has(o, "sp")) op_reject(o, "sparse matrices");
   const PtxArg *a = op_arg(o, 1);
   bool smem_a = a->kind == PTX_A_REG;
-  uint32_t n = o->i->args;
-  if (n < 4) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
+  // A sparse A has metadata and a selector in front of the predicate.
+  uint32_t n = o->i->args, more = op_has(o, "sp") ? 2 : 0;
+  if (n < 4 + more) ptx_fail(o->b, "'%s' cannot have %u operands", o->i->op, n);
   // Float types have the operands imm-scale-a and imm-scale-b; 16-bit types
   // also have imm-trans-a and imm-trans-b.
-  bool floats = n > 4;
-  if (floats && (op_constant(o, 4) != 1 || op_constant(o, 5) != 1)) {
+  bool floats = n > 4 + more;
+  if (floats && (op_constant(o, 4 + more) != 1 ||
+                 op_constant(o, 5 + more) != 1)) {
     ptx_fail(o->b, "'%s' with imm-scale -1 is not modelled", o->i->op);
   }
-  bool ta = n == 8 && op_constant(o, 6), tb = n >= 7 && op_constant(o, n - 1);
-  int id = find_wgmma(o, smem_a, ta, tb);
+  bool ta = n == 8 + more && op_constant(o, 6 + more);
+  bool tb = n >= 7 + more && op_constant(o, n - 1);
+  int selector = more ? (int)op_constant_in(o, 4, 0, 1) : 0;
+  int id = find_wgmma(o, smem_a, ta, tb, selector);
   o->used = UINT32_MAX;
   const AtomMma *row = atom_mma(id);
   Runs r = {.n = 0};
   Ref x[5];
   uint32_t k = 0;
-  op_run(o, &r, op_arg(o, 0), atom_mma_type(row, 0));
-  x[k++] = r.mem[0];
-  if (smem_a) {
-    x[k++] = op_operand(o, 1, DT_U64);
-  } else {
-    op_run(o, &r, a, atom_mma_type(row, 1));
-    x[k++] = r.mem[1];
-  }
+  x[k++] = mma_run(o, &r, 0, row, 0);
+  x[k++] = smem_a ? op_operand(o, 1, DT_U64) : mma_run(o, &r, 1, row, 1);
   x[k++] = op_operand(o, 2, DT_U64);
-  x[k++] = op_pred(o, op_arg(o, 3));
+  x[k++] = op_pred(o, op_arg(o, 3 + more));
+  if (more) x[k++] = mma_run(o, &r, 3, row, row->nop - 1);
   operands_emit(o->b->cx, o->b->fn, (Ins){.op = OP_WGMMA, .imm = id}, x, k,
                 r.reg, r.regs);
 }

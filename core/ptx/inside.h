@@ -123,6 +123,8 @@ bool ptxrow_homes(const char *op);
 // Returns the element type that operand k of an MMA has in its registers, or
 // DT_NONE if it is no MMA or operand k is a plain register.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
+// Reports whether operand k is the register with the metadata of a sparse A.
+bool ptxrow_metadata(const PtxIns *i, uint32_t k);
 // Returns the atoms of an MMA instruction.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 
@@ -247,6 +249,11 @@ typedef struct Runs {
 // Adds the registers of operand a to r. t is the type of the elements that a
 // register holds; DT_NONE keeps the register's own type.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
+struct AtomMma;
+// Adds the registers of operand k of an MMA, which is operand q of the atom, to
+// r. Returns their object.
+Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const struct AtomMma *row,
+            int q);
 // Returns a memory object viewed as elements of type t.
 Ref op_view(PtxOp *o, Ref mem, DType t);
 

@@ -173,7 +173,7 @@ static const PtxRow rows[] = {
   {"wgmma", 1, false, row_wgmma, 0, "sync aligned fence commit_group "
    "wait_group", ""},
   {"wgmma.mma_async", 1, true, row_wgmma, 0, EVERYTHING,
-   "imm-scale 1, no base offset, dense"},
+   "imm-scale 1, no base offset"},
   {"mapa", 1, false, row_mapa, 0, "shared::cluster u32 u64", ""},
   {"setmaxnreg", 0, false, row_cluster, 0, "inc dec sync aligned u32", ""},
   {"griddepcontrol", 0, false, row_cluster, 0, "wait launch_dependents", ""},

@@ -8,6 +8,7 @@ local harness = require "cutelua.bench.harness"
 local hopper = require "spec.hopper"
 local lib = require "cutelua.bench.lessonlib"
 local odd = require "spec.odd"
+local products = require "spec.sparse"
 local rows = require "spec.rows"
 
 local BOTH, SM90 = {"sm_80", "sm_90a"}, {"sm_90a"}
@@ -265,6 +266,13 @@ add("ops.grouped_gemm of a list", BOTH, function(device)
     {fresh({70, 64}, "bf16", 3), fresh({40, 64}, "bf16", 4)}},
     {device = device})
 end)
+
+for _, case in ipairs(products.CASES) do
+  add(("sparse product of %s%s"):format(case[1],
+    case[4] and " in registers" or ""), SM90, function(device)
+    assert(products.wrong(case, device, 1, 128, 32, 128) == 0)
+  end)
+end
 
 for _, op in ipairs {"sum", "mean", "max", "argmax", "norm"} do
   for _, by in ipairs {"row", "column", "all"} do

@@ -27,7 +27,6 @@ end
 -- finds, and why.
 local WRAPS = "integers of PTX wrap"
 local OTHER = {
-  ["bad-metadata/report"] = {"sparse matrices", "a limit of the reader"},
   ["index-overflow/report"] = {"ok", WRAPS},
   ["misaligned/report"] = {"ok", "CUDA C has no such assumption"},
   ["race/box_no_sync_filled"] = {"uninitialised:53",

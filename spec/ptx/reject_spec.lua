@@ -151,6 +151,22 @@ local MAPS = {
     .. "bytes [s], [x, {r0}], [s];", "x is no tensor map"},
 }
 
+local SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 "
+  .. "{r0, r1, r2, r3}, d0, d1, "
+local SPARSES = {
+  {SPARSE .. "r0, 2, p0, 1, 1, 0, 0;", "operand 5 must be 0 to 1, not 2"},
+  {SPARSE .. "r0, r1, p0, 1, 1, 0, 0;", "operand 5 must be a constant"},
+  {SPARSE .. "r0, 0, p0, -1, 1, 0, 0;", "imm-scale -1 is not modelled"},
+  {SPARSE .. "r0, 0, r1, 1, 1, 0, 0;", "must have the instruction's 8 bits"},
+  {SPARSE .. "0, 0, p0, 1, 1, 0, 0;", "a register is expected"},
+  {SPARSE .. "d2, 0, p0, 1, 1, 0, 0;", "operand 4 has registers of 64 bits"},
+  {SPARSE .. "{r0, r1}, 0, p0, 1, 1, 0, 0;", "operand 4 has 2 registers"},
+  {SPARSE .. "r0, 0;", "cannot have 5 operands"},
+  {SPARSE:gsub("k32", "k16") .. "r0, 0, p0, 1, 1, 0, 0;", "is not modelled"},
+  {SPARSE:gsub("{r0, r1, r2, r3}", "{r0, r1}") .. "r0, 0, p0, 1, 1, 0, 0;",
+    "operand 1 has 2 registers, not 4"},
+}
+
 local HEADS = {
   {"\n", "line 2: the text ends where '.version' at the beginning of PTX is"},
   {".target sm_90\n", "line 1: '.version' at the beginning of PTX is expected"},
@@ -177,6 +193,8 @@ describe("PTX that cannot be read", function()
   it("is rejected for its places", function() rejects(PLACES) end)
 
   it("is rejected for its tensor maps", function() rejects(MAPS) end)
+
+  it("is rejected for its sparse matrices", function() rejects(SPARSES) end)
 
   it("is rejected for its head", function()
     for _, case in ipairs(HEADS) do

@@ -704,7 +704,8 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  bool none = prog->nunit == 0;  // an empty grid has no clusters
+  // an empty grid has no clusters, and a misuse of registers is no run
+  bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
                                       !prog->relay));
   int64_t unwritten = 0;
@@ -722,8 +723,10 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   const SimLeft *left = simleft_make(cx, prog);
   r.requests = o->record ? base_zeros(sizeof *r.requests) : NULL;
   if (o->machine && !none) watch(cx, &r);
-  bool ok = (r.requests || !o->record) && !r.oom && run_all(&r);
+  bool ok = (r.requests || !o->record) && !r.oom &&
+            (misused || run_all(&r));
   if (ok && r.tape) ok = simclock_play(r.clock, r.tape, goes_on, &r, &r.timing);
+  if (misused) simreport_flight(prog, &r.fault[r.nfault++]);
   if (ok && !r.stopped) simblocks_find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
   // With an event log only one cluster runs. It writes only a part of the

@@ -17,6 +17,7 @@
 #include "sim/bulk.h"
 #include "sim/clock.h"
 #include "sim/debug.h"
+#include "sim/fits.h"
 #include "sim/lanes.h"
 #include "sim/lead.h"
 #include "sim/left.h"
@@ -700,14 +701,15 @@ static void watch(Ctx *cx, Run *r) {
 
 SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   uint64_t start = base_nanotime();
+  bool single = o->machine || (o->decided && o->unit >= 0 && !o->all);
+  if (!single) simfits_all(cx, l);
   SimProg *prog = simdecode_make(cx, l);
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
   // an empty grid has no clusters, and a misuse of registers is no run
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
-  bool one = !none && (o->machine || (o->decided && o->unit >= 0 && !o->all &&
-                                      !prog->relay));
+  bool one = !none && single && (o->machine || !prog->relay);
   int64_t unwritten = 0;
   uint64_t unit = o->unit > 0 ? (uint64_t)o->unit : 0;
   r.begun = r.merged = r.first = one ? unit : 0;

@@ -570,8 +570,11 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether these lanes of w stored the value that granule q now has.
+// Lanes whose atomics made the last write stored different values.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
-  if (q->warp == w->id && !(lanes & ~q->lanes)) return true;
+  if (q->warp == w->id && !(lanes & ~q->lanes) &&
+      (lanes == q->lanes || !(q->flags & GF_STRONG)))
+    return true;
   int n = w->cluster->prog->nwarp;
   return q->also >> w->in & 1 && q->warp / n == w->id / n;
 }
@@ -635,6 +638,11 @@ static void say_undefined(Access *x, int l, uint32_t g) {
   if (f) f->r.lack = lack;
 }
 
+// Returns the lanes that made the last write, without lane l itself.
+static uint32_t others_of(const Access *x, int l, const SimGran *q) {
+  return q->lanes & ~(q->warp == x->w->id ? 1u << l : 0);
+}
+
 static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   if (q->flags & GF_KEPT) check_kept(x, l, g);
   if (q->flags & GF_PENDING) {
@@ -651,7 +659,7 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
       simorder_before(x->w, l, q->warp, q->lanes, q->clk) ||
       observed(x->w, l, g, q))
     return;
-  fault_race(x, l, CLASH_RAW, q->warp, q->lanes, q->src, g, false);
+  fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
 }
 
 // Flags that decide whether the quick check suffices: if a granule has
@@ -900,7 +908,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   int n = w->cluster->prog->nwarp, other = q->warp % n;
   if (same && q->warp / n == w->id / n) return q->also | 1u << other;
   if (same || observed(w, l, g, q)) return 0;
-  fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, false);
+  fault_race(x, l, CLASH_WAW, q->warp, others_of(x, l, q), q->src, g, false);
   return 0;
 }
 
@@ -951,6 +959,24 @@ static void keep_write(SimCluster *c, uint32_t g) {
   q->flags |= GF_KEPT;
 }
 
+// If the last write is by other lanes in the same execution of an atomic as x,
+// returns these lanes; otherwise 0. The hardware orders the lanes as it likes,
+// so that a later access by one of them is ordered after none of the others.
+static uint32_t beside(const Access *x, int l, const SimGran *q) {
+  const SimWarp *w = x->w;
+  if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
+      q->clk != w->clk || q->src != x->i->src)
+    return 0;
+  // An earlier lane with this address was the last to write, or the write is
+  // older than this execution.
+  for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
+    int k = __builtin_ctz(m);
+    bool home = !x->m->rank || x->home[k] == x->home[l];
+    if (home && x->at[k] == x->at[l]) return q->lanes;
+  }
+  return 0;
+}
+
 // Records a strong write of granule g by lane l. Keeps the older accesses that
 // must still be checked.
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
@@ -964,11 +990,12 @@ static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
     if (!stays(c, first_warp(c->prog, v, g) + u, &row_of(c, v, g)[u]))
       near &= ~(1u << u);
   }
+  uint32_t lanes = beside(x, l, q);
   keep_far(c, g);
-  keep_write(c, g);
+  if (!lanes) keep_write(c, g);
   uint8_t kept = q->flags & (GF_FAR | GF_KEPT);
   q->flags &= (uint8_t)~GF_FAR;
-  shadow_set(c, g, w->id, 1u << l, w->clk, x->i->src, flags | kept);
+  shadow_set(c, g, w->id, lanes | 1u << l, w->clk, x->i->src, flags | kept);
   q->readers = near;
 }
 

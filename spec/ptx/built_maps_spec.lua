@@ -88,6 +88,17 @@ describe("a tensor map that PTX builds", function()
     end
   end)
 
+  it("has no CUDA C, which an estimate needs", function()
+    local text = mapbuild.text({rank = 1, extent = {32}, stride = {},
+      elemtype = 2, box = {8}, bytes = 32}, "shared")
+    local ok, why = pcall(function()
+      cute.ptx(text):kernel "k"(x, cute.zeros({32}, cute.i64),
+        cute.zeros({8}, cute.u32), 0, 0):estimate {grid = 1, block = 32}
+    end)
+    assert.is_false(ok)
+    assert.matches("of a kernel read from PTX has no CUDA C", tostring(why))
+  end)
+
   it("is reported if it is not acquired, released or valid", function()
     local p = {rank = 2, extent = {38, 19}, stride = {160}, elemtype = 2,
                box = {8, 4}, bytes = 128}

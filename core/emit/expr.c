@@ -904,6 +904,9 @@ Prec expr_def(Emit *e, Ref r) {
       text_puts(e, "(long long)");
       text_puts(e, e->use[i->a[0]].name);
       return PR_UNARY;
+    case OP_MAPWORD:
+      text_printf(e, "%s.words[%d]", e->use[i->a[0]].name, (int)i->imm);
+      return PR_POST;
     case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD:
     case OP_MIN: case OP_MAX: case OP_NEG: case OP_ABS: case OP_FMA:
     case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR:

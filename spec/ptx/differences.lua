@@ -60,6 +60,7 @@ local ROWS = {
     "ops.grouped_gemm by gemm_sm90, masked",
     "ops.grouped_gemm by gemm_sm90, rows, epilogue",
     "ops.grouped_gemm by gemm_sm90, rows, gated"}},
+  {"gemm_sm90", "ld.global 14", "sunk", {"ops.grouped_gemm of a list"}},
   {"gemm_splitk", "ld.shared", "sunk", {"script gemm_splitk", "odd gemm_splitk",
     "gemm_splitk 65x40x200 f16 splits"}},
   {"layernorm", "ld.shared", "merged", {

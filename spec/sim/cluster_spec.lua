@@ -78,6 +78,25 @@ local function ring(o, at)
   end
 end
 
+describe("a grid", function()
+  it("has up to 2^27 blocks, which an estimate does not run", function()
+    local call = cute.kernel("k", function(x)
+      x[arch.thread_idx()] = 1
+    end)(cute.zeros({32}, cute.i32))
+    local function opts(...)
+      return {grid = {...}, block = 32, device = "sim"}
+    end
+    for _, f in ipairs {"launch", "check"} do
+      support.raises("a grid of (2147483647,65535,65535) blocks is too large: "
+        .. "the simulator runs at most 134217728 blocks [bad-launch]",
+        call[f], call, opts(2147483647, 65535, 65535))
+      support.raises("blocks is too large", call[f], call, opts(1 << 26, 3))
+      call[f](call, opts(1 << 27, 2, 0))
+    end
+    assert.is_true(call:estimate(opts(2147483647, 65535)).seconds > 0)
+  end)
+end)
+
 describe("a cluster", function()
   it("runs together, up to 16 blocks and 256 warps", function()
     for _, how in ipairs {{}, {cluster = 4}, {grid = {2, 4}, cluster = {1, 4}},

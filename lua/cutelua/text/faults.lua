@@ -19,6 +19,8 @@ faults.ADVICE = {
     .. "here, or call cute.undefined_ok(tensor)",
   ["async-in-flight"] = "add cp_async_wait_group(n) with a smaller n, and "
     .. "sync_threads(), before the read",
+  ["in-flight"] = "commit the MMA with wgmma.commit_group, and before the use "
+    .. "wait with wgmma.wait_group 0, or N with the N groups committed since",
   ["race"] = "put sync_threads() between the two lines",
   ["warp-race"] = "put cute.arch.sync_warp() between the two lines",
   ["block-race"] = "let one block do it, use atomics, or synchronize with a "
@@ -84,6 +86,8 @@ local SPECIAL = {
     .. "and cp_async_bulk_wait_group(0) in its thread"},
   {"mbarrier", "at once when [1-9]", "initialize the mbarrier with the number "
     .. "of threads that arrive in a phase, or let one lane arrive"},
+  {"in-flight", "no wgmma.fence", "put wgmma.fence before the first MMA, after "
+    .. "every other use of its registers", "the use"},
   {"race", "by wgmma", "call warpgroup.wait_group(n) before the stage is "
     .. "released, and let the producer wait for the release"},
   {"race", "not waited for", "wait for it (at its mbarrier, or with "
@@ -326,6 +330,7 @@ end
 --- A phrase that describes the second line of a fault, by kind.
 local OTHER = {["index-overflow"] = "the product",
                ["signed-overflow"] = "the result",
+               ["in-flight"] = "the MMA",
                ["uninitialised"] = "taken from the register in",
                ["division-by-zero"] = "the division"}
 
@@ -358,7 +363,7 @@ function faults.text(r, known)
     text[#text + 1] = ("    %s: %s"):format(what, other)
   end
   local times = r.count > 1 and (", %d times"):format(r.count) or ""
-  if r.kind ~= "unwritten" then
+  if r.kind ~= "unwritten" and r.kind ~= "in-flight" then
     text[#text + 1] = ("    first in block %s, thread %s%s")
       :format(triple(r.block), triple(r.thread), times)
   end

@@ -33,6 +33,13 @@ local function check(o, device)
   near(dV, v, GRADIENT[p.dtype.name])
 end
 
+local function with(o, more)
+  local all = {}
+  for k, v in pairs(o) do all[k] = v end
+  for k, v in pairs(more) do all[k] = v end
+  return all
+end
+
 -- Copies t into a tensor with one more mode, at position `at`. Returns the
 -- slice of that tensor at index 1 of the mode.
 local function view_of(t, at)
@@ -254,9 +261,10 @@ describe("ops.attention", function()
         return (ops.attention_backward(p.dO, p.Q, p.K, p.V, p.O,
           cute.zeros({3}, cute.f32), SIM))
       end)
-    raises("ops.attention_decode: Q is (1,5,3,32):(0,96,32,1); one row for "
-      .. "each batch, (B,1,H,D), is needed", function()
-        return (ops.attention_decode(p.Q, p.K, p.V, SIM))
+    raises("ops.attention_decode: tree is (5,4):(4,1) of i32; (5,5) or "
+      .. "(1,5,5) of integers is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, {device = "sim",
+          tree = cute.zeros({5, 4}, cute.i32)}))
       end)
   end)
 end)
@@ -295,6 +303,81 @@ describe("ops.attention_decode", function()
   end)
 end)
 
+-- A tree of new rows: the parent of each row, -1 for the root.
+local PARENTS = {-1, 0, 0, 1, 1, 2}
+
+-- Returns which rows are ancestors of a row, or the row itself.
+local function ancestors()
+  local rows = {}
+  for i, parent in ipairs(PARENTS) do
+    rows[i] = table.move(rows[parent + 1] or {0, 0, 0, 0, 0, 0}, 1, 6, 1, {})
+    rows[i][i] = 1
+  end
+  return rows
+end
+
+describe("ops.attention_decode of several rows", function()
+  local S, T = #PARENTS, 150
+  local function problem(H, d)
+    local p = oracle.problem {b = 2, s = S, t = T, h = H, g = 2, d = d}
+    p.right = 0
+    return p
+  end
+  local function check_rows(p, o, bound)
+    local O, L = ops.attention_decode(p.Q, p.K, p.V, with(SIM, o))
+    local out, lse = oracle.forward(p)
+    near(O, out, BOUND.bf16)
+    assert.is_true(select(2, oracle.distance(L, lse)) < (bound or 2e-6))
+    return O, L
+  end
+
+  it("masks the keys after a row", function()
+    check_rows(problem(4, 64), {})
+    check_rows(problem(26, 32), {batch_invariant = true})
+  end)
+
+  it("takes trees, by a tensor or by mask_mod", function()
+    local tree = cute.tensor(ancestors(), cute.i32)
+    local p = problem(4, 64)
+    function p.modify(s, _, _, q, k)
+      return k - (T - S) >= 0 and tree(q, k - (T - S)) == 0 and -math.huge or s
+    end
+    local O, L = check_rows(p, {tree = tree})
+    local O2, L2 = check_rows(p, {mask_mod = function(at)
+      local new = at.k - (T - S)
+      return new:lt(0) | tree(at.q, cute.max(new, 0)):ne(0)
+    end})
+    for i = 0, cute.size(O) - 1 do assert.equal(O[i], O2[i]) end
+    for i = 0, cute.size(L) - 1 do
+      assert.is_true(math.abs(L[i] - L2[i]) < 2e-6)
+    end
+    local both = cute.zeros({2, S, S}, cute.i8)
+    for i = 0, S * S - 1 do
+      both[{0, i // S, i % S}], both[{1, i // S, i % S}] = tree(i // S, i % S),
+                                                           1
+    end
+    function p.modify(s, b, _, q, k)
+      return b == 0 and k - (T - S) >= 0 and tree(q, k - (T - S)) == 0
+        and -math.huge or s
+    end
+    check_rows(p, {tree = both})
+  end)
+
+  it("takes functions of scores", function()
+    local p, slope = problem(12, 32), cute.tensor({0.1, 0.2, 0.3, 0.4, 0.5, 0.6,
+      0.7, 0.8, 0.9, 1.0, 1.1, 1.2}, cute.f32)
+    function p.modify(s, b, h, q, k)
+      s = 2 - 4 / (math.exp(s) + 1)  -- 2 tanh(s / 2)
+      return (k % 3 == 1 or b == 1) and s + slope(h) * (q + b) or -math.huge
+    end
+    check_rows(p, {softcap = 2, score_mod = function(s, at)
+      return s + slope[at.h] * (at.q + at.b):to(cute.f32)
+    end, mask_mod = function(at)
+      return (at.k % 3):eq(1) | at.b:eq(1)
+    end}, 1e-4)
+  end)
+end)
+
 -- Scatters the rows of a cache (B,T,G,d) into pages in random order. Returns
 -- the pages (P,size,G,d) and the block table (B,T/size).
 local function in_pages(t, size, seed)
@@ -319,37 +402,29 @@ local function in_pages(t, size, seed)
   return pages, cute.tensor(rows, cute.i32)
 end
 
-local function with(o, more)
-  local all = {}
-  for k, v in pairs(o) do all[k] = v end
-  for k, v in pairs(more) do all[k] = v end
-  return all
-end
-
--- Compares calls with a cache in pages, and with the last key and value passed
--- separately, to a call with contiguous keys.
+-- Compares calls with a cache in pages, and with the last keys and values
+-- passed separately, to a call with contiguous keys.
 local function check_pages(c, device)
-  local B, T, H, G, d, size = table.unpack(c)
-  local p = oracle.problem {b = B, s = 1, t = T, h = H, g = G, d = d}
+  local B, T, H, G, d, size, S = table.unpack(c)
+  local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
   local list = {}
-  for b = 1, B do list[b] = math.max(1, T - 37 * (b - 1)) end
+  for b = 1, B do list[b] = math.max(S, T - 37 * (b - 1)) end
   local o = {device = device, lengths = cute.tensor(list, cute.i32)}
   local O, L = ops.attention_decode(p.Q, p.K, p.V, o)
   local K, table_ = in_pages(p.K, size, T)
   local V = in_pages(p.V, size, T)
-  local k, v = cute.zeros({B, 1, G, d}, cute.bf16), cute.zeros({B, 1, G, d},
-                                                              cute.bf16)
+  local new = {B, S, G, d}
+  local k, v = cute.zeros(new, cute.bf16), cute.zeros(new, cute.bf16)
   local same = with(o, {block_table = table_})
   local O2, L2 = ops.attention_decode(p.Q, K, V, same)
-  for b = 0, B - 1 do  -- the last row of each batch comes from k and v
-    local i = list[b + 1] - 1
+  for n = 0, B * S * G - 1 do  -- the last rows of each batch come from k and v
+    local b, s, g = n // (S * G), n // G % S, n % G
+    local i = list[b + 1] - S + s
     local page, at = table_(b, i // size), i % size
-    for g = 0, G - 1 do
-      for e = 0, d - 1 do
-        k[{b, 0, g, e}], v[{b, 0, g, e}] = p.K(b, i, g, e), p.V(b, i, g, e)
-        K[{page, at, g, e}], V[{page, at, g, e}] = 0 / 0, 0 / 0
-        p.K[{b, i, g, e}], p.V[{b, i, g, e}] = 0 / 0, 0 / 0
-      end
+    for e = 0, d - 1 do
+      k[{b, s, g, e}], v[{b, s, g, e}] = p.K(b, i, g, e), p.V(b, i, g, e)
+      K[{page, at, g, e}], V[{page, at, g, e}] = 0 / 0, 0 / 0
+      p.K[{b, i, g, e}], p.V[{b, i, g, e}] = 0 / 0, 0 / 0
     end
   end
   local O3, L3 = ops.attention_decode(p.Q, K, V, with(same, {k = k, v = v}))
@@ -364,10 +439,11 @@ local function check_pages(c, device)
 end
 
 describe("ops.attention_decode with pages", function()
-  for _, c in ipairs {{1, 320, 2, 2, 64, 64}, {3, 192, 4, 1, 32, 64},
-                      {2, 256, 8, 2, 128, 128}} do
-    it(("equals the contiguous cache, bit for bit: %d x %d"):format(c[1], c[2]),
-      function() check_pages(c, "sim") end)
+  for _, c in ipairs {{1, 320, 2, 2, 64, 64, 1}, {3, 192, 4, 1, 32, 64, 1},
+                      {2, 256, 8, 2, 128, 128, 1}, {3, 192, 4, 1, 32, 64, 6},
+                      {2, 256, 24, 2, 64, 128, 9}} do
+    it(("equals the contiguous cache, bit for bit: %d x %d, %d new"):format(
+      c[1], c[2], c[7]), function() check_pages(c, "sim") end)
   end
 
   it("rejects what does not fit", function()

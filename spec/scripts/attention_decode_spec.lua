@@ -9,13 +9,17 @@ local support = require "spec.support"
 -- Runs a problem with the keys split in n parts. Returns the first report with
 -- a fault, or the last report.
 local function run(make, p, n, lengths, seed)
-  local parts = cute.full({n, p.b, p.h, p.d}, 0 / 0, cute.f32)
-  local logs = cute.full({n, p.b, p.h}, 0 / 0, cute.f32)
+  local made = make {head = p.d, group = p.h // p.g, rows = p.s, least = 1}
+  local blocks = made.plan(p.t, p.s, p.h, p.b)
+  blocks.slots = blocks.slots - blocks.blocks + n
+  blocks.blocks = n
+  local parts = cute.full({blocks.slots, made.rows, p.d}, 0 / 0, cute.f32)
+  local logs = cute.full({blocks.slots, made.rows}, 0 / 0, cute.f32)
   local report
-  for _, k in ipairs(make {head = p.d, group = p.h // p.g}) do
+  for _, k in ipairs(made) do
     report = support.report(k.kernel(p.Q, p.K, p.V, p.O, p.LSE, parts, logs,
-      p.scale, lengths):launch {grid = k.grid(n, p.h, p.b), block = k.block,
-      device = "sim:sm_80", faults = "return", seed = seed})
+      p.scale, lengths):launch {grid = k.grid(blocks, p.s, p.h, p.b),
+      block = k.block, device = "sim:sm_80", faults = "return", seed = seed})
     if not report.ok then return report end
   end
   return report
@@ -25,6 +29,7 @@ local function check(o)
   local p = oracle.problem(o)
   local r = run(decode, p, o.n, nil, o.n)
   assert.is_true(r.ok, tostring(r))
+  p.right = 0
   local out, lse = oracle.forward(p)
   assert.is_true(oracle.distance(p.O, out) < 6e-3)
   assert.is_true(select(2, oracle.distance(p.LSE, lse)) < 2e-6)
@@ -46,6 +51,12 @@ describe("attention of one query", function()
   it("takes up to 64 heads together, and batches", function()
     check {b = 2, s = 1, t = 100, d = 32, h = 40, g = 2, n = 2}
     check {s = 1, t = 70, d = 64, h = 33, g = 1, n = 2, dtype = cute.f16}
+  end)
+
+  it("takes several rows of a sequence, in one tile or more", function()
+    check {b = 2, s = 3, t = 100, d = 64, h = 4, g = 2, n = 3}
+    check {s = 7, t = 90, d = 32, h = 30, g = 2, n = 4, dtype = cute.f16}
+    check {s = 4, t = 4, d = 32, h = 2, g = 1, n = 2}
   end)
 
   it("takes lengths, and does not read beyond them", function()
@@ -76,11 +87,29 @@ describe("attention of one query", function()
     end
   end)
 
-  it("reports how many parts are useful", function()
+  it("is right in all schedules", function()
+    local p = oracle.problem {b = 2, s = 2, t = 80, d = 32, h = 2, g = 1}
+    local made = decode {head = 32, group = 2, rows = 2, least = 1, pdl = true,
+                         tile = {16, 16}}
+    local parts = cute.zeros({3 + 2, 16, 32}, cute.f32)
+    local logs = cute.zeros({3 + 2, 16}, cute.f32)
+    for _, k in ipairs(made) do
+      local v = k.kernel(p.Q, p.K, p.V, p.O, p.LSE, parts, logs, p.scale,
+        cute.tensor({80, 9}, cute.i32), {k = cute.zeros({2, 2, 1, 32},
+        cute.bf16), v = cute.zeros({2, 2, 1, 32}, cute.bf16)}):check {
+          grid = k.grid({blocks = 3}, 2, 2, 2), block = k.block, gpu = false}
+      assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
+  it("divides keys equally among blocks", function()
     local k = decode {head = 128, group = 4}
-    assert.equal(2, k.splits(100, 8, 1))
-    assert.equal(66, k.splits(65536, 8, 1))
-    assert.equal(1, k.splits(65536, 8, 128))
+    assert.same({blocks = 8, slots = 16}, k.plan(100, 1, 32, 1))
+    assert.same({blocks = 528, slots = 536}, k.plan(65536, 1, 32, 1))
+    assert.same({blocks = 528, slots = 528 + 1024}, k.plan(65536, 1, 32, 128))
+    k = decode {head = 128, group = 4, batch_invariant = true}
+    assert.same({blocks = 8, slots = 16}, k.plan(1024, 1, 32, 1))
+    assert.same({blocks = 24, slots = 32}, k.plan(2049, 1, 32, 1))
   end)
 
   it("rejects groups without a tile", function()
@@ -90,20 +119,21 @@ describe("attention of one query", function()
   end)
 end)
 
-local WAIT, COMMIT = "cute.arch.cp_async_wait_group(0)",
-                     "cute.arch.cp_async_commit_group()"
-local OWN = "attention_decode"
+local PART = "attention_decode/part"
+local COMMIT = "cute.arch.cp_async_commit_group()"
 local FAULTS = {
-  {"flash", COMMIT, 1}, {"flash", COMMIT, 2}, {"flash", WAIT, 1},
-  {"flash", "cute.when(cute.gt(tile, first),", 1, "cute.when(true,"},
-  {OWN, "cute.when(cute.lt(row, R),", 1, "cute.when(true,"},
-  {"flash", "not inner and inside(0)", 1, "inner and inside(0)"},
+  {PART, COMMIT, 1}, {PART, COMMIT, 2},
+  {PART, "cute.arch.cp_async_wait_group(ahead - 1)", 1},
+  {PART, "cute.when(cute.ge(block - ahead, first),", 1, "cute.when(true,"},
+  {PART, "not inner and tiles", 1, "inner and tiles"},
+  {PART, "meet()", 1}, {PART, "meet()", 4},
 }
 
 describe("faults of attention of one query are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()
-      local make = oracle.changed(OWN, table.unpack(f, 1, 4))
+      local make = oracle.changed("attention_decode",
+        table.unpack(f, 1, 4))
       local p = oracle.problem {s = 1, t = 300, d = 32, h = 3, g = 1}
       assert.is_false(run(make, p, 2, nil, 4).ok)
     end)

@@ -1,9 +1,11 @@
---- ops.attention_decode: one query of each batch, and a cache of keys that may
--- consist of pages. See kernels/attention_decode.lua.
+--- ops.attention_decode: the newest rows of each sequence, and a cache of keys
+-- that may consist of pages. See kernels/attention_decode.lua.
 local cute = require "cute"
 local kernel = require "kernels.attention_decode"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
+local scores = require "cute.ops.attention.scores"
+local tensor_op = require "cute.ops.tensor_op"
 
 local decode = {}
 
@@ -39,8 +41,8 @@ local function check_cache(call, q)
           call.copied[name].layout, call.copied[name].alignment)
       end
     end
-    check_option(call, "k", k, {q.B, 1, q.G, q.D}, q.dtype)
-    check_option(call, "v", v, {q.B, 1, q.G, q.D}, q.dtype)
+    check_option(call, "k", k, {q.B, q.S, q.G, q.D}, q.dtype)
+    check_option(call, "v", v, {q.B, q.S, q.G, q.D}, q.dtype)
   end
   if not table_ then return q.T end
   local own = modes.extents(table_.layout)
@@ -54,62 +56,92 @@ local function check_cache(call, q)
   return own[2] * q.T
 end
 
+-- Checks the option tree, which says which of the new keys each row sees.
+local function check_tree(call, q)
+  local t = call.tree
+  if not t then return end
+  local each = {q.S, q.S}
+  if not (t.element_type.is_integer and (modes.has(t.layout, each)
+    or modes.has(t.layout, {q.B, q.S, q.S}))) then
+    call:fail("tree is %s of %s; (%d,%d) or (%d,%d,%d) of integers is needed",
+              t.layout, t.element_type, q.S, q.S, q.B, q.S, q.S)
+  end
+end
+
+-- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
+-- the number of blocks and slots.
+local function step_of(call, p, k, n, q, made, scale)
+  local cache = call.block_table or call.k or call.tree
+  local floats = n.slots * made.rows * q.D
+  return {kernel = k.kernel, block = k.block, ready = {}, pdl = p.pdl,
+    grid = k.grid(n, q.S, q.H, q.B), arguments = function(now, out, work)
+      local list = {now.Q, now.K, now.V, out[1], out[2],
+        problem.view(work, 0, {n.slots, made.rows, q.D}),
+        problem.view(work, floats, {n.slots, made.rows}), scale, now.lengths,
+        cache and {pages = now.block_table, k = now.k, v = now.v,
+                   tree = now.tree},
+        n = (cache or now.captured) and 10 or now.lengths and 9 or 8}
+      return now.captured and scores.push_captured(now, list) or list
+    end}
+end
+
+local refuse = tensor_op.failing "ops.attention_decode"
+
 local step = problem.operation("ops.attention_decode", {names = {"Q", "K", "V"},
-  tensors = {"lengths", "block_table", "k", "v"},
-  options = {scale = "number"}, plan = function(call)
+  tensors = {"lengths", "block_table", "k", "v", "tree"},
+  traced = function(o, list)
+    return scores.traced_of(refuse, o, list[1], list[2])
+  end,
+  options = {scale = "number", batch_invariant = "boolean"},
+  captured = {score_mod = "function", mask_mod = "function",
+              softcap = "number"}, plan = function(call)
     local q = problem.of(call, "", "V", call.block_table)
-    local scale, o = problem.options_of(call, q)
-    if q.S ~= 1 then
-      call:fail("Q is %s; one row for each batch, (B,1,H,D), is needed",
-                call.Q.layout)
-    elseif call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
+    local scale = problem.options_of(call, q)
+    if call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
                 call:dtype("ops.attention_decode", call.Q))
     end
     local keys = check_cache(call, q)
+    check_tree(call, q)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
-                     {shape = {q.B, q.H, 1}, dtype = cute.f32}}
-    local p = call:start(7, results)
+                     {shape = {q.B, q.H, q.S}, dtype = cute.f32}}
+    local p = call:start(8, results)
     if cute.product(results[1].shape) == 0 then return p end
     if keys == 0 then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
-    o.causal, o.window, o.group = nil, nil, q.H // q.G
+    local o = {head = q.D, group = q.H // q.G, rows = q.S, pdl = p.pdl,
+               batch_invariant = call.o.batch_invariant}
     if o.group > 64 then
       call:fail("Q has %d heads and K has %d; at most 64 for each are possible",
                 q.H, q.G)
     end
-    local k = kernel(o)
-    local splits = k.splits(keys, q.G, q.B)
-    local size = splits * q.B * q.H
-    local cache = call.block_table or call.k
-    p.floats = size * (q.D + 1)
-    for i = 1, 2 do
-      p.steps[i] = {kernel = k[i].kernel, block = k[i].block, ready = {},
-        grid = k[i].grid(splits, q.H, q.B),
-        arguments = function(now, out, work)
-          return {now.Q, now.K, now.V, out[1], out[2],
-            problem.view(work, 0, {splits, q.B, q.H, q.D}),
-            problem.view(work, size * q.D, {splits, q.B, q.H}), scale,
-            now.lengths,
-            cache and {pages = now.block_table, k = now.k, v = now.v},
-            n = cache and 10 or now.lengths and 9 or 8}
-        end}
+    scores.trace_functions(call, o, p)
+    local made, info = kernel(o), p.device.info
+    local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)
+    p.floats = n.slots * made.rows * (q.D + 1)
+    local list = {made[1], made[2]}
+    if call.k and made.append then table.insert(list, 1, made.append) end
+    for i, k in ipairs(list) do
+      p.steps[i] = step_of(call, p, k, n, q, made, scale)
     end
     return p
   end})
 
---- Returns O and LSE of one query for each batch to many keys. The keys are
--- split among blocks, so that few batches keep the GPU busy.
----@param Q any (B,1,H,D)
+--- Returns O and LSE of the last rows of each sequence, and its keys. The keys
+-- are divided among blocks, so that few sequences keep the GPU busy. Row s of S
+-- sees the keys up to that of its own position; see docs/ops.md.
+---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
 ---@param V any like K
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
--- scale: number?, out: any}
+-- tree: any?, scale: number?, batch_invariant: boolean?, score_mod: function?,
+-- mask_mod: function?, softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
--- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,1,G,D):
--- the last key and value of each batch, which the call stores in K and V.
+-- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
+-- the last keys and values of each batch, which the call stores in K and V.
+-- tree (S,S) or (B,S,S): which of the last S keys each row sees.
 function decode.attention_decode(Q, K, V, o)
   return step(Q, K, V, o)
 end

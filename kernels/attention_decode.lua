@@ -20,7 +20,8 @@
 -- pages[b]. k and v (B,S,G,D): the last keys and values of each sequence, which
 -- the kernel first stores in K and V. tree (S,S) or (B,S,S), integers: row s
 -- sees of the last S keys only those before itself, or itself, where tree[s] is
--- not 0.
+-- not 0. k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which
+-- may have elements of e4m3; k and v, of Q's type, are divided by them.
 --
 -- The rows of a tile are the `group` heads that share keys, of all S rows, so
 -- that each key is read once. Reading the keys dominates the time.
@@ -68,9 +69,12 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   local g, b = cute.arch.block_idx()
   local e = part.extents(o, mQ, mK, cache.pages)
   local T = lengths and lengths[b] or e.T
-  for t, x in pairs {[mK] = cache.k, [mV] = cache.v} do
+  for i, x in ipairs {cache.k, cache.v} do
+    local t, scale = mK, cache.k_scale
+    if i == 2 then t, scale = mV, cache.v_scale end
     part.append(o, x(b, _, g, _), e.S, T, 0, T,
-                part.row_of(t, b, g, cache.pages), (cute.arch.thread_idx()))
+                part.row_of(t, b, g, cache.pages), (cute.arch.thread_idx()),
+                part.scale_of(scale, g))
   end
 end
 
@@ -89,8 +93,8 @@ local SMEM, RESERVED = 233472, 1024
 -- than they save.
 local LEAST = 4
 
-local NAMES = "name head group rows tile stages held pdl modify blocks least "
-  .. "batch_invariant"
+local NAMES = "name head group rows bits tile stages held pdl modify blocks "
+  .. "least batch_invariant"
 
 -- Returns all options, from the given ones.
 local function complete(o)
@@ -115,9 +119,12 @@ local function complete(o)
   local rows = p.group * (o.rows or 1)
   p.tile = {rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
-  local bytes = 2 * p.head * (p.tile[1] + 2 * N * p.stages)
+  local narrow = o.bits == 8
+  local bytes = 2 * p.head * (p.tile[1] + N * (narrow and p.stages + 2
+    or 2 * p.stages))
+  -- A thread needs up to 255 registers, so 8 warps have room.
   p.blocks = o.blocks or math.max(1, math.min(SMEM // (bytes + RESERVED),
-                                              128 // p.tile[1] + 1))
+                                              8 * 16 // p.tile[1]))
   return p
 end
 
@@ -127,17 +134,19 @@ end
 -- of parts that the results of blocks can have. With `append`, a kernel that
 -- must run first if k and v are given.
 ---@param o table {head: integer, group: integer?, rows: integer?,
--- tile: integer[]?, stages: integer?, held: boolean?, pdl: boolean?,
--- modify: function?, blocks: integer?, least: integer?,
+-- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
+-- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
 -- batch_invariant: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
--- absent; tile: {any, keys}; stages: tiles of K in shared memory; modify: see
--- kernels/attention.lua; blocks: those of a multiprocessor; least: tiles of a
--- part; batch_invariant: parts have the same keys in any batch
+-- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
+-- tiles of K in shared memory; modify: see kernels/attention.lua; blocks: those
+-- of a multiprocessor; least: tiles of a part; batch_invariant: parts have the
+-- same keys in any batch
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)
-    return {kernel = cute.kernel(name, {block = block, fastmath = true},
+    return {kernel = cute.kernel(name, {block = block, min_blocks = 1,
+              fastmath = true},
               function(...) f(p, ...) end), block = block, grid = grid}
   end
   local list = {

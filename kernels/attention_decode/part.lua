@@ -4,6 +4,7 @@
 -- A block is one warp for each 16 rows of the tile. cp.async loads tiles of
 -- keys and values `stages` - 1 ahead. The numbers of pages are read one tile
 -- earlier still.
+local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -30,11 +31,51 @@ function part.share(o, e, lengths, mParts)
   return share.new(o, e.T, lengths, e.B, per, cute.size(mParts, 0) - e.B * per)
 end
 
+-- Makes the tiled copy of rows of D elements of this type, 16 bytes for each
+-- thread, of which one copy spans at most 128 bytes of a row.
+local function copy_of(team, name, dtype, D)
+  local width = 128 // dtype.bits
+  local along = core.gcd(D, 8 * width) // width
+  return cute.make_tiled_copy(cute.make_copy_atom(name, dtype, 128),
+    cute.make_layout({team.threads // along, along}, {along, 1}),
+    cute.make_layout {1, width})
+end
+
+-- Makes a tile of keys or values: {cache = shared memory (BN,D,PIPE) that holds
+-- elements of t, ready = that from which they are multiplied: another one if
+-- t's elements are narrow}.
+local function make_tile(o, team, t)
+  local BN, D, dtype = o.tile[2], o.head, t.element_type
+  if dtype == team.dtype then
+    local s = team:tile(BN, D, o.stages)
+    return {cache = s, ready = s}
+  end
+  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, {BN, D},
+                                                           o.stages, 1), 128)
+  local copy = copy_of(team, "UniversalCopy", dtype, D)
+  local thr, out = copy:get_slice(team.tid), team:tile(BN, D, 1)
+  local from, to = thr:partition_S(s), thr:partition_D(out(_, _, 0))
+  return {cache = s, ready = out,
+    -- Widens the elements of a stage that this thread has loaded.
+    widen = function(stage)
+      local held = cute.make_rmem_tensor({16}, dtype)
+      local wide = cute.make_rmem_tensor({16}, team.dtype)
+      for i = 0, cute.size(from, 1) - 1 do
+        for j = 0, cute.size(from, 2) - 1 do
+          cute.autovec_copy(from(_, i, j, stage), held)
+          wide:store(held:load():to(team.dtype))
+          cute.autovec_copy(wide, to(_, i, j))
+        end
+      end
+    end}
+end
+
 -- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
 -- sequence b, head g, T keys. With pages, `page` is the block's page.
 local function loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], o.head
-  local g2s = team:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
+  local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
+                      D)
   local thr = g2s:get_slice(team.tid)
   local dst = thr:partition_D(s)                           -- (CPY,M,K,PIPE)
   local all = flash.section(t(paged and 0 or at.b, _, at.g, _), 0, at.T)
@@ -73,17 +114,30 @@ end
 
 --- Stores row i of x (S,D), the new keys or values, as row T - S + i of `rows`,
 -- for the rows from `first` to last - 1 of all T. row(i) returns row i of the
--- cache.
-function part.append(o, x, S, T, first, last, row, thread)
+-- cache, whose elements, times `scale`, are the keys or values.
+function part.append(o, x, S, T, first, last, row, thread, scale)
   for i in cute.range(cute.max(first, cute.max(T - S, 0)),
                       cute.min(last, T)) do
     cute.when(cute.lt(thread * 8, o.head), function()
       local held = cute.make_rmem_tensor({8}, x.element_type)
-      local place = {thread}
+      local place, to = {thread}, row(i)
       cute.autovec_copy(cute.local_tile(x(i - (T - S), _), {8}, place), held)
-      cute.autovec_copy(held, cute.local_tile(row(i), {8}, place))
+      if to.element_type ~= x.element_type then
+        local narrow = cute.make_rmem_tensor({8}, to.element_type)
+        narrow:store((held:load():to(cute.f32) * (1 / scale))
+          :to(to.element_type))
+        held = narrow
+      end
+      cute.autovec_copy(held, cute.local_tile(to, {8}, place))
     end)
   end
+end
+
+--- Returns the factor of head g that the tensor t gives, of one element or one
+-- for each head: 1 without t.
+function part.scale_of(t, g)
+  if not t then return 1.0 end
+  return t[cute.size(t) == 1 and 0 or g]
 end
 
 --- Returns a function of a key's index that returns its row of t, K or V.
@@ -163,7 +217,7 @@ local function walk(o, first, last, load, page_of, meet, f)
 end
 
 -- Stores the results of a part.
-local function store(o, team, state, acc, mParts, mLogs, place, at)
+local function store(o, team, state, acc, mParts, mLogs, place, at, factor)
   local BM, D = o.tile[1], o.head
   local logs, places = state:finish(acc), team:places(BM, D)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
@@ -171,7 +225,8 @@ local function store(o, team, state, acc, mParts, mLogs, place, at)
     local row = places(i, 0)[1]
     cute.when(cute.lt(at.m * BM + row, at.R), function()
       for j = 0, cute.size(rows, 1) - 1 do
-        out[{row, places(i, j)[2]}] = rows(i, j)
+        out[{row, places(i, j)[2]}] = factor and rows(i, j) * factor
+          or rows(i, j)
       end
       cute.when(cute.eq(places(i, 0)[2], 0), function()
         mLogs[{place, row}] = logs[i]
@@ -197,11 +252,11 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
 
   local team = flash.team(mQ.element_type, BM // 16)
   local meet = BM == 16 and cute.arch.sync_warp or cute.arch.sync_threads
-  local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
+  local K, V = make_tile(o, team, mK), make_tile(o, team, mV)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
-  local times_K = team:times(sK)                              -- (BN,D,PIPE)
-  local times_V = team:times(flash.turned(sV), true)
+  local times_K = team:times(K.ready)                         -- (BN,D,PIPE)
+  local times_V = team:times(flash.turned(V.ready), true)
   local places = team:places(BM, BN)
   flash.check_scale(scale)
   local f, done = nil, nil
@@ -214,22 +269,25 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     local T = work:keys(b)
     local at = {b = b, g = row // e.count, m = row % e.count, R = e.R, S = e.S,
                 T = T}
+    local by_k = part.scale_of(more.k_scale, at.g)
+    local by_v = part.scale_of(more.v_scale, at.g)
+    local by = more.k_scale and scale * by_k or scale
     meet()  -- the previous part no longer reads shared memory
     if more.k and e.count == 1 then
-      for t, x in pairs {[mK] = more.k, [mV] = more.v} do
-        part.append(o, x(b, _, at.g, _), e.S, T, first * BN, last * BN,
-                    part.row_of(t, b, at.g, pages), team.tid)
+      for _i, x in ipairs {{mK, more.k, by_k}, {mV, more.v, by_v}} do
+        part.append(o, x[2](b, _, at.g, _), e.S, T, first * BN, last * BN,
+                    part.row_of(x[1], b, at.g, pages), team.tid, x[3])
       end
       meet()
     end
-    local load_K = loader(o, team, mK, sK, at, pages)
-    local load_V = loader(o, team, mV, sV, at, pages)
+    local load_K = loader(o, team, mK, K.cache, at, pages)
+    local load_V = loader(o, team, mV, V.cache, at, pages)
     load_rows(o, team, mQ, sQ, at)
     meet()
     hold()
     local acc = team:zeros(BM, D)                             -- (MMA,M,N)
     local state = flash.softmax(2 * cute.size(acc, 1),
-                                (f and 1.0 or scale) * flash.LOG2E, true)
+                                (f and 1.0 or by) * flash.LOG2E, true)
     local per_page = pages and cute.size(mK, 1) // BN
     walk(o, first, last, function(...)
       load_K(...)
@@ -237,16 +295,23 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block)
       return pages and pages[{b, block // per_page}] or b
     end, meet, function(block, stage)
+      if K.widen then
+        K.widen(stage)
+        V.widen(stage)
+        meet()
+        stage = 0
+      end
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)
-      if f then change(o, f, s, places, block * BN, scale, at) end
+      if f then change(o, f, s, places, block * BN, by, at) end
       cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
         hide(o, s, places, block * BN, at, more.tree and (cute.rank(more.tree)
           == 2 and more.tree or more.tree(b, _, _)))
       end)
       times_V(stage, acc, state:take(s, acc, team.dtype))
     end)
-    store(o, team, state, acc, mParts, mLogs, place, at)
+    store(o, team, state, acc, mParts, mLogs, place, at,
+          more.v_scale and by_v)
   end
   for item in cute.range((cute.arch.block_idx()), work.items,
                          (cute.arch.grid_dim())) do

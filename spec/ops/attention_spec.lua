@@ -364,8 +364,10 @@ describe("ops.attention_decode of several rows", function()
   end)
 
   it("takes functions of scores", function()
-    local p, slope = problem(12, 32), cute.tensor({0.1, 0.2, 0.3, 0.4, 0.5, 0.6,
-      0.7, 0.8, 0.9, 1.0, 1.1, 1.2}, cute.f32)
+    local p = problem(12, 32)
+    local list = {}
+    for h = 1, 12 do list[h] = h / 10 end
+    local slope = cute.tensor(list, cute.f32)
     function p.modify(s, b, h, q, k)
       s = 2 - 4 / (math.exp(s) + 1)  -- 2 tanh(s / 2)
       return (k % 3 == 1 or b == 1) and s + slope(h) * (q + b) or -math.huge
@@ -375,6 +377,64 @@ describe("ops.attention_decode of several rows", function()
     end, mask_mod = function(at)
       return (at.k % 3):eq(1) | at.b:eq(1)
     end}, 1e-4)
+  end)
+end)
+
+-- Rounds x, the elements of a tensor (B,T,G,d), to e4m3 times the scale of each
+-- head. Returns the narrow tensor, and the last S rows as they were; the narrow
+-- tensor lacks those.
+local function narrowed(x, shape, S, scale)
+  local B, T, G, d = table.unpack(shape)
+  local narrow = cute.full(shape, 0 / 0, cute.e4m3)
+  local last, one = cute.zeros({B, S, G, d}, cute.bf16),
+                    cute.zeros({1}, cute.e4m3)
+  for i = 0, #x do
+    local b, t, g, e = i // (T * G * d), i // (G * d) % T, i // d % G, i % d
+    local by = scale(cute.size(scale) == 1 and 0 or g)
+    one[0] = x[i] / by
+    if t >= T - S then
+      last[{b, t - T + S, g, e}] = x[i]
+    else
+      narrow[{b, t, g, e}] = one[0]
+    end
+    x[i] = one[0] * by
+  end
+  return narrow, last
+end
+
+describe("ops.attention_decode of e4m3", function()
+  for _, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
+                      {2, 1, 70, 34, 1, 32}} do
+    it(("widens keys and values, and narrows new ones: %d of %d"):format(
+      table.unpack(c, 1, 3)), function()
+        local S, B, T, H, G, d = table.unpack(c)
+        local p = oracle.problem {b = B, s = S, t = T, h = H, g = G, d = d}
+        local by_k = cute.tensor(G == 2 and {0.5, 0.25} or {0.5}, cute.f32)
+        local by_v = cute.tensor({2}, cute.f32)
+        local K, k = narrowed(p.k, {B, T, G, d}, S, by_k)
+        local V, v = narrowed(p.v, {B, T, G, d}, S, by_v)
+        p.right = 0
+        local O, L = ops.attention_decode(p.Q, K, V, with(SIM, {
+          k_scale = by_k, v_scale = by_v, k = k, v = v,
+          lengths = cute.full({B}, T, cute.i32)}))
+        local out, lse = oracle.forward(p)
+        near(O, out, BOUND.bf16)
+        assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+      end)
+  end
+
+  it("rejects other scales", function()
+    local p = oracle.problem {b = 2, s = 1, t = 64, h = 2, g = 1, d = 32}
+    raises("ops.attention_decode: v_scale is (3):(1) of f32; (1) or (1) of "
+      .. "f32 is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, with(SIM, {
+          v_scale = cute.zeros({3}, cute.f32)})))
+      end)
+    raises("ops.attention_decode: V has elements of type bf16, but Q has f16",
+      function()
+        return (ops.attention_decode(cute.zeros({2, 1, 2, 32}, cute.f16),
+          cute.zeros({2, 64, 1, 32}, cute.e4m3), p.V, SIM))
+      end)
   end)
 end)
 

@@ -1,6 +1,7 @@
 -- Attention of one query on the simulator, against plain Lua: heads that share
 -- keys in one tile, keys split among blocks, sequence lengths. Removing any
 -- wait or predicate must be detected.
+local compiled = require "spec.kernels".compiled
 local cute = require "cute"
 local decode = require "kernels.attention_decode"
 local oracle = require "spec.attention"
@@ -99,6 +100,26 @@ describe("attention of one query", function()
         cute.bf16), v = cute.zeros({2, 2, 1, 32}, cute.bf16)}):check {
           grid = k.grid({blocks = 3}, 2, 2, 2), block = k.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
+    end
+  end)
+
+  it("keeps values in registers", function()
+    for _, c in ipairs {{128, cute.bf16, 1}, {256, cute.bf16, 1},
+                        {128, cute.e4m3, 4}} do
+      local d, dtype, s = table.unpack(c)
+      local made = decode {head = d, group = 8, rows = s, pdl = true,
+                           bits = dtype.bits}
+      local n = made.plan(4096, s, 8, 2)
+      local Q, K = cute.zeros({2, s, 8, d}, cute.bf16),
+                   cute.zeros({64, 64, 1, d}, dtype)
+      for _, k in ipairs(made) do
+        local built = compiled(k.kernel(Q, K, K, Q, cute.zeros({2, 8, s},
+          cute.f32), cute.zeros({n.slots, made.rows, d}, cute.f32), cute.zeros(
+          {n.slots, made.rows}, cute.f32), 1.0, cute.zeros({2}, cute.i32), {
+          pages = cute.zeros({2, 64}, cute.i32)}):trace {block = k.block,
+          arch = "sm_90a"}, "sm_90a")
+        if built then assert.equal(0, built.resources.spill_stores) end
+      end
     end
   end)
 

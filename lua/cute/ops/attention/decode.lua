@@ -68,10 +68,23 @@ local function check_tree(call, q)
   end
 end
 
+-- Checks the options k_scale and v_scale.
+local function check_scales(call, q)
+  for _, name in ipairs {"k_scale", "v_scale"} do
+    local t = call[name]
+    local n = t and cute.size(t)
+    if t and (t.element_type ~= cute.f32 or n ~= 1 and n ~= q.G) then
+      call:fail("%s is %s of %s; (1) or (%d) of f32 is needed", name, t.layout,
+                t.element_type, q.G)
+    end
+  end
+end
+
 -- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
 -- the number of blocks and slots.
 local function step_of(call, p, k, n, q, made, scale)
-  local cache = call.block_table or call.k or call.tree
+  local cache = call.block_table or call.k or call.tree or call.k_scale
+    or call.v_scale
   local floats = n.slots * made.rows * q.D
   return {kernel = k.kernel, block = k.block, ready = {}, pdl = p.pdl,
     grid = k.grid(n, q.S, q.H, q.B), arguments = function(now, out, work)
@@ -79,7 +92,8 @@ local function step_of(call, p, k, n, q, made, scale)
         problem.view(work, 0, {n.slots, made.rows, q.D}),
         problem.view(work, floats, {n.slots, made.rows}), scale, now.lengths,
         cache and {pages = now.block_table, k = now.k, v = now.v,
-                   tree = now.tree},
+                   tree = now.tree, k_scale = now.k_scale,
+                   v_scale = now.v_scale},
         n = (cache or now.captured) and 10 or now.lengths and 9 or 8}
       return now.captured and scores.push_captured(now, list) or list
     end}
@@ -88,14 +102,15 @@ end
 local refuse = tensor_op.failing "ops.attention_decode"
 
 local step = problem.operation("ops.attention_decode", {names = {"Q", "K", "V"},
-  tensors = {"lengths", "block_table", "k", "v", "tree"},
+  tensors = {"lengths", "block_table", "k", "v", "tree", "k_scale",
+             "v_scale"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
   options = {scale = "number", batch_invariant = "boolean"},
   captured = {score_mod = "function", mask_mod = "function",
               softcap = "number"}, plan = function(call)
-    local q = problem.of(call, "", "V", call.block_table)
+    local q = problem.of(call, "", "V", call.block_table, cute.e4m3)
     local scale = problem.options_of(call, q)
     if call:dtype("ops.attention_decode", call.Q) ~= q.dtype then
       call:fail("O must have the type of Q, %s, not %s", q.dtype,
@@ -103,15 +118,17 @@ local step = problem.operation("ops.attention_decode", {names = {"Q", "K", "V"},
     end
     local keys = check_cache(call, q)
     check_tree(call, q)
+    check_scales(call, q)
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
                      {shape = {q.B, q.H, q.S}, dtype = cute.f32}}
-    local p = call:start(8, results)
+    local p = call:start(10, results)
     if cute.product(results[1].shape) == 0 then return p end
     if keys == 0 then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
     local o = {head = q.D, group = q.H // q.G, rows = q.S, pdl = p.pdl,
+               bits = call.K.element_type.bits,
                batch_invariant = call.o.batch_invariant}
     if o.group > 64 then
       call:fail("Q has %d heads and K has %d; at most 64 for each are possible",
@@ -136,12 +153,14 @@ local step = problem.operation("ops.attention_decode", {names = {"Q", "K", "V"},
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
 ---@param V any like K
 ---@param o? table {lengths: any?, block_table: any?, k: any?, v: any?,
--- tree: any?, scale: number?, batch_invariant: boolean?, score_mod: function?,
--- mask_mod: function?, softcap: number?, out: any}
+-- tree: any?, k_scale: any?, v_scale: any?, scale: number?,
+-- batch_invariant: boolean?, score_mod: function?, mask_mod: function?,
+-- softcap: number?, out: any}
 -- lengths: the number of keys of each batch, B of i32 (T when absent).
 -- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
 -- the last keys and values of each batch, which the call stores in K and V.
--- tree (S,S) or (B,S,S): which of the last S keys each row sees.
+-- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
+-- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3.
 function decode.attention_decode(Q, K, V, o)
   return step(Q, K, V, o)
 end

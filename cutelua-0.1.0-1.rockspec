@@ -31,6 +31,8 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
+      ["kernels.attention_decode.latent"] =
+        "kernels/attention_decode/latent.lua",
       ["kernels.attention_decode.part"] =
         "kernels/attention_decode/part.lua",
       ["kernels.attention_decode.share"] =

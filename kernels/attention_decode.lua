@@ -4,7 +4,7 @@
 --
 --     local k = attention_decode {head = 128, group = 8}
 --     local n = k.plan(T, S, H, B)
---     -- parts {n.slots, k.rows, D} and logs {n.slots, k.rows} of f32
+--     -- parts {n.slots, k.rows, D of O} and logs {n.slots, k.rows} of f32
 --     for _, l in ipairs(k) do
 --       l.kernel(Q, K, V, O, LSE, parts, logs, scale, lengths, cache):launch {
 --         grid = l.grid(n, S, H, B), block = l.block}
@@ -23,12 +23,16 @@
 -- not 0. k_scale and v_scale, (1) or (G) of f32, are factors of K and V, which
 -- may have elements of e4m3; k and v, of Q's type, are divided by them.
 --
+-- head = 576 is a latent head (MLA): G is 1, the values are the first 512
+-- elements of the keys, V and v are not used, and O has heads of 512.
+--
 -- The rows of a tile are the `group` heads that share keys, of all S rows, so
 -- that each key is read once. Reading the keys dominates the time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
+local latent = require "kernels.attention_decode.latent"
 local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -69,7 +73,7 @@ local function append(o, mQ, mK, mV, _O, _LSE, _parts, _logs, _scale, lengths,
   local g, b = cute.arch.block_idx()
   local e = part.extents(o, mQ, mK, cache.pages)
   local T = lengths and lengths[b] or e.T
-  for i, x in ipairs {cache.k, cache.v} do
+  for i, x in ipairs {cache.k, o.value == o.head and cache.v or nil} do
     local t, scale = mK, cache.k_scale
     if i == 2 then t, scale = mV, cache.v_scale end
     part.append(o, x(b, _, g, _), e.S, T, 0, T,
@@ -80,7 +84,8 @@ end
 
 -- Tiles of keys by head size, and the number of their stages.
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
-                 [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2}}
+                 [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
+                 [576] = {32, 2}}
 
 -- A part that o.batch_invariant makes has this number of keys.
 local CHUNK = 1024
@@ -96,21 +101,34 @@ local LEAST = 4
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
   .. "least batch_invariant"
 
+-- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
+-- up to 255 registers, so 8 warps have room.
+local function complete_blocks(p, warps, bytes)
+  local most = math.min(SMEM // (bytes + RESERVED), 8 // warps)
+  rules.need(most > 0, "attention_decode", "tile = {%d, %d} with %d stages "
+    .. "needs %d bytes of shared memory; a block has %d", p.tile[1], p.tile[2],
+    p.stages, bytes, SMEM - RESERVED)
+  p.blocks = p.blocks or most
+  p.warps = warps
+end
+
 -- Returns all options, from the given ones.
 local function complete(o)
   rules.options("attention_decode", o, NAMES)
   local known = DEFAULT[o.head]
-  rules.need(known, "attention_decode", "head = %s; 32, 64, 96, 128, 192 or "
-    .. "256 elements are needed", core.show(o.head))
+  rules.need(known, "attention_decode", "head = %s; 32, 64, 96, 128, 192, 256 "
+    .. "or 576 elements are needed", core.show(o.head))
   rules.integers("attention_decode", o, {"rows"}, 1, 1 << 20)
   rules.integers("attention_decode", o, {"stages"}, 2, 8)
   rules.integers("attention_decode", o, {"blocks"}, 1, 32)
-  local p = {head = o.head, group = o.group or 1, pdl = o.pdl,
-    stages = o.stages or known[2], held = o.held, modify = o.modify,
-    least = o.least or LEAST}
-  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > 64 then
-    core.fail("bad-argument", ("attention_decode: group = %s; 1 to 64 heads of "
-      .. "Q can share a head of K"):format(core.show(p.group)))
+  local p = {head = o.head, value = o.head == 576 and 512 or o.head,
+    group = o.group or 1, pdl = o.pdl, stages = o.stages or known[2],
+    held = o.held, modify = o.modify, least = o.least or LEAST,
+    blocks = o.blocks}
+  local most = p.value == p.head and 64 or 1024
+  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
+    core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "
+      .. "Q can share a head of K"):format(core.show(p.group), most))
   end
   if p.held == nil then p.held = o.head <= 128 end
   local N = o.tile and o.tile[2] or known[1]
@@ -119,12 +137,16 @@ local function complete(o)
   local rows = p.group * (o.rows or 1)
   p.tile = {rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
-  local narrow = o.bits == 8
-  local bytes = 2 * p.head * (p.tile[1] + N * (narrow and p.stages + 2
-    or 2 * p.stages))
-  -- A thread needs up to 255 registers, so 8 warps have room.
-  p.blocks = o.blocks or math.max(1, math.min(SMEM // (bytes + RESERVED),
-                                              8 * 16 // p.tile[1]))
+  if p.value < p.head then
+    local down, across = latent.warps(p.tile[1])
+    rules.need(N % (8 * across) == 0, "attention_decode", "tile = {any, %d}; a "
+      .. "multiple of %d keys is needed", N, 8 * across)
+    complete_blocks(p, down * across, 2 * p.head * (p.tile[1] + N * p.stages)
+      + p.tile[1] * (2 * N + 4 * across))
+  else
+    complete_blocks(p, p.tile[1] // 16, 2 * p.head * (p.tile[1]
+      + N * (o.bits == 8 and p.stages + 2 or 2 * p.stages)))
+  end
   return p
 end
 
@@ -150,10 +172,9 @@ return function(o)
               function(...) f(p, ...) end), block = block, grid = grid}
   end
   local list = {
-    made("attention_part", part.kernel, 2 * p.tile[1], function(n)
-      return {n.blocks}
-    end),
-    made("attention_together", together, p.head, function(_n, S, H, B)
+    made("attention_part", p.value < p.head and latent.kernel or part.kernel,
+      32 * p.warps, function(n) return {n.blocks} end),
+    made("attention_together", together, p.value, function(_n, S, H, B)
       return {H, S, B}
     end),
     append = p.group * (o.rows or 1) > p.tile[1] and made("attention_append",

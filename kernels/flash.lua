@@ -123,17 +123,19 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team: the warps of a block, which divide the rows of a tile.
-function flash.team(dtype, warps)
+--- Makes a team: the warps of a block. `warps` of them divide the rows of a
+-- tile, and `across` (1 when absent) its columns, `each` (16) in one step.
+function flash.team(dtype, warps, across, each)
+  across = across or 1
   if not MMA[dtype.name] then
     core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
       .. "needed"):format(dtype.name))
   end
-  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
-                                  {16 * warps, 16, 16})
+  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, across, 1},
+    {16 * warps, (each or 16) * across, 16})
   local tid = cute.arch.thread_idx()
   return setmetatable({dtype = dtype, mma = mma, tid = tid,
-    thr = mma:get_slice(tid), threads = 32 * warps,
+    thr = mma:get_slice(tid), threads = 32 * warps * across,
     ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype),
     ldsm_t = cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)}, Team)
 end

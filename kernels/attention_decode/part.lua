@@ -70,9 +70,9 @@ local function make_tile(o, team, t)
     end}
 end
 
--- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
+--- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
 -- sequence b, head g, T keys. With pages, `page` is the block's page.
-local function loader(o, team, t, s, at, paged)
+function part.loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], o.head
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
                       D)
@@ -93,9 +93,9 @@ local function loader(o, team, t, s, at, paged)
   end
 end
 
--- Loads the tile of rows of Q that a row of work has: row r of the tile is head
--- r % group of row r // group. Rows after the last are zeros.
-local function load_rows(o, team, mQ, sQ, at)
+--- Loads the tile of rows of Q that a row of work has: row r of the tile is
+-- head r % group of row r // group. Rows after the last are zeros.
+function part.load_rows(o, team, mQ, sQ, at)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
   local held = cute.make_rmem_tensor({8}, mQ.element_type)
@@ -149,10 +149,15 @@ function part.row_of(t, b, g, pages)
   end
 end
 
--- Hides the keys after those that a row sees, from the scores of the block of
+--- Returns the tree (S,S) of sequence b, or nil.
+function part.tree_of(tree, b)
+  return tree and (cute.rank(tree) == 2 and tree or tree(b, _, _)) or nil
+end
+
+--- Hides the keys after those that a row sees, from the scores of the block of
 -- keys that begins at `col`: row s of S sees keys up to T - S + s and, with
 -- `tree`, those of the last S keys that tree (S,S) selects.
-local function hide(o, s, places, col, at, tree)
+function part.hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do
     local row = at.m * o.tile[1] + places(i, 0)[1]
@@ -171,10 +176,10 @@ local function hide(o, s, places, col, at, tree)
   end
 end
 
--- Replaces scores by those of the functions score and mask (see
+--- Replaces scores by those of the functions score and mask (see
 -- kernels/attention.lua). The last index of a row or key is used for those
 -- after it.
-local function change(o, f, s, places, col, scale, at)
+function part.change(o, f, s, places, col, scale, at)
   local all = flash.by_rows(s)
   for i = 0, cute.size(all, 0) - 1 do
     local r = cute.min(at.m * o.tile[1] + places(i, 0)[1], at.R - 1)
@@ -189,9 +194,9 @@ local function change(o, f, s, places, col, scale, at)
   end
 end
 
--- Calls f(block, stage) for tiles last - 1 down to first of a part, while later
--- ones are loaded.
-local function walk(o, first, last, load, page_of, meet, f)
+--- Calls f(block, stage) for tiles last - 1 down to first of a part, while
+-- later ones are loaded.
+function part.walk(o, first, last, load, page_of, meet, f)
   local ahead = o.stages - 1
   for i = 0, ahead - 1 do
     local block = last - 1 - i
@@ -216,19 +221,20 @@ local function walk(o, first, last, load, page_of, meet, f)
   cute.arch.cp_async_wait_group(0)
 end
 
--- Stores the results of a part.
-local function store(o, team, state, acc, mParts, mLogs, place, at, factor)
-  local BM, D = o.tile[1], o.head
-  local logs, places = state:finish(acc), team:places(BM, D)
+--- Stores the results of a part: acc, multiplied by `factor` if given, and
+-- logs[i] of row i, where `writer` is true if given.
+function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
+                    writer)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
-  for i = 0, state.rows - 1 do
+  for i = 0, cute.size(rows, 0) - 1 do
     local row = places(i, 0)[1]
-    cute.when(cute.lt(at.m * BM + row, at.R), function()
+    cute.when(cute.lt(at.m * o.tile[1] + row, at.R), function()
       for j = 0, cute.size(rows, 1) - 1 do
         out[{row, places(i, j)[2]}] = factor and rows(i, j) * factor
           or rows(i, j)
       end
-      cute.when(cute.eq(places(i, 0)[2], 0), function()
+      local mine = cute.eq(cute.arch.lane_idx() % 4, 0)
+      cute.when(writer and writer & mine or mine, function()
         mLogs[{place, row}] = logs[i]
       end)
     end)
@@ -280,16 +286,16 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       end
       meet()
     end
-    local load_K = loader(o, team, mK, K.cache, at, pages)
-    local load_V = loader(o, team, mV, V.cache, at, pages)
-    load_rows(o, team, mQ, sQ, at)
+    local load_K = part.loader(o, team, mK, K.cache, at, pages)
+    local load_V = part.loader(o, team, mV, V.cache, at, pages)
+    part.load_rows(o, team, mQ, sQ, at)
     meet()
     hold()
     local acc = team:zeros(BM, D)                             -- (MMA,M,N)
     local state = flash.softmax(2 * cute.size(acc, 1),
                                 (f and 1.0 or by) * flash.LOG2E, true)
     local per_page = pages and cute.size(mK, 1) // BN
-    walk(o, first, last, function(...)
+    part.walk(o, first, last, function(...)
       load_K(...)
       load_V(...)
     end, function(block)
@@ -303,15 +309,14 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       end
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)
-      if f then change(o, f, s, places, block * BN, by, at) end
+      if f then part.change(o, f, s, places, block * BN, by, at) end
       cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
-        hide(o, s, places, block * BN, at, more.tree and (cute.rank(more.tree)
-          == 2 and more.tree or more.tree(b, _, _)))
+        part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
       end)
       times_V(stage, acc, state:take(s, acc, team.dtype))
     end)
-    store(o, team, state, acc, mParts, mLogs, place, at,
-          more.v_scale and by_v)
+    part.store(o, team:places(BM, D), state:finish(acc), acc, mParts, mLogs,
+               place, at, more.v_scale and by_v)
   end
   for item in cute.range((cute.arch.block_idx()), work.items,
                          (cute.arch.grid_dim())) do

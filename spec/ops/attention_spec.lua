@@ -498,6 +498,71 @@ local function check_pages(c, device)
   end
 end
 
+-- Returns a problem of latent heads: V is the view of the first 512 elements of
+-- the heads of K. Also returns O and LSE in plain Lua.
+local function latent(b, s, h, t)
+  local p = oracle.problem {b = b, s = s, t = t, h = h, g = 1, d = 576}
+  p.right, p.v = 0, p.k
+  p.V = cute.make_tensor(p.K.iterator, cute.make_layout({b, t, 1, 512},
+                                                        p.K.stride))
+  local out, lse = oracle.forward(p)
+  local values = {}
+  for i = 0, b * s * h * 512 - 1 do
+    values[i] = out[i // 512 * 576 + i % 512]
+  end
+  return p, values, lse
+end
+
+describe("ops.attention_decode of latent heads", function()
+  for _, c in ipairs {{2, 1, 16, 100}, {1, 2, 12, 70}, {1, 3, 23, 40}} do
+    it(("reads keys once: %d x %d rows of %d heads"):format(c[1], c[2], c[3]),
+      function()
+        local p, out, lse = latent(table.unpack(c))
+        local O, L = ops.attention_decode(p.Q, p.K, p.V, SIM)
+        near(O, out, BOUND.bf16)
+        assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
+      end)
+  end
+
+  it("takes pages, and stores new keys", function()
+    local p = latent(2, 2, 8, 128)
+    local n = cute.tensor({128, 70}, cute.i32)
+    local O, L = ops.attention_decode(p.Q, p.K, nil, with(SIM, {lengths = n}))
+    local K, rows = in_pages(p.K, 64, 3)
+    local k = cute.zeros({2, 2, 1, 576}, cute.bf16)
+    for i = 0, 2 * 2 * 576 - 1 do
+      local b, s, e = i // 1152, i // 576 % 2, i % 576
+      local t = n[b] - 2 + s
+      k[{b, s, 0, e}] = p.K(b, t, 0, e)
+      K[{rows(b, t // 64), t % 64, 0, e}] = 0 / 0
+    end
+    local O2, L2 = ops.attention_decode(p.Q, K, nil, with(SIM, {lengths = n,
+      k = k, block_table = rows}))
+    for i = 0, cute.size(O) - 1 do assert.equal(O[i], O2[i]) end
+    for i = 0, cute.size(L) - 1 do assert.equal(L[i], L2[i]) end
+  end)
+
+  it("rejects values of their own", function()
+    local p = oracle.problem {s = 1, t = 9, h = 2, g = 1, d = 576}
+    raises("ops.attention_decode: V is (1,9,1,576):(0,576,0,1) and K is "
+      .. "(1,9,1,576):(0,576,0,1); a view of the first 512 elements of K's "
+      .. "heads, or nil, is needed", function()
+        return (ops.attention_decode(p.Q, p.K, p.V, SIM))
+      end)
+    raises("ops.attention_decode: V is missing; a tensor is needed, unless "
+      .. "heads have 576 elements", function()
+        return (ops.attention_decode(cute.zeros({1, 1, 2, 64}, cute.bf16),
+          cute.zeros({1, 9, 1, 64}, cute.bf16), nil, SIM))
+      end)
+    raises("ops.attention_decode: Q is (1,1,2,576):(0,0,576,1) and K is "
+      .. "(1,9,2,576):(0,1152,576,1); (B,S,H,576) and (B,T,1,576) are needed",
+      function()
+        return (ops.attention_decode(p.Q, cute.zeros({1, 9, 2, 576}, cute.bf16),
+          nil, SIM))
+      end)
+  end)
+end)
+
 describe("ops.attention_decode with pages", function()
   for _, c in ipairs {{1, 320, 2, 2, 64, 64, 1}, {3, 192, 4, 1, 32, 64, 1},
                       {2, 256, 8, 2, 128, 128, 1}, {3, 192, 4, 1, 32, 64, 6},

@@ -150,6 +150,38 @@ local FAULTS = {
   {PART, "meet()", 1}, {PART, "meet()", 4},
 }
 
+-- Runs latent heads in two parts, by one block; returns a report. verdict: runs
+-- them by two blocks in all schedules, and returns that.
+local function run_latent(make, opt, verdict)
+  local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
+  local k = make {head = 576, group = 4, rows = 1, least = 1, tile = opt.tile}
+  local call = k[1].kernel(p.Q, p.K, p.K, p.O, p.LSE, cute.zeros({3, 16, 512},
+    cute.f32), cute.zeros({3, 16}, cute.f32), p.scale)
+  opt = {grid = {verdict and 2 or 1}, block = k[1].block, device = "sim:sm_80"}
+  if verdict then
+    opt.device, opt.gpu = nil, false
+    return call:check(opt)
+  end
+  opt.faults, opt.seed = "return", 4
+  return support.report(call:launch(opt))
+end
+
+local LATENT, SYNC = "attention_decode/latent", "cute.arch.sync_threads()"
+
+describe("attention of latent heads", function()
+  it("is right in all schedules", function()
+    local v = run_latent(decode, {t = 70}, true)
+    assert.equal("ok", v.verdict, tostring(v))
+  end)
+
+  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}} do
+    it("has its faults reported: " .. oracle.title(f), function()
+      local make = oracle.changed("attention_decode", table.unpack(f, 1, 4))
+      assert.is_false(run_latent(make, {t = 150}).ok)
+    end)
+  end
+end)
+
 describe("faults of attention of one query are reported:", function()
   for _, f in ipairs(FAULTS) do
     it(oracle.title(f), function()

@@ -28,8 +28,11 @@ require "cutelua.bench.harness".run(arg, {
     local q, k, l, n = {p.b, 1, p.h, p.d}, {p.b, p.t, p.g, p.d}, made(p)
     return {{"q", q}, {"k", k}, {"v", k}, {"o", q, out = true},
             {"lse", {p.b, p.h, 1}, dtype = "f32", out = true},
-            {"parts", {n.slots, l.rows, p.d}, dtype = "f32", scratch = true},
-            {"logs", {n.slots, l.rows}, dtype = "f32", scratch = true}}
+            -- Not all elements are written.
+            {"parts", {n.slots, l.rows, p.d}, dtype = "f32", fill = "zero",
+             scratch = true},
+            {"logs", {n.slots, l.rows}, dtype = "f32", fill = "zero",
+             scratch = true}}
   end,
   make = function(p)
     local k, n = made(p)

@@ -122,7 +122,7 @@ problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
                      bias = "tensor"}
-local LAYOUT = {fits = fits, apart = apart,
+local LAYOUT = {fits = fits, apart = apart, dependent = false,
                 flat = "LSE cu_q cu_k lengths tree k_scale v_scale"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.

@@ -38,30 +38,46 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 -- Combines the results of a row's parts, each weighted by its sum of
--- exponentials: one thread computes one element of a row.
+-- exponentials. Each of o.groups groups of threads adds up every o.groups-th
+-- part, one element for each thread.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  if o.pdl then cute.arch.griddepcontrol_wait() end
-  local d = cute.arch.thread_idx()
+  local tid, lane = cute.arch.thread_idx(), cute.arch.lane_idx()
+  local d, group = tid % o.value, tid // o.value
   local h, s, b = cute.arch.block_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
   local r = s * o.group + h % o.group
   local first, last = part.share(o, e, lengths, mParts):places(b,
     h // o.group * e.count + r // o.tile[1])
   local row = r % o.tile[1]
-  local top = -math.huge
-  for i in cute.range(first, last) do top = cute.max(top, mLogs[{i, row}]) end
-  local base, sum, x = cute.where(cute.eq(top, -math.huge), 0.0, top), 0.0, 0.0
-  for i in cute.range(first, last) do
-    local w = flash.exp2((mLogs[{i, row}] - base) * flash.LOG2E)
-    sum = sum + w
-    x = x + w * mParts[{i, row, d}]
+  if o.pdl then cute.arch.griddepcontrol_wait() end
+  local function reduce(init, f, combine)  -- by the lanes of each warp
+    local x = init
+    for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, row}]) end
+    return cute.arch.warp_reduction(x, combine)
   end
-  local some = cute.gt(sum, 0)
-  mO[{b, s, h, d}] = cute.where(some, x / sum, 0.0):to(mO.element_type)
-  cute.when(cute.eq(d, 0), function()
-    mL[{b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
-                               -math.huge)
+  local top = reduce(-math.huge, cute.max, cute.max)
+  local base, x = cute.where(cute.eq(top, -math.huge), 0.0, top), 0.0
+  local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
+  local sum = reduce(0.0, function(y, log) return y + weight(log) end, cute.add)
+  for i in cute.range(first + group, last, o.groups, {unroll = 4}) do
+    x = x + weight(mLogs[{i, row}]) * mParts[{i, row, d}]
+  end
+  if o.groups > 1 then
+    local sums = cute.make_smem_tensor(cute.f32, cute.make_layout {o.block}, 16)
+    sums[tid] = x
+    cute.arch.sync_threads()
+    for i = 1, o.groups - 1 do
+      x = x + sums[cute.min(tid + i * o.value, o.block - 1)]
+    end
+  end
+  cute.when(cute.eq(group, 0), function()
+    local some = cute.gt(sum, 0)
+    mO[{b, s, h, d}] = cute.where(some, x / sum, 0.0):to(mO.element_type)
+    cute.when(cute.eq(d, 0), function()
+      mL[{b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
+                                 -math.huge)
+    end)
   end)
 end
 
@@ -86,6 +102,10 @@ end
 local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
+
+-- The same for elements of 8 bits.
+local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {32, 3}, [128] = {32, 2},
+                [192] = {16, 3}, [256] = {16, 3}}
 
 -- A part that o.batch_invariant makes has this number of keys.
 local CHUNK = 1024
@@ -115,14 +135,16 @@ end
 -- Returns all options, from the given ones.
 local function complete(o)
   rules.options("attention_decode", o, NAMES)
-  local known = DEFAULT[o.head]
-  rules.need(known, "attention_decode", "head = %s; 32, 64, 96, 128, 192, 256 "
-    .. "or 576 elements are needed", core.show(o.head))
+  local known = (o.bits == 8 and NARROW or DEFAULT)[o.head]
+  rules.need(known, "attention_decode", "head = %s; 32, 64, 96, 128, 192, "
+    .. "256%s elements are needed", core.show(o.head), o.bits == 8 and ""
+    or " or 576")
   rules.integers("attention_decode", o, {"rows"}, 1, 1 << 20)
   rules.integers("attention_decode", o, {"stages"}, 2, 8)
   rules.integers("attention_decode", o, {"blocks"}, 1, 32)
   local p = {head = o.head, value = o.head == 576 and 512 or o.head,
-    group = o.group or 1, pdl = o.pdl, stages = o.stages or known[2],
+    group = o.group or 1, pdl = o.pdl,
+    stages = o.stages or known[2],
     held = o.held, modify = o.modify, least = o.least or LEAST,
     blocks = o.blocks}
   local most = p.value == p.head and 64 or 1024
@@ -136,6 +158,8 @@ local function complete(o)
     "attention_decode", "tile = {any, %s}; a multiple of 16 keys is needed", N)
   local rows = p.group * (o.rows or 1)
   p.tile = {rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
+  p.groups = math.max(512 // p.value, 1)
+  p.block = p.value * p.groups  -- threads of the second kernel
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
   if p.value < p.head then
     local down, across = latent.warps(p.tile[1])
@@ -145,7 +169,7 @@ local function complete(o)
       + p.tile[1] * (2 * N + 4 * across))
   else
     complete_blocks(p, p.tile[1] // 16, 2 * p.head * (p.tile[1]
-      + N * (o.bits == 8 and p.stages + 2 or 2 * p.stages)))
+      + N * (o.bits == 8 and p.stages + 1 or 2 * p.stages)))
   end
   return p
 end
@@ -174,7 +198,7 @@ return function(o)
   local list = {
     made("attention_part", p.value < p.head and latent.kernel or part.kernel,
       32 * p.warps, function(n) return {n.blocks} end),
-    made("attention_together", together, p.value, function(_n, S, H, B)
+    made("attention_together", together, p.block, function(_n, S, H, B)
       return {H, S, B}
     end),
     append = p.group * (o.rows or 1) > p.tile[1] and made("attention_append",

@@ -66,6 +66,7 @@ local function softmax(rows, c, share)
       end
     end
     share(best, cute.max)
+    local fixes, some = {}, nil
     for i = 0, rows - 1 do
       local now = cute.max(top[i], best[i])
       local base = cute.where(cute.eq(now, -math.huge), 0.0, now) * c
@@ -75,8 +76,13 @@ local function softmax(rows, c, share)
         local x = flash.exp2(cute.fma(sr(i, j), c, -base))
         sr[{i, j}], sum[i] = x, sum[i] + x
       end
-      scale(ar, i, fix)
+      fixes[i] = fix
+      local grows = cute.ne(fix, 1.0)
+      some = some and some | grows or grows
     end
+    cute.when(cute.arch.vote_any_sync(some), function()
+      for i = 0, rows - 1 do scale(ar, i, fixes[i]) end
+    end)
   end
   return take, function(acc)
     local ar, all, logs = flash.by_rows(acc), {}, {}
@@ -102,10 +108,7 @@ end
 --- The kernel; its arguments are those of part.kernel, but V is not used.
 function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
                        cache, ...)
-  if o.pdl then
-    cute.arch.griddepcontrol_launch_dependents()
-    cute.arch.griddepcontrol_wait()
-  end
+  part.begin(o)
   local BM, BN, more, dtype = o.tile[1], o.tile[2], cache or {}, mQ.element_type
   local pages = more.pages
   local e = part.extents(o, mQ, mK, pages)
@@ -149,13 +152,14 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
       cute.arch.sync_threads()
     end
     local load = part.loader(o, team, mK, sK, at, pages)
-    part.load_rows(o, team, mQ, sQ, at)
     local acc = out:zeros(BM, o.value)
     local take, finish = softmax(2, (f and 1.0 or scale) * flash.LOG2E, share)
     local per_page = pages and cute.size(mK, 1) // BN
     part.walk(o, first, last, load, function(block)
       return pages and pages[{b, block // per_page}] or b
-    end, cute.arch.sync_threads, function(block, stage)
+    end, cute.arch.sync_threads, function()
+      part.load_rows(o, team, mQ, sQ, at)
+    end, function(block, stage)
       local s = team:zeros(BM, BN)
       times_K(stage, s, block_of_Q)
       if f then part.change(o, f, s, places, block * BN, scale, at) end

@@ -41,33 +41,51 @@ local function copy_of(team, name, dtype, D)
     cute.make_layout {1, width})
 end
 
--- Makes a tile of keys or values: {cache = shared memory (BN,D,PIPE) that holds
--- elements of t, ready = that from which they are multiplied: another one if
--- t's elements are narrow}.
-local function make_tile(o, team, t)
-  local BN, D, dtype = o.tile[2], o.head, t.element_type
-  if dtype == team.dtype then
-    local s = team:tile(BN, D, o.stages)
-    return {cache = s, ready = s}
-  end
-  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits, {BN, D},
-                                                           o.stages, 1), 128)
-  local copy = copy_of(team, "UniversalCopy", dtype, D)
-  local thr, out = copy:get_slice(team.tid), team:tile(BN, D, 1)
-  local from, to = thr:partition_S(s), thr:partition_D(out(_, _, 0))
-  return {cache = s, ready = out,
-    -- Widens the elements of a stage that this thread has loaded.
-    widen = function(stage)
-      local held = cute.make_rmem_tensor({16}, dtype)
-      local wide = cute.make_rmem_tensor({16}, team.dtype)
-      for i = 0, cute.size(from, 1) - 1 do
-        for j = 0, cute.size(from, 2) - 1 do
-          cute.autovec_copy(from(_, i, j, stage), held)
-          wide:store(held:load():to(team.dtype))
-          cute.autovec_copy(wide, to(_, i, j))
-        end
+-- Makes a tile of narrow keys or values: its shared memory (BN,D,PIPE), and a
+-- function that widens the elements of a stage which this thread has loaded to
+-- `wide` (BN,D,1).
+local function narrow_tile(o, team, dtype, wide)
+  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits,
+    {o.tile[2], o.head}, o.stages, 1), 128)
+  local thr = copy_of(team, "UniversalCopy", dtype, o.head):get_slice(team.tid)
+  local from, to = thr:partition_S(s), thr:partition_D(wide(_, _, 0))
+  return s, function(stage)
+    local held = cute.make_rmem_tensor({16}, dtype)
+    local out = cute.make_rmem_tensor({16}, team.dtype)
+    for i = 0, cute.size(from, 1) - 1 do
+      for j = 0, cute.size(from, 2) - 1 do
+        cute.autovec_copy(from(_, i, j, stage), held)
+        out:store(held:load():to(team.dtype))
+        cute.autovec_copy(out, to(_, i, j))
       end
-    end}
+    end
+  end
+end
+
+-- Makes the tiles of keys and values: their shared memory, and the functions
+-- scores(stage, s, Q) and weigh(stage, acc, p), which add the products. Narrow
+-- elements are first widened, by all threads, in the same place for both.
+local function make_tiles(o, team, mK, mV, meet)
+  local BN, D, dtype = o.tile[2], o.head, mK.element_type
+  if dtype == team.dtype then
+    local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
+    return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
+  end
+  local wide = team:tile(BN, D, 1)                            -- (BN,D,1)
+  local sK, widen_K = narrow_tile(o, team, dtype, wide)
+  local sV, widen_V = narrow_tile(o, team, mV.element_type, wide)
+  local times_K = team:times(wide)
+  local times_V = team:times(flash.turned(wide), true)
+  return sK, sV, function(stage, s, Q)
+    widen_K(stage)
+    meet()
+    times_K(0, s, Q)
+    meet()
+    widen_V(stage)
+  end, function(_, acc, p)
+    meet()
+    times_V(0, acc, p)
+  end
 end
 
 --- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
@@ -93,12 +111,19 @@ function part.loader(o, team, t, s, at, paged)
   end
 end
 
+local MOST = 65504.0  -- of f16
+
 --- Loads the tile of rows of Q that a row of work has: row r of the tile is
--- head r % group of row r // group. Rows after the last are zeros.
+-- head r % group of row r // group. Rows after the last are zeros. If the team
+-- multiplies f16, larger elements of bf16 become the largest f16.
 function part.load_rows(o, team, mQ, sQ, at)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
   local held = cute.make_rmem_tensor({8}, mQ.element_type)
+  local out = held
+  if team.dtype ~= mQ.element_type then
+    out = cute.make_rmem_tensor({8}, team.dtype)
+  end
   for i = 0, BM * each // team.threads - 1 do
     local n = team.tid + i * team.threads
     local row, place = n // each, {n % each}
@@ -108,7 +133,11 @@ function part.load_rows(o, team, mQ, sQ, at)
       cute.autovec_copy(cute.local_tile(mQ(at.b, r // o.group,
         at.g * o.group + r % o.group, _), {8}, place), held)
     end)
-    cute.autovec_copy(held, cute.local_tile(sQ(row, _, 0), {8}, place))
+    if out ~= held then
+      local x = cute.max(cute.min(held:load():to(cute.f32), MOST), -MOST)
+      out:store(x:to(team.dtype))
+    end
+    cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
   end
 end
 
@@ -194,9 +223,10 @@ function part.change(o, f, s, places, col, scale, at)
   end
 end
 
---- Calls f(block, stage) for tiles last - 1 down to first of a part, while
--- later ones are loaded.
-function part.walk(o, first, last, load, page_of, meet, f)
+--- Calls begin() after the request of the first tiles of a part, and then
+-- f(block, stage) for tiles last - 1 down to first, while later ones are
+-- loaded.
+function part.walk(o, first, last, load, page_of, meet, begin, f)
   local ahead = o.stages - 1
   for i = 0, ahead - 1 do
     local block = last - 1 - i
@@ -205,6 +235,7 @@ function part.walk(o, first, last, load, page_of, meet, f)
     cute.arch.cp_async_commit_group()
   end
   local page = page_of(cute.max(last - 1 - ahead, first))
+  begin()
   local stage, free = 0, ahead
   for block in cute.range(last - 1, first - 1, -1) do
     cute.arch.cp_async_wait_group(ahead - 1)
@@ -241,13 +272,18 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
+--- Waits for the launches before this one. The next launch may then begin, so
+-- that it can read what those have written before it waits for this one.
+function part.begin(o)
+  if not o.pdl then return end
+  cute.arch.griddepcontrol_wait()
+  cute.arch.griddepcontrol_launch_dependents()
+end
+
 --- The kernel. cache, more: see kernels/attention_decode.lua.
 function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
                      cache, ...)
-  if o.pdl then
-    cute.arch.griddepcontrol_launch_dependents()
-    cute.arch.griddepcontrol_wait()
-  end
+  part.begin(o)
   flash.check("attention_decode", o.head, {Q = mQ, K = mK, V = mV}, o.group)
   local BM, BN, D, more = o.tile[1], o.tile[2], o.head, cache or {}
   local pages = more.pages
@@ -256,13 +292,13 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
   local work = part.share(o, e, lengths, mParts)
 
-  local team = flash.team(mQ.element_type, BM // 16)
+  -- e4m3 becomes f16 by one instruction for two elements.
+  local team = flash.team(mK.element_type == mQ.element_type
+    and mQ.element_type or cute.f16, BM // 16)
   local meet = BM == 16 and cute.arch.sync_warp or cute.arch.sync_threads
-  local K, V = make_tile(o, team, mK), make_tile(o, team, mV)
+  local sK, sV, scores, weigh = make_tiles(o, team, mK, mV, meet)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
-  local times_K = team:times(K.ready)                         -- (BN,D,PIPE)
-  local times_V = team:times(flash.turned(V.ready), true)
   local places = team:places(BM, BN)
   flash.check_scale(scale)
   local f, done = nil, nil
@@ -286,11 +322,8 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       end
       meet()
     end
-    local load_K = part.loader(o, team, mK, K.cache, at, pages)
-    local load_V = part.loader(o, team, mV, V.cache, at, pages)
-    part.load_rows(o, team, mQ, sQ, at)
-    meet()
-    hold()
+    local load_K = part.loader(o, team, mK, sK, at, pages)
+    local load_V = part.loader(o, team, mV, sV, at, pages)
     local acc = team:zeros(BM, D)                             -- (MMA,M,N)
     local state = flash.softmax(2 * cute.size(acc, 1),
                                 (f and 1.0 or by) * flash.LOG2E, true)
@@ -300,20 +333,18 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       load_V(...)
     end, function(block)
       return pages and pages[{b, block // per_page}] or b
-    end, meet, function(block, stage)
-      if K.widen then
-        K.widen(stage)
-        V.widen(stage)
-        meet()
-        stage = 0
-      end
+    end, meet, function()
+      part.load_rows(o, team, mQ, sQ, at)
+      meet()
+      hold()
+    end, function(block, stage)
       local s = team:zeros(BM, BN)
-      times_K(stage, s, block_of_Q)
+      scores(stage, s, block_of_Q)
       if f then part.change(o, f, s, places, block * BN, by, at) end
       cute.when(cute.gt((block + 1) * BN, T - (e.S - 1)), function()
         part.hide(o, s, places, block * BN, at, part.tree_of(more.tree, b))
       end)
-      times_V(stage, acc, state:take(s, acc, team.dtype))
+      weigh(stage, acc, state:take(s, acc, team.dtype))
     end)
     part.store(o, team:places(BM, D), state:finish(acc), acc, mParts, mLogs,
                place, at, more.v_scale and by_v)

@@ -33,6 +33,8 @@ build = {
         "kernels/attention_decode.lua",
       ["kernels.attention_decode.latent"] =
         "kernels/attention_decode/latent.lua",
+      ["kernels.attention_decode.latent_sm90"] =
+        "kernels/attention_decode/latent_sm90.lua",
       ["kernels.attention_decode.part"] =
         "kernels/attention_decode/part.lua",
       ["kernels.attention_decode.share"] =

@@ -33,6 +33,7 @@ local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
 local latent = require "kernels.attention_decode.latent"
+local latent_sm90 = require "kernels.attention_decode.latent_sm90"
 local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -119,7 +120,7 @@ local SMEM, RESERVED = 233472, 1024
 local LEAST = 4
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant"
+  .. "least batch_invariant wgmma"
 
 -- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
 -- up to 255 registers, so 8 warps have room.
@@ -157,11 +158,15 @@ local function complete(o)
   rules.need(math.type(N) == "integer" and N % 16 == 0 and N > 0,
     "attention_decode", "tile = {any, %s}; a multiple of 16 keys is needed", N)
   local rows = p.group * (o.rows or 1)
-  p.tile = {rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
+  p.wgmma = o.wgmma and p.value < p.head
+  if p.wgmma then N, p.stages = 64, 2 end
+  p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
   p.groups = math.max(512 // p.value, 1)
   p.block = p.value * p.groups  -- threads of the second kernel
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
-  if p.value < p.head then
+  if p.wgmma then
+    complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
+  elseif p.value < p.head then
     local down, across = latent.warps(p.tile[1])
     rules.need(N % (8 * across) == 0, "attention_decode", "tile = {any, %d}; a "
       .. "multiple of %d keys is needed", N, 8 * across)
@@ -182,12 +187,12 @@ end
 ---@param o table {head: integer, group: integer?, rows: integer?,
 -- bits: integer?, tile: integer[]?, stages: integer?, held: boolean?,
 -- pdl: boolean?, modify: function?, blocks: integer?, least: integer?,
--- batch_invariant: boolean?}
+-- batch_invariant: boolean?, wgmma: boolean?}
 -- group: heads of Q for each head of K and V, 1 when absent; rows: S, 1 when
 -- absent; bits: of an element of K, 16 when absent; tile: {any, keys}; stages:
 -- tiles of K in shared memory; modify: see kernels/attention.lua; blocks: those
 -- of a multiprocessor; least: tiles of a part; batch_invariant: parts have the
--- same keys in any batch
+-- same keys in any batch; wgmma: multiplies latent heads by wgmma
 return function(o)
   local p = complete(o)
   local function made(name, f, block, grid)
@@ -196,7 +201,8 @@ return function(o)
               function(...) f(p, ...) end), block = block, grid = grid}
   end
   local list = {
-    made("attention_part", p.value < p.head and latent.kernel or part.kernel,
+    made("attention_part", p.wgmma and latent_sm90.kernel
+      or p.value < p.head and latent.kernel or part.kernel,
       32 * p.warps, function(n) return {n.blocks} end),
     made("attention_together", together, p.block, function(_n, S, H, B)
       return {H, S, B}

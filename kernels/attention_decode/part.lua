@@ -253,16 +253,16 @@ function part.walk(o, first, last, load, page_of, meet, begin, f)
 end
 
 --- Stores the results of a part: acc, multiplied by `factor` if given, and
--- logs[i] of row i, where `writer` is true if given.
+-- logs[i] of row i, where `writer` is true if given. from: the first column.
 function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
-                    writer)
+                    writer, from)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
   for i = 0, cute.size(rows, 0) - 1 do
     local row = places(i, 0)[1]
     cute.when(cute.lt(at.m * o.tile[1] + row, at.R), function()
       for j = 0, cute.size(rows, 1) - 1 do
-        out[{row, places(i, j)[2]}] = factor and rows(i, j) * factor
-          or rows(i, j)
+        local column = from and places(i, j)[2] + from or places(i, j)[2]
+        out[{row, column}] = factor and rows(i, j) * factor or rows(i, j)
       end
       local mine = cute.eq(cute.arch.lane_idx() % 4, 0)
       cute.when(writer and writer & mine or mine, function()

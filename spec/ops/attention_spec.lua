@@ -514,11 +514,14 @@ local function latent(b, s, h, t)
 end
 
 describe("ops.attention_decode of latent heads", function()
-  for _, c in ipairs {{2, 1, 16, 100}, {1, 2, 12, 70}, {1, 3, 23, 40}} do
-    it(("reads keys once: %d x %d rows of %d heads"):format(c[1], c[2], c[3]),
-      function()
-        local p, out, lse = latent(table.unpack(c))
-        local O, L = ops.attention_decode(p.Q, p.K, p.V, SIM)
+  for _, c in ipairs {{2, 1, 16, 100, "sm_90a"}, {1, 2, 12, 70, "sm_80"},
+                      {1, 2, 12, 70, "sm_90a"}, {1, 3, 23, 40, "sm_80"},
+                      {1, 3, 23, 140, "sm_90a"}} do
+    it(("reads keys once: %d x %d rows of %d heads, %d keys on %s"):format(
+      table.unpack(c)), function()
+        local p, out, lse = latent(table.unpack(c, 1, 4))
+        local O, L = ops.attention_decode(p.Q, p.K, p.V,
+                                          {device = "sim:" .. c[5]})
         near(O, out, BOUND.bf16)
         assert.is_true(select(2, oracle.distance(L, lse)) < 2e-6)
       end)

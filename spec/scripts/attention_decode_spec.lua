@@ -156,12 +156,14 @@ local FAULTS = {
 -- them by two blocks in all schedules, and returns that.
 local function run_latent(make, opt, verdict)
   local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
-  local k = make {head = 576, group = 4, rows = 1, least = 1, tile = opt.tile}
-  local call = k[1].kernel(p.Q, p.K, p.K, p.O, p.LSE, cute.zeros({3, 16, 512},
-    cute.f32), cute.zeros({3, 16}, cute.f32), p.scale)
-  opt = {grid = {verdict and 2 or 1}, block = k[1].block, device = "sim:sm_80"}
+  local k = make {head = 576, group = 4, rows = 1, least = 1,
+                  wgmma = opt.wgmma}
+  local call = k[1].kernel(p.Q, p.K, p.K, p.O, p.LSE, cute.zeros({3, k.rows,
+    512}, cute.f32), cute.zeros({3, k.rows}, cute.f32), p.scale)
+  opt = {grid = {verdict and 2 or 1}, block = k[1].block,
+         device = opt.wgmma and "sim:sm_90a" or "sim:sm_80"}
   if verdict then
-    opt.device, opt.gpu = nil, false
+    opt.gpu = false
     return call:check(opt)
   end
   opt.faults, opt.seed = "return", 4
@@ -172,14 +174,19 @@ local LATENT, SYNC = "attention_decode/latent", "cute.arch.sync_threads()"
 
 describe("attention of latent heads", function()
   it("is right in all schedules", function()
-    local v = run_latent(decode, {t = 70}, true)
-    assert.equal("ok", v.verdict, tostring(v))
+    for _, wgmma in ipairs {false, true} do
+      local v = run_latent(decode, {t = 170, wgmma = wgmma}, true)
+      assert.equal("ok", v.verdict, tostring(v))
+    end
   end)
 
-  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}} do
+  local hopper = LATENT .. "_sm90"
+  for _, f in ipairs {{LATENT, SYNC, 1}, {LATENT, SYNC, 3}, {hopper, SYNC, 1},
+      {hopper, SYNC, 2},
+      {hopper, "cute.arch.fence_view_async_shared()", 1}} do
     it("has its faults reported: " .. oracle.title(f), function()
       local make = oracle.changed("attention_decode", table.unpack(f, 1, 4))
-      assert.is_false(run_latent(make, {t = 150}).ok)
+      assert.is_false(run_latent(make, {t = 250, wgmma = f[1] == hopper}).ok)
     end)
   end
 end)

@@ -177,6 +177,8 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d for each are possible",
                 q.H, q.G, q.value and 1024 or 64)
     end
+    -- mma.sync is fast enough for one tile of 16 rows.
+    o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)

@@ -336,6 +336,37 @@ describe("ops.attention_decode of several rows", function()
     check_rows(problem(26, 32), {batch_invariant = true})
   end)
 
+  it("has the same bits in any batch with batch_invariant = true", function()
+    local p = oracle.problem {b = 3, s = 2, t = 1200, h = 2, g = 1, d = 32}
+    local list = {40, 1200, 1100}
+    local o = with(SIM, {batch_invariant = true})
+    local O = ops.attention_decode(p.Q, p.K, p.V, with(o, {
+      lengths = cute.tensor(list, cute.i32)}))
+    for b = 0, 2 do
+      local function some(t, count)
+        return cute.make_tensor(t.iterator + b * t.stride[1],
+          cute.make_layout({1, count, t.shape[3], 32}, t.stride))
+      end
+      local n = list[b + 1]
+      local one = ops.attention_decode(some(p.Q, 2), some(p.K, n),
+                                       some(p.V, n), o)
+      local whole = some(O, 2)
+      for i = 0, cute.size(one) - 1 do assert.equal(one[i], whole[i]) end
+    end
+  end)
+
+  it("has rows without keys, and skips sequences without keys", function()
+    local p = oracle.problem {b = 3, s = 3, t = 40, h = 4, g = 2, d = 32}
+    local O, L = ops.attention_decode(p.Q, p.K, p.V, with(SIM, {
+      lengths = cute.tensor({1, 0, 40}, cute.i32)}))
+    for s = 0, 2 do
+      assert.equal(-math.huge, L(1, 3, s))
+      assert.equal(0, O(1, s, 3, 31))
+      assert.equal(s < 2 and 0 or p.V(0, 0, 1, 31), O(0, s, 3, 31))
+      assert.equal(s == 2, L(0, 3, s) > -math.huge)
+    end
+  end)
+
   it("takes trees, by a tensor or by mask_mod", function()
     local tree = cute.tensor(ancestors(), cute.i32)
     local p = problem(4, 64)

@@ -120,7 +120,7 @@ local SMEM, RESERVED = 233472, 1024
 local LEAST = 4
 
 local NAMES = "name head group rows bits tile stages held pdl modify blocks "
-  .. "least batch_invariant wgmma"
+  .. "least batch_invariant wgmma across"
 
 -- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
 -- up to 255 registers, so 8 warps have room.
@@ -147,7 +147,7 @@ local function complete(o)
     group = o.group or 1, pdl = o.pdl,
     stages = o.stages or known[2],
     held = o.held, modify = o.modify, least = o.least or LEAST,
-    blocks = o.blocks}
+    blocks = o.blocks, across = o.across}
   local most = p.value == p.head and 64 or 1024
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
     core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "
@@ -167,7 +167,7 @@ local function complete(o)
   if p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
   elseif p.value < p.head then
-    local down, across = latent.warps(p.tile[1])
+    local down, across = latent.warps(p)
     rules.need(N % (8 * across) == 0, "attention_decode", "tile = {any, %d}; a "
       .. "multiple of %d keys is needed", N, 8 * across)
     complete_blocks(p, down * across, 2 * p.head * (p.tile[1] + N * p.stages)

@@ -13,17 +13,18 @@ local _ = cute._
 
 local latent = {}
 
---- Returns how many warps divide the rows of a tile of M rows, and how many
--- divide its columns.
-function latent.warps(M)
-  return M // 16, M == 64 and 2 or 4
+--- Returns how many warps divide the rows of a tile, and how many divide its
+-- columns.
+function latent.warps(o)
+  local M = o.tile[1]
+  return M // 16, o.across or M == 64 and 2 or 4
 end
 
 -- Makes the exchange of numbers of rows among the warps that divide columns:
 -- f(values, combine) combines values[i] of row i over the lanes of a quad and
 -- over these warps.
 local function exchange(o, places, rows)
-  local _, columns = latent.warps(o.tile[1])
+  local _, columns = latent.warps(o)
   local column = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     // (o.tile[1] // 16)
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(
@@ -114,7 +115,7 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
   local e = part.extents(o, mQ, mK, pages)
   mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
   local work = part.share(o, e, lengths, mParts)
-  local rows, columns = latent.warps(BM)
+  local rows, columns = latent.warps(o)
   local wide = BN // columns > 8
 
   local team = flash.team(dtype, rows, columns, wide and 16 or 8)

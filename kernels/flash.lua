@@ -204,26 +204,16 @@ end
 
 --- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
 -- load(block, stage[, inner]). It loads zeros after the last row. inner: all
--- rows of this block are known to exist. place(block): for rows that are not in
--- one matrix, the matrix with this block and the block's number in it; X then
--- only gives the extents.
-function Team:rows(X, s, place)
+-- rows of this block are known to exist.
+function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
   local thr = g2s:get_slice(self.tid)
-  local function from(x)
-    return thr:partition_S(cute.local_tile(x, {rows, D}, {_, 0}))
-  end
-  local src = not place and from(X)
+  local src = thr:partition_S(cute.local_tile(X, {rows, D}, {_, 0}))
   local dst = thr:partition_D(s)                           -- (CPY,M,K,..)
   return function(block, stage, inner)
     local inside = tiles.inside(thr, X, {rows, D}, block)
-    local part, at = src, block
-    if place then
-      part, at = place(block)
-      part = from(part)
-    end
-    cute.copy(g2s, part(_, _, _, at), dst(_, _, _, stage),
+    cute.copy(g2s, src(_, _, _, block), dst(_, _, _, stage),
               not inner and inside(0) or nil)
   end
 end

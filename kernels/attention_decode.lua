@@ -38,44 +38,74 @@ local part = require "kernels.attention_decode.part"
 local tiles = require "cute.tiles"
 local _ = cute._
 
+-- The warps of a block of the second kernel.
+local WARPS = 8
+
+-- The warps that the second kernel can use at a time.
+local MOST = 8192
+
+-- Returns how the second kernel divides its work among warps: the number of
+-- jobs, which are 32, 64 or 128 columns of a row of O, the columns, and the
+-- number of warps for each job, which divide the parts.
+local function jobs_of(o, B, S, H)
+  local columns = o.value % 128 == 0 and 128 or o.value % 64 == 0 and 64 or 32
+  local jobs, groups = B * S * H * (o.value // columns), WARPS
+  while groups > 1 and jobs * groups > MOST do groups = groups // 2 end
+  -- The order of sums must not depend on B.
+  return jobs, columns, o.chunk and WARPS // 2 or groups
+end
+
 -- Combines the results of a row's parts, each weighted by its sum of
--- exponentials. Each of o.groups groups of threads adds up every o.groups-th
--- part, one element for each thread.
+-- exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
-  local tid, lane = cute.arch.thread_idx(), cute.arch.lane_idx()
-  local d, group = tid % o.value, tid // o.value
-  local h, s, b = cute.arch.block_idx()
+  local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
+  local H = e.G * o.group
+  local jobs, columns, groups = jobs_of(o, e.B, e.S, H)
+  local at = cute.arch.block_idx() * (WARPS // groups) + warp // groups
+  local group, job = warp % groups, cute.min(at, jobs - 1)
+  local place = {job % (o.value // columns) * 32 + lane}
+  local row = job // (o.value // columns)
+  local h, s, b = row % H, row // H % e.S, row // (H * e.S)
   local r = s * o.group + h % o.group
   local first, last = part.share(o, e, lengths, mParts):places(b,
     h // o.group * e.count + r // o.tile[1])
-  local row = r % o.tile[1]
+  r = r % o.tile[1]
   if o.pdl then cute.arch.griddepcontrol_wait() end
   local function reduce(init, f, combine)  -- by the lanes of each warp
     local x = init
-    for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, row}]) end
+    for i in cute.range(first + lane, last, 32) do x = f(x, mLogs[{i, r}]) end
     return cute.arch.warp_reduction(x, combine)
   end
   local top = reduce(-math.huge, cute.max, cute.max)
-  local base, x = cute.where(cute.eq(top, -math.huge), 0.0, top), 0.0
+  local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
   local function weight(log) return flash.exp2((log - base) * flash.LOG2E) end
-  local sum = reduce(0.0, function(y, log) return y + weight(log) end, cute.add)
-  for i in cute.range(first + group, last, o.groups, {unroll = 4}) do
-    x = x + weight(mLogs[{i, row}]) * mParts[{i, row, d}]
+  local sum = reduce(0.0, function(x, log) return x + weight(log) end, cute.add)
+  local width = columns // 32
+  local x = cute.make_rmem_tensor({width}, cute.f32)
+  local other = cute.make_rmem_tensor({width}, cute.f32)
+  x:fill(0)
+  for i in cute.range(first + group, last, groups, {unroll = 4}) do
+    cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
+    x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
-  if o.groups > 1 then
-    local sums = cute.make_smem_tensor(cute.f32, cute.make_layout {o.block}, 16)
-    sums[tid] = x
+  if groups > 1 then
+    local sums = cute.make_smem_tensor(cute.f32, cute.make_layout(
+      {width, 32, WARPS}), 16)
+    cute.autovec_copy(x, sums(_, lane, warp))
     cute.arch.sync_threads()
-    for i = 1, o.groups - 1 do
-      x = x + sums[cute.min(tid + i * o.value, o.block - 1)]
+    for i = 1, groups - 1 do
+      cute.autovec_copy(sums(_, lane, cute.min(warp + i, WARPS - 1)), other)
+      x:store(x:load() + other:load())
     end
   end
-  cute.when(cute.eq(group, 0), function()
+  cute.when(cute.eq(group, 0) & cute.lt(at, jobs), function()
     local some = cute.gt(sum, 0)
-    mO[{b, s, h, d}] = cute.where(some, x / sum, 0.0):to(mO.element_type)
-    cute.when(cute.eq(d, 0), function()
+    local out = cute.make_rmem_tensor({width}, mO.element_type)
+    out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
+    cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))
+    cute.when(cute.eq(place[1], 0), function()
       mL[{b, h, s}] = cute.where(some, base + cute.log2(sum) / flash.LOG2E,
                                  -math.huge)
     end)
@@ -161,8 +191,6 @@ local function complete(o)
   p.wgmma = o.wgmma and p.value < p.head
   if p.wgmma then N, p.stages = 64, 2 end
   p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}
-  p.groups = math.max(512 // p.value, 1)
-  p.block = p.value * p.groups  -- threads of the second kernel
   p.chunk = o.batch_invariant and math.max(CHUNK // N, 1) or nil
   if p.wgmma then
     complete_blocks(p, 8, 2 * p.head * (p.tile[1] + N * p.stages))
@@ -204,8 +232,9 @@ return function(o)
     made("attention_part", p.wgmma and latent_sm90.kernel
       or p.value < p.head and latent.kernel or part.kernel,
       32 * p.warps, function(n) return {n.blocks} end),
-    made("attention_together", together, p.block, function(_n, S, H, B)
-      return {H, S, B}
+    made("attention_together", together, 32 * WARPS, function(_n, S, H, B)
+      local jobs, _, groups = jobs_of(p, B, S, H)
+      return {tiles.count(jobs * groups, WARPS)}
     end),
     append = p.group * (o.rows or 1) > p.tile[1] and made("attention_append",
       append, tiles.count(p.head // 8, 32) * 32, function(_n, _S, H, B)

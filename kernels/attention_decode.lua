@@ -90,17 +90,18 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
     cute.autovec_copy(cute.local_tile(mParts(i, r, _), {width}, place), other)
     x:store(x:load() + other:load() * weight(mLogs[{i, r}]))
   end
+  local sums
   if groups > 1 then
-    local sums = cute.make_smem_tensor(cute.f32, cute.make_layout(
-      {width, 32, WARPS}), 16)
+    sums = cute.make_smem_tensor(cute.f32, cute.make_layout({width, 32, WARPS}),
+                                 16)
     cute.autovec_copy(x, sums(_, lane, warp))
     cute.arch.sync_threads()
-    for i = 1, groups - 1 do
-      cute.autovec_copy(sums(_, lane, cute.min(warp + i, WARPS - 1)), other)
-      x:store(x:load() + other:load())
-    end
   end
   cute.when(cute.eq(group, 0) & cute.lt(at, jobs), function()
+    for i = 1, groups - 1 do
+      cute.autovec_copy(sums(_, lane, warp + i), other)
+      x:store(x:load() + other:load())
+    end
     local some = cute.gt(sum, 0)
     local out = cute.make_rmem_tensor({width}, mO.element_type)
     out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))

@@ -35,6 +35,8 @@ build = {
         "kernels/attention_decode/latent.lua",
       ["kernels.attention_decode.latent_sm90"] =
         "kernels/attention_decode/latent_sm90.lua",
+      ["kernels.attention_decode.narrow"] =
+        "kernels/attention_decode/narrow.lua",
       ["kernels.attention_decode.part"] =
         "kernels/attention_decode/part.lua",
       ["kernels.attention_decode.share"] =

@@ -203,7 +203,7 @@ local function complete(o)
       + p.tile[1] * (2 * N + 4 * across))
   else
     complete_blocks(p, p.tile[1] // 16, 2 * p.head * (p.tile[1]
-      + N * (o.bits == 8 and p.stages + 1 or 2 * p.stages)))
+      + N * p.stages * (o.bits == 8 and 1 or 2)))
   end
   return p
 end

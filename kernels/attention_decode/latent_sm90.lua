@@ -124,7 +124,9 @@ function latent.kernel(o, mQ, mK, _V, _O, _LSE, mParts, mLogs, scale, lengths,
       P.weigh(stage)
     end)
     part.store(o, P.out, state:finish(P.acc), P.acc, mParts, mLogs, place, at,
-               nil, cute.eq(group, 0), group * (o.value // 2))
+               nil, cute.eq(group, 0), function(d)
+        return group * (o.value // 2) + d
+      end)
   end
   for item in cute.range((cute.arch.block_idx()), work.items,
                          (cute.arch.grid_dim())) do

@@ -8,6 +8,7 @@ local core = require "cute.core"
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
+local narrow = require "kernels.attention_decode.narrow"
 local share = require "kernels.attention_decode.share"
 local tiles = require "cute.tiles"
 local _ = cute._
@@ -34,64 +35,27 @@ end
 -- Makes the tiled copy of rows of D elements of this type, 16 bytes for each
 -- thread, of which one copy spans at most 128 bytes of a row.
 local function copy_of(team, name, dtype, D)
-  local width = 128 // dtype.bits
-  local along = core.gcd(D, 8 * width) // width
+  local along = core.gcd(D, 64) // 8
   return cute.make_tiled_copy(cute.make_copy_atom(name, dtype, 128),
     cute.make_layout({team.threads // along, along}, {along, 1}),
-    cute.make_layout {1, width})
-end
-
--- Makes a tile of narrow keys or values: its shared memory (BN,D,PIPE), and a
--- function that widens the elements of a stage which this thread has loaded to
--- `wide` (BN,D,1).
-local function narrow_tile(o, team, dtype, wide)
-  local s = cute.make_smem_tensor(dtype, tiles.smem_layout(dtype.bits,
-    {o.tile[2], o.head}, o.stages, 1), 128)
-  local thr = copy_of(team, "UniversalCopy", dtype, o.head):get_slice(team.tid)
-  local from, to = thr:partition_S(s), thr:partition_D(wide(_, _, 0))
-  return s, function(stage)
-    local held = cute.make_rmem_tensor({16}, dtype)
-    local out = cute.make_rmem_tensor({16}, team.dtype)
-    for i = 0, cute.size(from, 1) - 1 do
-      for j = 0, cute.size(from, 2) - 1 do
-        cute.autovec_copy(from(_, i, j, stage), held)
-        out:store(held:load():to(team.dtype))
-        cute.autovec_copy(out, to(_, i, j))
-      end
-    end
-  end
+    cute.make_layout {1, 8})
 end
 
 -- Makes the tiles of keys and values: their shared memory, and the functions
--- scores(stage, s, Q) and weigh(stage, acc, p), which add the products. Narrow
--- elements are first widened, by all threads, in the same place for both.
-local function make_tiles(o, team, mK, mV, meet)
-  local BN, D, dtype = o.tile[2], o.head, mK.element_type
-  if dtype == team.dtype then
-    local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
-    return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
+-- scores(stage, s, Q) and weigh(stage, acc, p), which add the products.
+local function make_tiles(o, team, small)
+  local BN, D = o.tile[2], small and o.head // 2 or o.head
+  local sK, sV = team:tile(BN, D, o.stages), team:tile(BN, D, o.stages)
+  if small then
+    return sK, sV, narrow.times_keys(team, sK), narrow.times_values(team, sV)
   end
-  local wide = team:tile(BN, D, 1)                            -- (BN,D,1)
-  local sK, widen_K = narrow_tile(o, team, dtype, wide)
-  local sV, widen_V = narrow_tile(o, team, mV.element_type, wide)
-  local times_K = team:times(wide)
-  local times_V = team:times(flash.turned(wide), true)
-  return sK, sV, function(stage, s, Q)
-    widen_K(stage)
-    meet()
-    times_K(0, s, Q)
-    meet()
-    widen_V(stage)
-  end, function(_, acc, p)
-    meet()
-    times_V(0, acc, p)
-  end
+  return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
 end
 
 --- Makes the load of tiles of t, K or V: load(block, page, stage, inner). at:
 -- sequence b, head g, T keys. With pages, `page` is the block's page.
 function part.loader(o, team, t, s, at, paged)
-  local BN, D = o.tile[2], o.head
+  local BN, D = o.tile[2], cute.size(s, 1)
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,
                       D)
   local thr = g2s:get_slice(team.tid)
@@ -115,8 +79,9 @@ local MOST = 65504.0  -- of f16
 
 --- Loads the tile of rows of Q that a row of work has: row r of the tile is
 -- head r % group of row r // group. Rows after the last are zeros. If the team
--- multiplies f16, larger elements of bf16 become the largest f16.
-function part.load_rows(o, team, mQ, sQ, at)
+-- multiplies f16, larger elements of bf16 become the largest f16. small: in the
+-- order of narrow keys.
+function part.load_rows(o, team, mQ, sQ, at, small)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
   local held = cute.make_rmem_tensor({8}, mQ.element_type)
@@ -137,7 +102,11 @@ function part.load_rows(o, team, mQ, sQ, at)
       local x = cute.max(cute.min(held:load():to(cute.f32), MOST), -MOST)
       out:store(x:to(team.dtype))
     end
-    cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
+    if small then
+      narrow.put_row(sQ(row, _, 0), place[1], out)
+    else
+      cute.autovec_copy(out, cute.local_tile(sQ(row, _, 0), {8}, place))
+    end
   end
 end
 
@@ -253,16 +222,18 @@ function part.walk(o, first, last, load, page_of, meet, begin, f)
 end
 
 --- Stores the results of a part: acc, multiplied by `factor` if given, and
--- logs[i] of row i, where `writer` is true if given. from: the first column.
+-- logs[i] of row i, where `writer` is true if given. column(d): the column of
+-- the accumulators' column d.
 function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
-                    writer, from)
+                    writer, column)
   local out, rows = mParts(place, _, _), flash.by_rows(acc)
   for i = 0, cute.size(rows, 0) - 1 do
     local row = places(i, 0)[1]
     cute.when(cute.lt(at.m * o.tile[1] + row, at.R), function()
       for j = 0, cute.size(rows, 1) - 1 do
-        local column = from and places(i, j)[2] + from or places(i, j)[2]
-        out[{row, column}] = factor and rows(i, j) * factor or rows(i, j)
+        local d = places(i, j)[2]
+        if column then d = column(d) end
+        out[{row, d}] = factor and rows(i, j) * factor or rows(i, j)
       end
       local mine = cute.eq(cute.arch.lane_idx() % 4, 0)
       cute.when(writer and writer & mine or mine, function()
@@ -292,11 +263,12 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
   mParts, mLogs = cute.undefined_ok(mParts), cute.undefined_ok(mLogs)
   local work = part.share(o, e, lengths, mParts)
 
-  -- e4m3 becomes f16 by one instruction for two elements.
-  local team = flash.team(mK.element_type == mQ.element_type
-    and mQ.element_type or cute.f16, BM // 16)
+  local small = mK.element_type ~= mQ.element_type
+  local team = flash.team(small and cute.f16 or mQ.element_type, BM // 16)
+  local cK, cV = mK, mV
+  if small then cK, cV = narrow.pairs_of(mK), narrow.pairs_of(mV) end
   local meet = BM == 16 and cute.arch.sync_warp or cute.arch.sync_threads
-  local sK, sV, scores, weigh = make_tiles(o, team, mK, mV, meet)
+  local sK, sV, scores, weigh = make_tiles(o, team, small)
   local sQ = team:tile(BM, D, 1)                              -- (BM,D,1)
   local block_of_Q, hold = team:left(sQ(_, _, 0), o.held)
   local places = team:places(BM, BN)
@@ -322,8 +294,8 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       end
       meet()
     end
-    local load_K = part.loader(o, team, mK, sK, at, pages)
-    local load_V = part.loader(o, team, mV, sV, at, pages)
+    local load_K = part.loader(o, team, cK, sK, at, pages)
+    local load_V = part.loader(o, team, cV, sV, at, pages)
     local acc = team:zeros(BM, D)                             -- (MMA,M,N)
     local state = flash.softmax(2 * cute.size(acc, 1),
                                 (f and 1.0 or by) * flash.LOG2E, true)
@@ -334,7 +306,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
     end, function(block)
       return pages and pages[{b, block // per_page}] or b
     end, meet, function()
-      part.load_rows(o, team, mQ, sQ, at)
+      part.load_rows(o, team, mQ, sQ, at, small)
       meet()
       hold()
     end, function(block, stage)
@@ -347,7 +319,7 @@ function part.kernel(o, mQ, mK, mV, _O, _LSE, mParts, mLogs, scale, lengths,
       weigh(stage, acc, state:take(s, acc, team.dtype))
     end)
     part.store(o, team:places(BM, D), state:finish(acc), acc, mParts, mLogs,
-               place, at, more.v_scale and by_v)
+               place, at, more.v_scale and by_v, nil, small and narrow.column)
   end
   for item in cute.range((cute.arch.block_idx()), work.items,
                          (cute.arch.grid_dim())) do

@@ -121,10 +121,10 @@ function part.append(o, x, S, T, first, last, row, thread, scale)
       local place, to = {thread}, row(i)
       cute.autovec_copy(cute.local_tile(x(i - (T - S), _), {8}, place), held)
       if to.element_type ~= x.element_type then
-        local narrow = cute.make_rmem_tensor({8}, to.element_type)
-        narrow:store((held:load():to(cute.f32) * (1 / scale))
+        local small = cute.make_rmem_tensor({8}, to.element_type)
+        small:store((held:load():to(cute.f32) * (1 / scale))
           :to(to.element_type))
-        held = narrow
+        held = small
       end
       cute.autovec_copy(held, cute.local_tile(to, {8}, place))
     end)

@@ -177,8 +177,10 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d for each are possible",
                 q.H, q.G, q.value and 1024 or 64)
     end
-    -- mma.sync is fast enough for one tile of 16 rows.
+    -- For one tile of 16 rows, mma.sync is fast enough, and larger tiles of keys
+    -- are faster where they fit.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
+    if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
     scores.trace_functions(call, o, p)
     local made, info = kernel(o), p.device.info
     local n = made.plan(keys, q.S, q.H, q.B, info and info.sms)

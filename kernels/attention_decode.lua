@@ -59,6 +59,8 @@ end
 -- exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
+  -- The next launch can begin, and load what no running launch writes.
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
   local lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()
   local e = part.extents(o, mQ, mK, cache and cache.pages)
   local H = e.G * o.group

@@ -276,6 +276,7 @@ local function depend(plan)
       step.pdl = true
       step.kernel = cute.kernel(k.name, {block = k.block, fmad = k.fmad,
         fastmath = k.fastmath, min_blocks = k.min_blocks}, function(...)
+          cute.arch.griddepcontrol_launch_dependents()
           cute.arch.griddepcontrol_wait()
           k.func(...)
         end)

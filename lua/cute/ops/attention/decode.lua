@@ -177,7 +177,7 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d for each are possible",
                 q.H, q.G, q.value and 1024 or 64)
     end
-    -- For one tile of 16 rows, mma.sync is fast enough, and larger tiles of keys
+    -- For one tile of 16 rows, mma.sync is fast enough; larger tiles of keys
     -- are faster where they fit.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end

@@ -138,8 +138,8 @@ local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [576] = {32, 2}}
 
 -- The same for elements of 8 bits.
-local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {32, 3}, [128] = {32, 2},
-                [192] = {16, 3}, [256] = {16, 3}}
+local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2}, [128] = {32, 2},
+                [192] = {32, 2}, [256] = {16, 3}}
 
 -- A part that o.batch_invariant makes has this number of keys.
 local CHUNK = 1024
@@ -164,6 +164,11 @@ local function complete_blocks(p, warps, bytes)
     p.stages, bytes, SMEM - RESERVED)
   p.blocks = p.blocks or most
   p.warps = warps
+  -- All threads copy 16 bytes of up to 128 neighbouring bytes of a row at once.
+  local rows = 32 * warps * 8 // core.gcd(p.head * p.bits // 16, 64)
+  rules.need(p.tile[2] % rows == 0, "attention_decode", "tile = {any, %d}; a "
+    .. "multiple of %d keys, which the threads copy at once, is needed",
+    p.tile[2], rows)
 end
 
 -- Returns all options, from the given ones.
@@ -180,7 +185,7 @@ local function complete(o)
     group = o.group or 1, pdl = o.pdl,
     stages = o.stages or known[2],
     held = o.held, modify = o.modify, least = o.least or LEAST,
-    blocks = o.blocks, across = o.across}
+    blocks = o.blocks, across = o.across, bits = o.bits or 16}
   local most = p.value == p.head and 64 or 1024
   if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
     core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "
@@ -205,7 +210,7 @@ local function complete(o)
       + p.tile[1] * (2 * N + 4 * across))
   else
     complete_blocks(p, p.tile[1] // 16, 2 * p.head * (p.tile[1]
-      + N * p.stages * (o.bits == 8 and 1 or 2)))
+      + N * p.stages * (p.bits == 8 and 1 or 2)))
   end
   return p
 end

@@ -435,7 +435,7 @@ end
 
 describe("ops.attention_decode of e4m3", function()
   for _, c in ipairs {{1, 2, 100, 4, 2, 64}, {3, 2, 130, 8, 2, 128},
-                      {2, 1, 70, 34, 1, 32}} do
+                      {2, 1, 70, 34, 1, 32}, {9, 1, 70, 8, 2, 96}} do
     it(("widens keys and values, and narrows new ones: %d of %d"):format(
       table.unpack(c, 1, 3)), function()
         local S, B, T, H, G, d = table.unpack(c)

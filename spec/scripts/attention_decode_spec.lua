@@ -137,6 +137,9 @@ describe("attention of one query", function()
     for _, group in ipairs {0, 65, 1.5} do
       assert.has_error(function() decode {head = 64, group = group} end)
     end
+    support.raises("attention_decode: tile = {any, 32}; a multiple of 64 keys, "
+      .. "which the threads copy at once, is needed", decode, {head = 96,
+        group = 64, bits = 8, tile = {16, 32}})
   end)
 end)
 

@@ -31,20 +31,33 @@ function narrow.column(x)
   return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
 end
 
--- Makes the load of fragments from tiles s (N,K,PIPE) of pairs: fetch(k, stage)
--- returns block k as u32, two for each 8 rows of N.
-local function fetching(team, s, atom)
+-- Makes the loop over the blocks of K of tiles s (N,K,PIPE) of pairs: each(
+-- stage, f) calls f(k, words) with the fragment of block k as u32, two for each
+-- 8 rows of N. The next fragment is loaded before that.
+local function walker(team, s, atom)
   local thr = cute.make_tiled_copy_B(atom, team.mma):get_slice(team.tid)
   local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
-  local frag = team.thr:partition_fragment_B(cute.local_tile(s(_, _, 0),
-    {cute.size(s, 0), 16}, {0, 0}))                           -- (MMA,N,1)
-  local to, words = thr:retile(frag), cute.size(frag) // 2
-  local view = cute.make_tensor(cute.recast_tensor(frag, cute.u32).iterator,
-                                cute.make_layout {words})
-  return function(k, stage)
-    cute.copy(atom, from(_, _, k, stage), to(_, _, 0))
-    return view
-  end, cute.size(from, 2)
+  local block = cute.local_tile(s(_, _, 0), {cute.size(s, 0), 16}, {0, 0})
+  local words, to = {}, {}
+  for i = 0, 1 do
+    local frag = team.thr:partition_fragment_B(block)         -- (MMA,N,1)
+    to[i] = thr:retile(frag)
+    words[i] = cute.make_tensor(cute.recast_tensor(frag, cute.u32).iterator,
+                                cute.make_layout {cute.size(frag) // 2})
+  end
+  local steps = cute.size(from, 2)
+  return function(stage, f)
+    local function fetch(k)
+      if k < steps then
+        cute.copy(atom, from(_, _, k, stage), to[k % 2](_, _, 0))
+      end
+    end
+    fetch(0)
+    for k = 0, steps - 1 do
+      fetch(k + 1)
+      f(k, words[k % 2])
+    end
+  end
 end
 
 -- Makes a fragment of f16 (4,N) of a product's right operand, and a function
@@ -62,34 +75,32 @@ end
 
 --- Makes the product with tiles of keys s (BN,D/2,PIPE), like Team:times.
 function narrow.times_keys(team, s)
-  local fetch, steps = fetching(team, s, team.ldsm)
-  local N = cute.size(s, 0) // 8
+  local each, N = walker(team, s, team.ldsm), cute.size(s, 0) // 8
   return function(stage, acc, Q)
-    for k = 0, steps - 1 do
-      local words = fetch(k, stage)
+    each(stage, function(k, words)
       for half = 0, 1 do
         local B, set = fragment(N)
         for n = 0, N - 1 do set(n, words[2 * n + half]) end
         cute.gemm(team.mma, acc, Q(2 * k + half), B, acc)
       end
-    end
+    end)
   end
 end
 
 --- Makes the product with tiles of values s (BN,D/2,PIPE), like Team:times.
 function narrow.times_values(team, s)
-  local fetch, steps = fetching(team, flash.turned(s), team.ldsm_t)
+  local each = walker(team, flash.turned(s), team.ldsm_t)
   local N = cute.size(s, 1) // 8
   return function(stage, acc, p)
-    for k = 0, steps - 1 do
-      local words, B, set = fetch(k, stage), fragment(2 * N)
+    each(stage, function(k, words)
+      local B, set = fragment(2 * N)
       for n = 0, N - 1 do
         local low, high = words[2 * n], words[2 * n + 1]
         set(2 * n, cute.arch.prmt(low, high, 0x6420))
         set(2 * n + 1, cute.arch.prmt(low, high, 0x7531))
       end
       cute.gemm(team.mma, acc, p(k), B, acc)
-    end
+    end)
   end
 end
 

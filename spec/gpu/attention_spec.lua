@@ -37,7 +37,12 @@ end
 
 local function decoded(o, device)
   local p = oracle.problem(o)
-  local made = attention_decode {head = p.d, group = p.h // p.g, rows = p.s}
+  local made = attention_decode {head = p.d, group = p.h // p.g, rows = p.s,
+                                 bits = o.bits, wgmma = o.wgmma}
+  if o.bits then
+    p.K = cute.ops.convert(p.K, cute.e4m3, {device = "sim"})
+    p.V = cute.ops.convert(p.V, cute.e4m3, {device = "sim"})
+  end
   local n, value = made.plan(p.t, p.s, p.h, p.b, o.sms), made.options.value
   local parts = cute.full({n.slots, made.rows, value}, 0 / 0, cute.f32)
   local logs = cute.full({n.slots, made.rows}, 0 / 0, cute.f32)
@@ -74,6 +79,15 @@ describe("attention on a GPU #gpu", function()
   it("has them with latent heads", function()
     check(decoded, {s = 1, t = 300, d = 576, h = 16, g = 1, b = 2, sms = 2})
     check(decoded, {s = 2, t = 100, d = 576, h = 23, g = 1, sms = 1})
+    if assert(cute.device "gpu").arch == "sm_90a" then
+      check(decoded, {s = 2, t = 200, d = 576, h = 23, g = 1, sms = 1,
+                      wgmma = true})
+    end
+  end)
+
+  it("has them with keys of e4m3", function()
+    check(decoded, {s = 1, t = 300, d = 128, h = 8, g = 1, sms = 1, bits = 8})
+    check(decoded, {s = 5, t = 200, d = 96, h = 8, g = 2, sms = 1, bits = 8})
   end)
 
   for _, d in ipairs {64, 96, 128, 192, 256} do

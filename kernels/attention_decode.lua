@@ -137,9 +137,10 @@ local DEFAULT = {[32] = {64, 4}, [64] = {64, 3}, [96] = {32, 3},
                  [128] = {32, 3}, [192] = {32, 2}, [256] = {32, 2},
                  [576] = {32, 2}}
 
--- The same for elements of 8 bits.
-local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2}, [128] = {32, 2},
-                [192] = {32, 2}, [256] = {16, 3}}
+-- The same for elements of 8 bits; a third number is the tile for more than 16
+-- rows.
+local NARROW = {[32] = {64, 3}, [64] = {64, 2}, [96] = {64, 2},
+                [128] = {32, 2, 64}, [192] = {32, 2}, [256] = {16, 3}}
 
 -- A part that o.batch_invariant makes has this number of keys.
 local CHUNK = 1024
@@ -156,7 +157,7 @@ local NAMES = "name head group rows bits tile stages held pdl modify blocks "
   .. "least batch_invariant wgmma across"
 
 -- Fills in what a multiprocessor can hold: the number of blocks. A thread needs
--- up to 255 registers, so 8 warps have room.
+-- up to 255 registers, so each of its four parts has room for two warps.
 local function complete_blocks(p, warps, bytes)
   local most = math.min(SMEM // (bytes + RESERVED), 8 // warps)
   rules.need(most > 0, "attention_decode", "tile = {%d, %d} with %d stages "
@@ -192,10 +193,10 @@ local function complete(o)
       .. "Q can share a head of K"):format(core.show(p.group), most))
   end
   if p.held == nil then p.held = o.head <= 128 end
-  local N = o.tile and o.tile[2] or known[1]
+  local rows = p.group * (o.rows or 1)
+  local N = o.tile and o.tile[2] or rows > 16 and known[3] or known[1]
   rules.need(math.type(N) == "integer" and N % 16 == 0 and N > 0,
     "attention_decode", "tile = {any, %s}; a multiple of 16 keys is needed", N)
-  local rows = p.group * (o.rows or 1)
   p.wgmma = o.wgmma and p.value < p.head
   if p.wgmma then N, p.stages = 64, 2 end
   p.tile = {p.wgmma and 64 or rows <= 16 and 16 or rows <= 32 and 32 or 64, N}

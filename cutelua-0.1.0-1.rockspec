@@ -31,6 +31,16 @@ build = {
         "kernels/attention_bwd.lua",
       ["kernels.attention_decode"] =
         "kernels/attention_decode.lua",
+      ["kernels.attention_decode.latent"] =
+        "kernels/attention_decode/latent.lua",
+      ["kernels.attention_decode.latent_sm90"] =
+        "kernels/attention_decode/latent_sm90.lua",
+      ["kernels.attention_decode.narrow"] =
+        "kernels/attention_decode/narrow.lua",
+      ["kernels.attention_decode.part"] =
+        "kernels/attention_decode/part.lua",
+      ["kernels.attention_decode.share"] =
+        "kernels/attention_decode/share.lua",
       ["kernels.attention_sm90"] =
         "kernels/attention_sm90.lua",
       ["kernels.attention_sm90.consumer"] =

@@ -123,17 +123,19 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team: the warps of a block, which divide the rows of a tile.
-function flash.team(dtype, warps)
+--- Makes a team: the warps of a block. `warps` of them divide the rows of a
+-- tile, and `across` (1 when absent) its columns, `each` (16) in one step.
+function flash.team(dtype, warps, across, each)
+  across = across or 1
   if not MMA[dtype.name] then
     core.fail("bad-argument", ("attention: Q has type %s; bf16 or f16 is "
       .. "needed"):format(dtype.name))
   end
-  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, 1, 1},
-                                  {16 * warps, 16, 16})
+  local mma = cute.make_tiled_mma(MMA[dtype.name], {warps, across, 1},
+    {16 * warps, (each or 16) * across, 16})
   local tid = cute.arch.thread_idx()
   return setmetatable({dtype = dtype, mma = mma, tid = tid,
-    thr = mma:get_slice(tid), threads = 32 * warps,
+    thr = mma:get_slice(tid), threads = 32 * warps * across,
     ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", dtype),
     ldsm_t = cute.make_copy_atom("SM75_U16x8_LDSM_T", dtype)}, Team)
 end
@@ -202,26 +204,16 @@ end
 
 --- Makes the load of tiles of a matrix X (S,D) into shared memory, by cp.async:
 -- load(block, stage[, inner]). It loads zeros after the last row. inner: all
--- rows of this block are known to exist. place(block): for rows that are not in
--- one matrix, the matrix with this block and the block's number in it; X then
--- only gives the extents.
-function Team:rows(X, s, place)
+-- rows of this block are known to exist.
+function Team:rows(X, s)
   local rows, D = cute.size(s, 0), cute.size(s, 1)
   local g2s = self:copy("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", D)
   local thr = g2s:get_slice(self.tid)
-  local function from(x)
-    return thr:partition_S(cute.local_tile(x, {rows, D}, {_, 0}))
-  end
-  local src = not place and from(X)
+  local src = thr:partition_S(cute.local_tile(X, {rows, D}, {_, 0}))
   local dst = thr:partition_D(s)                           -- (CPY,M,K,..)
   return function(block, stage, inner)
     local inside = tiles.inside(thr, X, {rows, D}, block)
-    local part, at = src, block
-    if place then
-      part, at = place(block)
-      part = from(part)
-    end
-    cute.copy(g2s, part(_, _, _, at), dst(_, _, _, stage),
+    cute.copy(g2s, src(_, _, _, block), dst(_, _, _, stage),
               not inner and inside(0) or nil)
   end
 end

@@ -45,7 +45,7 @@ return sign.parts({}, "cute.ops", "ops.", {
     attention_backward(dO: tensor, Q: tensor, K: tensor, V: tensor, O: tensor,
       LSE: tensor, options?: table)]],
   ["cute.ops.attention.decode"] = [[
-    attention_decode(Q: tensor, K: tensor, V: tensor, options?: table)]],
+    attention_decode(Q: tensor, K: tensor, V?: tensor|table, options?: table)]],
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],
   ["cute.ops.functions"] = [[
     relu(x: number|value|vector)

@@ -274,6 +274,23 @@ local function split(...)
   return list, o
 end
 
+-- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
+-- with a wait for the launches before them.
+local function depend(plan)
+  for _, step in ipairs(plan.pdl and plan.steps or {}) do
+    local k = step.kernel
+    if not step.pdl then
+      step.pdl = true
+      step.kernel = cute.kernel(k.name, {block = k.block, fmad = k.fmad,
+        fastmath = k.fastmath, min_blocks = k.min_blocks}, function(...)
+          cute.arch.griddepcontrol_launch_dependents()
+          cute.arch.griddepcontrol_wait()
+          k.func(...)
+        end)
+    end
+  end
+end
+
 --- Makes an operation from its description, a table with these fields:
 -- names: names of the operands, in order; a name that ends in "?" may be
 --   missing.
@@ -289,6 +306,8 @@ end
 --   call.captured then has its captures (cute.ops.capture), and call.at is its
 --   position among the arguments of known calls.
 -- captured: types of the options that only this function depends on, by name.
+-- dependent: false if launches are not dependent, except those that the plan
+--   makes so.
 -- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --   call[name] is an operand and call.o has the options.
 ---@param what string "ops.softmax"
@@ -351,6 +370,7 @@ function rowwise.operation(what, spec)
   local function planned(call)
     local plan = spec.plan(call)
     check_outputs(call, plan, spec.apart or rowwise.apart)
+    if spec.dependent ~= false then depend(plan) end
     return plan
   end
 

@@ -43,6 +43,8 @@ build = {
         "kernels/attention_sm90/order.lua",
       ["kernels.attention_sm90.producer"] =
         "kernels/attention_sm90/producer.lua",
+      ["kernels.block_mask"] =
+        "kernels/block_mask.lua",
       ["kernels.conv2d"] =
         "kernels/conv2d.lua",
       ["kernels.copytile"] =
@@ -261,6 +263,8 @@ build = {
         "lua/cute/nvgpu/sm90/warpgroup.lua",
       ["cute.ops.attention.backward"] =
         "lua/cute/ops/attention/backward.lua",
+      ["cute.ops.attention.block_mask"] =
+        "lua/cute/ops/attention/block_mask.lua",
       ["cute.ops.attention.decode"] =
         "lua/cute/ops/attention/decode.lua",
       ["cute.ops.attention.forward"] =

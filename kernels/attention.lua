@@ -11,7 +11,9 @@
 -- rows is aligned with the last of the T keys. For concatenated sequences of
 -- different lengths, Q and O are (total,H,D), and LSE is (H,total). Two more
 -- arguments, cu_q and cu_k (B + 1 of i32, "cu_seqlens"), then give the
--- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1].
+-- positions: sequence b of Q has the rows from cu_q[b] to cu_q[b + 1]. A table,
+-- or nil, follows them: {blocks = lists of kernels/block_mask.lua}, if option
+-- `list` is the size {rows, keys} of the listed blocks.
 --
 -- modify(...), a function of further arguments, returns three functions.
 -- score(s, at) replaces the scaled score s of a row and a key; mask(at) reports
@@ -29,20 +31,23 @@ local _ = cute._
 
 -- Loops over tiles of keys, from the last to the first, for a tile of rows from
 -- `row` on. V is loaded while the scores are computed, and the next tile of K
--- while the scores are used.
-local function walk(o, team, sight, row, Q, K, V, state, acc, change)
+-- while the scores are used. sees: results of Sight:blocks and, of a list of
+-- blocks, the function of flash.listed. alter(s, kb, hidden) changes scores.
+local function walk(o, team, sees, Q, K, V, state, acc, alter)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
-  local first, last, from, to = sight:blocks(row, BM, BN)
-  local places = team:places(BM, BN)
-  cute.when(cute.gt(last, first), function() K.load(last - 1, 0) end)
+  local first, last, from, to, at = table.unpack(sees, 1, 5)
+  local function tile(i) return at and (at(i)) or i end
+  cute.when(cute.gt(last, first), function() K.load(tile(last - 1), 0) end)
   arch.cp_async_commit_group()
   if o.held then
     arch.cp_async_wait_group(0)
     arch.sync_threads()
     Q.hold()
   end
-  for kb in cute.range(last - 1, first - 1, -1) do
+  for i in cute.range(last - 1, first - 1, -1) do
+    local kb, hidden = i, nil
+    if at then kb, hidden = at(i, true) end
     arch.cp_async_wait_group(0)
     arch.sync_threads()
     V.load(kb, 0)
@@ -51,14 +56,13 @@ local function walk(o, team, sight, row, Q, K, V, state, acc, change)
     K.times(0, s, Q.block)
     arch.cp_async_wait_group(0)
     arch.sync_threads()
-    cute.when(cute.gt(kb, first), function() K.load(kb - 1, 0, true) end)
+    cute.when(cute.gt(i, first), function() K.load(tile(i - 1), 0, not at) end)
     arch.cp_async_commit_group()
-    if change then change(s, places, row, kb * BN) end
     if to then
-      cute.when(cute.ge(kb, to) | cute.lt(kb, from), function()
-        sight:hide(s, places, row, kb * BN, -math.huge)
-      end)
+      local edge = cute.ge(kb, to) | cute.lt(kb, from)
+      hidden = hidden and hidden | edge or edge
     end
+    alter(s, kb, hidden)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
@@ -70,7 +74,34 @@ local function walk(o, team, sight, row, Q, K, V, state, acc, change)
   end
 end
 
-local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
+-- Makes a function (s, kb, hidden) that replaces scores by functions of scores,
+-- and hides keys where `hidden`, if there is this condition, is true. With a
+-- list of blocks, the mask applies only there. f: score, mask, scale, b, h.
+local function altering(o, sight, f, S, places, row)
+  local function change(mask)
+    return flash.change {score = f.score, mask = mask, scale = f.scale, b = f.b,
+      h = f.h, tile = o.tile, rows = S, columns = sight.T}
+  end
+  local BN = o.tile[2]
+  local some, all = o.list and change(f.mask), change(not o.list and f.mask)
+  return function(s, kb, hidden)
+    local function whole() if all then all(s, places, row, kb * BN) end end
+    local function partly()
+      if some then some(s, places, row, kb * BN) end
+      if not sight:whole(BN) then
+        sight:hide(s, places, row, kb * BN, -math.huge)
+      end
+    end
+    if o.list then
+      cute.when(hidden, partly, whole)
+    else
+      whole()
+      if hidden then cute.when(hidden, partly) end
+    end
+  end
+end
+
+local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, more, ...)
   flash.check("attention", o.head, {Q = mQ, K = mK, V = mV, O = mO})
   local BM, BN, D = o.tile[1], o.tile[2], o.head
   local h, b = select(2, cute.arch.block_idx())
@@ -94,18 +125,20 @@ local function forward(o, mQ, mK, mV, mO, mL, scale, cu_q, cu_k, ...)
   local sight = flash.sight(S, T, o.left, o.right)
   local hidden = o.left or o.right or not tiles.divides(BN, T)
   flash.check_scale(scale)
-  local change, done
-  if o.modify then
-    local score, mask
-    score, mask, done = o.modify(...)
-    change = flash.change {score = score, mask = mask, scale = scale, b = b,
-                           h = h, tile = o.tile, rows = S, columns = T}
-    scale, hidden = 1.0, true
-  end
+  local f, done = {b = b, h = h}, nil
+  if o.modify then f.score, f.mask, done = o.modify(...) end
+  if f.score then f.scale, scale = scale, 1.0 end
+  hidden = hidden or done ~= nil
   local state = flash.softmax(2 * cute.size(acc, 1), scale * flash.LOG2E,
                               hidden)
   Q.load(bm, 0)
-  walk(o, team, sight, bm * BM, Q, K, V, state, acc, change)
+  local sees = {sight:blocks(bm * BM, BM, BN)}
+  if o.list then
+    sees[1], sees[2], sees[5] = 0, flash.listed(
+      more.blocks(b, h, bm // (o.list[1] // BM), _), o.list[2] // BN)
+  end
+  walk(o, team, sees, Q, K, V, state, acc,
+       altering(o, sight, f, S, team:places(BM, BN), bm * BM))
   if done then done() end
 
   local logs = state:finish(acc)
@@ -127,20 +160,20 @@ local DEFAULT = {
   [192] = {{128, 64}, 8, true}, [256] = {{128, 32}, 8, true},
 }
 
---- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k]) and its launch
--- parameters.
+--- Returns a kernel of (Q, K, V, O, LSE, scale[, cu_q, cu_k[, more]]) and its
+-- launch parameters.
 ---@param o table {head: integer, causal: boolean?, window: any[]?,
 -- name: string?, tile: integer[]?, warps: integer?, held: boolean?,
--- modify: function?}
+-- modify: function?, list: integer[]?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all; held: Q stays
 -- in registers
 ---@return {kernel: any, tile: integer[], block: integer, grid: function}
 -- grid(S, H, B); for sequences S is the longest length
 return function(o)
-  rules.options("attention", o, "modify " .. flash.OPTIONS)
+  rules.options("attention", o, "modify list " .. flash.OPTIONS)
   local p = flash.options("attention", o, DEFAULT)
-  p.modify = o.modify
+  p.modify, p.list = o.modify, o.list
   return {
     kernel = cute.kernel(o.name or "attention",
       {block = 32 * p.warps, fastmath = true},

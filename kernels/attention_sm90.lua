@@ -18,7 +18,9 @@
 -- block multiplies at once. stages: tiles of K, and
 -- as many of V, in shared memory; q_stages: tiles of Q. With 2, the next tile
 -- of Q is loaded early. ordered: consumers request products in turn. modify:
--- functions of scores, see kernels/attention.lua.
+-- functions of scores, see kernels/attention.lua. list {rows, keys}: the tensor
+-- `blocks` of kernels/block_mask.lua lists the visible blocks of this size, and
+-- the mask applies only where an entry says so.
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -46,7 +48,7 @@ end
 ---@param given table {head: integer, value: integer?, dtype: any?,
 -- causal: boolean?, window: any[]?, rows: integer?, tile: integer[]?,
 -- stages: integer?, q_stages: integer?, ordered: boolean?, name: string?,
--- modify: function?}
+-- modify: function?, list: integer[]?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -91,16 +93,17 @@ return function(given)
   --- Returns all arguments of the kernel.
   ---@param scale number above 0
   ---@param share? table from share()
-  function self.arguments(Q, K, V, O, LSE, scale, share)
+  ---@param more? table {blocks: any?}
+  function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)
     local ok, why = self.takes(Q, K, V, O)
     rules.need(ok, WHAT, "%s", why)
-    local a = {n = 11}
+    local a = {n = 12}
     for i, t in ipairs {Q, K, V, O} do
       a[2 * i - 1], a[2 * i] = self.map(("qkvo"):sub(i, i), t)
     end
-    a[9], a[10], a[11] = LSE, scale + 0.0, share
+    a[9], a[10], a[11], a[12] = LSE, scale + 0.0, share, more
     return a
   end
 
@@ -111,14 +114,14 @@ return function(given)
   end
 
   --- Prepares a launch. opts: launch options, scale (1 / sqrt(D) when absent),
-  -- sms.
+  -- sms, more (see arguments).
   function self.prepare(Q, K, V, O, LSE, opts)
     opts = opts or {}
     local args = self.arguments(Q, K, V, O, LSE,
-      opts.scale or 1 / math.sqrt(o.head), self.share(Q, K))
+      opts.scale or 1 / math.sqrt(o.head), self.share(Q, K), opts.more)
     local all = {grid = self.grid(Q.shape[2], Q.shape[3], Q.shape[1], opts.sms)}
     for k, v in pairs(opts) do all[k] = v end
-    all.scale, all.sms = nil, nil
+    all.scale, all.sms, all.more = nil, nil, nil
     return self.kernel(table.unpack(args, 1, args.n)):compile(all)
   end
 

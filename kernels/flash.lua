@@ -388,9 +388,24 @@ function Sight:hide(s, places, row, col, x)
   end
 end
 
+--- Returns the blocks of keys that kernels/block_mask.lua listed for a block of
+-- rows, divided into tiles: their number, and a function (i, ask) that returns
+-- the index of tile i and, if ask is true, whether the mask hides some keys.
+---@param list any (1+m) of i32
+---@param parts integer tiles of a block
+function flash.listed(list, parts)
+  return list[0] * parts, function(i, ask)
+    cute.assume(i, 0, (1 << 31) - 1, 1)
+    local entry = list[1 + i // parts]
+    return (entry >> 1) * parts + i % parts, ask and cute.ne(entry & 1, 0)
+  end
+end
+
 ---------------------------------------------------------------------------
 -- Functions of scores
 ---------------------------------------------------------------------------
+
+local MOST_BLOCK = 1024  -- the most rows or keys of a block of a mask
 
 --- Makes a function that replaces the scores of a tile: change(s, places, row,
 -- col[, sloped[, inner]]). The tile begins at `row` and `col` of all scores.
@@ -409,9 +424,10 @@ function flash.change(o)
     return tiles.divides(tile, n) and i or cute.min(i, n - 1)
   end
   -- Facts about indices let the compiler convert them to floats by additions.
+  -- A tile after the last one may follow in its block (flash.listed).
   local function within(at, n)
     if math.type(n) and n > 0 and not math.type(at) then
-      return cute.assume(at, 0, n - 1, 1)
+      return cute.assume(at, 0, n + MOST_BLOCK, 1)
     end
     return at
   end

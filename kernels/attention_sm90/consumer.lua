@@ -82,20 +82,22 @@ local function products(o, x)
 end
 
 -- Multiplies a tile's blocks of keys, from the last to the first. sees: its
--- blocks, see Sight:blocks. change: replaces scores, see flash.change.
-local function mainloop(x, P, turn, state, sight, row, sees, change)
-  local first, last, from, to = table.unpack(sees, 1, 4)
-  local N, k, v = cute.size(x.k.smem, 0), x.k.state, x.v.state
-  -- Changes the scores of block n, and hides keys of a partly visible block.
-  local function alter(n, masked)
-    if change then change(P.s, P.places, row, n * N, false, not masked) end
-    if masked then sight:hide(P.s, P.places, row, n * N, -math.huge) end
+-- blocks, see Sight:blocks. alter(n, masked) changes the scores of block n.
+local function mainloop(x, P, turn, state, sight, sees, alter)
+  local first, last, from, to, at = table.unpack(sees, 1, 5)
+  local k, v = x.k.state, x.v.state
+  local function block(i, masked)  -- returns block i and whether it is masked
+    if not at then return i, masked end
+    local n, partly = at(i, true)
+    if to then partly = partly | cute.ge(n, to) | cute.lt(n, from) end
+    return n, partly
   end
   local function take()  -- converts the scores to powers
     local rose = state:rise(P.s)
     state:powers(P.s)
     return rose
   end
+  local newest, edge = block(last - 1, to)
   x.k.pipe:consumer_wait(k)
   turn.wait()
   warpgroup.fence()
@@ -104,10 +106,11 @@ local function mainloop(x, P, turn, state, sight, row, sees, change)
   warpgroup.wait_group(0)
   x.k.pipe:consumer_release(k)
   k:advance()
-  alter(last - 1, to)
+  alter(newest, edge)
   take()
   P.narrow()
-  local function step(n, masked)
+  local function step(i, all_masked)
+    local n, masked = block(i, all_masked)
     x.k.pipe:consumer_wait(k)
     turn.wait()
     warpgroup.fence()
@@ -127,16 +130,16 @@ local function mainloop(x, P, turn, state, sight, row, sees, change)
     state:rescale(P.acc, rose)
     P.narrow()
   end
-  local n = last - 2
-  local function run(least, masked)  -- multiplies blocks n to `least`
-    for _ in cute.range(cute.max(n + 1 - least, 0)) do
-      step(n, masked)
-      n = n - 1
+  local i = last - 2
+  local function run(least, masked)  -- multiplies blocks i to `least`
+    for _ in cute.range(cute.max(i + 1 - least, 0)) do
+      step(i, masked)
+      i = i - 1
     end
   end
-  if sight.right then run(cute.max(to, first), true) end
-  run(sight.left and cute.max(from, first) or first, false)
-  if sight.left then run(first, true) end
+  if not at and sight.right then run(cute.max(to, first), true) end
+  run(not at and sight.left and cute.max(from, first) or first, false)
+  if not at and sight.left then run(first, true) end
   x.v.pipe:consumer_wait(v)
   warpgroup.fence()
   P.weigh(v)
@@ -173,10 +176,40 @@ local function store(o, x, P, group)
   end
 end
 
+-- Makes a function (n, masked) that replaces the scores of block n by functions
+-- of scores, and hides keys if it is masked. With a list of blocks, `masked` is
+-- a condition of the kernel, and the mask applies only where it is true.
+local function altering(o, x, P, sight, m, h, b)
+  local row, N = m * o.tile[1], o.tile[2]
+  local function change(mask)
+    return flash.change {score = x.score, mask = mask, h = h, b = b,
+      scale = x.score and x.scale, tile = o.tile, rows = x.S,
+      columns = sight.T}
+  end
+  local edges = o.left or o.right or not sight:whole(N)
+  local some, all = change(x.mask), change(not o.list and x.mask or nil)
+  return function(n, masked)
+    local function whole()
+      if all then all(P.s, P.places, row, n * N, false, true) end
+    end
+    local function partly()
+      if some then some(P.s, P.places, row, n * N) end
+      if edges then sight:hide(P.s, P.places, row, n * N, -math.huge) end
+    end
+    if o.list then
+      cute.when(masked, partly, whole)
+    elseif masked then
+      partly()
+    else
+      whole()
+    end
+  end
+end
+
 --- Computes the tiles of rows.
 ---@param x table {q: table, k: table, v: table, o: table, mma_s: any,
--- mma_o: any, ready: any, sight: any, tid: any, S: any, lse: any, scale: any,
--- score: function?, mask: function?}
+-- mma_o: any, ready: any, sight: any, sees: function, tid: any, S: any,
+-- lse: any, scale: any, score: function?, mask: function?}
 -- lse: (B,H,S); score, mask: see kernels/attention.lua
 function consumer.run(o, x, each)
   local group = cute.arch.make_warp_uniform(cute.arch.warp_idx()) // 4
@@ -189,18 +222,15 @@ function consumer.run(o, x, each)
   local hidden = o.left or o.right or o.modify or not sight:whole(o.tile[2])
   local scale = x.score and 1.0 or x.scale
   each(function(m, h, b)
-    local row = m * o.tile[1]
-    local sees = {sight:blocks(row, o.tile[1], o.tile[2])}
-    local change = flash.change {score = x.score, mask = x.mask,
-      scale = x.score and x.scale, b = b, h = h, tile = o.tile, rows = x.S,
-      columns = sight.T}
+    local sees = {x.sees(m, h, b)}
     local state = flash.softmax(2, scale * flash.LOG2E, hidden)
     P.acc:fill(0)
     x.q.pipe:consumer_wait(x.q.state)
     cute.when(cute.gt(sees[2], sees[1]), function()
-      mainloop(x, P, turn, state, sight, row, sees, change)
+      mainloop(x, P, turn, state, sight, sees,
+               altering(o, x, P, sight, m, h, b))
     end)
-    leave(state, row, x.S, x.lse(b, h, _))
+    leave(state, m * o.tile[1], x.S, x.lse(b, h, _))
     x.q.state:advance()
   end)
   turn.tail()

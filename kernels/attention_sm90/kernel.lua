@@ -6,6 +6,7 @@ local flash = require "kernels.flash"
 local order = require "kernels.attention_sm90.order"
 local producer = require "kernels.attention_sm90.producer"
 
+local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local warpgroup = cute.nvgpu.warpgroup
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
@@ -37,7 +38,7 @@ return function(o)
   local mma_s, mma_o = consumer.mmas(o)
 
   local function kernel(tma_q, cQ, tma_k, cK, tma_v, cV, tma_o, cO, LSE, scale,
-                        share, ...)
+                        share, more, ...)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local first = o.consumers * 128  -- index of the first producer thread
@@ -67,7 +68,14 @@ return function(o)
     local walk = order.walks(o, S, H, B, share, loader)
     pipeline.agent_sync()
     local sight = flash.sight(S, cute.size(cK, 0), o.left, o.right)
-    local function keys(m) return sight:blocks(m * M, M, N) end
+    local function sees(m, h, b)
+      local all = {sight:blocks(m * M, M, N)}
+      if o.list then
+        all[1], all[2], all[5] = 0, flash.listed(
+          more.blocks(b, h, m // (o.list[1] // M), _), o.list[2] // N)
+      end
+      return table.unpack(all, 1, 5)
+    end
     local score, mask, done
     if o.modify then score, mask, done = o.modify(...) end
 
@@ -76,7 +84,7 @@ return function(o)
         cute.arch.setmaxregister_decrease(o.producer_registers)
       end
       cute.when(loader, function()
-        producer.load(q, k, v, H // cute.size(cK, 2), walk "producer", keys)
+        producer.load(q, k, v, H // cute.size(cK, 2), walk "producer", sees)
       end)
       cute.when(warp:eq(4 * o.consumers + 1), function()
         producer.store(q, out, ready, walk "consumer")
@@ -84,8 +92,8 @@ return function(o)
     end, function()
       if o.registers then cute.arch.setmaxregister_increase(o.registers) end
       consumer.run(o, {q = q, k = k, v = v, o = out, mma_s = mma_s,
-        mma_o = mma_o, ready = ready, sight = sight, tid = tid, S = S,
-        lse = LSE, scale = scale, score = score, mask = mask},
+        mma_o = mma_o, ready = ready, sight = sight, sees = sees, tid = tid,
+        S = S, lse = LSE, scale = scale, score = score, mask = mask},
         walk "consumer")
     end)
     if done then done() end

@@ -15,7 +15,7 @@ local MOST_ROWS = (1 << 31) - 1
 
 -- The names of all options.
 local NAMES = "name head value dtype causal window rows tile stages q_stages "
-  .. "ordered modify"
+  .. "ordered modify list"
 
 -- Tiles {rows, keys, time of a row} by head size: for each number of rows the
 -- fastest of those that registers and shared memory allow. The time is relative
@@ -75,6 +75,15 @@ local function fastest(known, rows, causal)
   return {best[1], best[2]}
 end
 
+-- Returns the fastest tile of `known` that divides the blocks of a list.
+local function dividing(known, list)
+  for _, t in ipairs(known) do
+    local M, N = t[1], t[2]
+    while list[2] % N ~= 0 do N = N - 16 end
+    if list[1] % M == 0 then return {M, N} end
+  end
+end
+
 -- Returns the limit of visible keys on a side: an integer or nil.
 local function limit(o, i)
   local w = o.window and o.window[i] or nil
@@ -99,8 +108,8 @@ function options.complete(given)
              core.show(given.head))
   local o = {head = given.head, value = given.value or given.head,
              dtype = type_of(given.dtype or "bf16"), stages = given.stages or 2,
-             rows = given.rows, modify = given.modify, left = limit(given, 1),
-             right = limit(given, 2)}
+             rows = given.rows, modify = given.modify, list = given.list,
+             left = limit(given, 1), right = limit(given, 2)}
   rules.integers(WHAT, o, {"rows"}, 1, MOST_ROWS)
   if given.causal then o.right = 0 end
   rules.need(o.dtype == cute.bf16 or o.dtype == cute.f16, WHAT,
@@ -108,8 +117,14 @@ function options.complete(given)
   rules.need(o.value == o.head or o.value == 128 and o.head == 192, WHAT,
     "values of %s for a head of %d; as many, or 128 for 192, are needed",
     core.show(o.value), o.head)
-  o.dynamic = o.left ~= nil or o.right ~= nil  -- tiles take different times
-  o.tile = given.tile or fastest(known, o.rows, given.causal)
+  -- Tiles take different times.
+  o.dynamic = o.left ~= nil or o.right ~= nil or o.list ~= nil
+  o.tile = given.tile or o.list and dividing(known, o.list)
+    or fastest(known, o.rows, given.causal)
+  rules.need(not o.list or o.list[1] % o.tile[1] == 0
+    and o.list[2] % o.tile[2] == 0, WHAT, "blocks of %s rows and %s keys are "
+    .. "listed; multiples of the tile's %d and %d are needed",
+    o.list and o.list[1], o.list and o.list[2], o.tile[1], o.tile[2])
   o.q_stages = given.q_stages or 2
   if not given.q_stages and options.bytes(o) > MOST then o.q_stages = 1 end
   check(o)

@@ -32,21 +32,27 @@ end
 --- Loads the tiles of Q, K and V, in the order in which they are multiplied:
 -- Q, the last K, and then each K before the V of the keys after it.
 ---@param each fun(f: function) calls f(m, h, b) for each tile
----@param keys fun(m: any): any, any the first block of keys, and one past the
--- last
-function producer.load(q, k, v, group, each, keys)
+---@param sees fun(m: any, h: any, b: any): any, any, any, any, function?
+-- the first block of keys, and one past the last; the fifth result returns the
+-- index of such a block, if they are listed
+function producer.load(q, k, v, group, each, sees)
   local ask_q, ask_k, ask_v = filler(q), filler(k), filler(v)
   each(function(m, h, b)
-    local first, last = keys(m)
+    local first, last, _, _, at = sees(m, h, b)
     local g = h // group
     ask_q(m, 0, h, b)
     cute.when(cute.gt(last, first), function()
-      ask_k(last - 1, 0, g, b)
-      for n in cute.range(last - 2, first - 1, -1) do
+      local held = last - 1  -- the block whose V is not requested yet
+      if at then held = (at(held)) end
+      ask_k(held, 0, g, b)
+      for i in cute.range(last - 2, first - 1, -1) do
+        local n = i
+        if at then n = (at(i)) end
         ask_k(n, 0, g, b)
-        ask_v(0, n + 1, g, b)
+        ask_v(0, at and held or n + 1, g, b)
+        held = n
       end
-      ask_v(0, first, g, b)
+      ask_v(0, at and held or first, g, b)
     end)
   end)
 end

@@ -18,11 +18,26 @@ local function made(make, p, o)
   return make(all)
 end
 
+-- Lists of blocks for one block of rows and b * h heads, as kernels/block_mask
+-- makes them. entries: those of each head in turn.
+local function lists(b, h, entries)
+  local most = 0
+  for _, e in ipairs(entries) do most = math.max(most, #e) end
+  local t = cute.zeros({b, h, 1, 1 + most}, cute.i32)
+  for i, e in ipairs(entries) do
+    local at = t((i - 1) // h, (i - 1) % h, 0, cute._)
+    at[0] = #e
+    for j, x in ipairs(e) do at[j] = x end
+  end
+  return {blocks = t}
+end
+
 -- Runs a problem with a maker. Returns the report.
 local function run(make, o, seed)
   local p = oracle.problem(o)
   local launch = made(make, p, o).prepare(p.Q, p.K, p.V, p.O, p.LSE, {
-    scale = p.scale, device = "sim:sm_90a", sms = o.sms, strict = true})
+    scale = p.scale, device = "sim:sm_90a", sms = o.sms, more = o.more,
+    strict = true})
   return support.report(launch:launch {faults = "return", seed = seed}), p
 end
 
@@ -97,6 +112,21 @@ describe("attention_sm90", function()
     end
   end)
 
+  it("multiplies the listed blocks of keys only", function()
+    local o = {b = 2, s = 100, t = 90, h = 2, d = 64, sms = 1,
+      with = {tile = {128, 16}, modify = modify, list = {128, 32}},
+      more = lists(2, 2, {{1, 2, 5}, {}, {2}, {0, 5}})}
+    local partly = {{[0] = true, false, true}, {}, {[1] = false},
+                    {[0] = false, [2] = true}}
+    function o.modify(s, b, h, q, k)
+      local x = s + 0.1 * (k - q)
+      local masked = partly[2 * b + h + 1][k // 32]
+      if masked == nil or masked and k % 3 == 0 then return -math.huge end
+      return x
+    end
+    check(o)
+  end)
+
   it("gives zeros and -inf to rows that attend to nothing", function()
     local _, p = run(attention, {s = 240, t = 70, d = 64, causal = true,
                                  right = 0, with = {tile = {64, 32}}})
@@ -152,12 +182,16 @@ describe("attention_sm90", function()
                         {s = 192, t = 40, causal = true, right = 0, sms = 2,
                          with = {tile = {64, 16}}},
                         {s = 190, t = 40, sms = 1,
-                         with = {tile = {128, 16}, modify = modify}}} do
+                         with = {tile = {128, 16}, modify = modify}},
+                        {s = 70, t = 90, h = 2, sms = 1,
+                         more = lists(1, 2, {{1, 2, 5}, {}}),
+                         with = {tile = {128, 16}, modify = modify,
+                                 list = {128, 32}}}} do
       o.d, o.with = 64, o.with or {tile = {128, 16}}
       local p = oracle.problem(o)
       local k = made(attention, p, o)
       local v = k.kernel(table.unpack(k.arguments(p.Q, p.K, p.V, p.O, p.LSE,
-        p.scale, k.share(p.Q, p.K)), 1, 11)):check {
+        p.scale, k.share(p.Q, p.K), o.more), 1, 12)):check {
           grid = k.grid(p.s, p.h, p.b, o.sms), block = k.block, gpu = false}
       assert.equal("ok", v.verdict, tostring(v))
     end

@@ -1,6 +1,7 @@
 --- ops.attention and ops.explain_attention. See kernels/attention_sm90.lua
 -- (Hopper) and kernels/attention.lua (other devices, and operands that the
 -- former does not take).
+local block_mask = require "cute.ops.attention.block_mask"
 local core = require "cute.core"
 local cute = require "cute"
 local general = require "kernels.attention"
@@ -23,10 +24,17 @@ local function hopper_kernel(call, device, q, o)
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
-                    dtype = q.dtype, rows = q.S, modify = o.modify}
+                    dtype = q.dtype, rows = q.S, modify = o.modify,
+                    list = o.list}
   local ok, why = k.takes(call.Q, call.K, call.V, call.out[1])
   if not ok then return nil, why end
   return k
+end
+
+-- Returns further operands of a kernel, or nil if a call has none.
+local function more_of(now, q)
+  if not now.blocks then return nil end
+  return {blocks = now.blocks and block_mask.view(now.blocks, q.B, q.H)}
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
@@ -38,7 +46,8 @@ local function hopper_step(k, device, q, scale)
       local counter = turns and cute.make_tensor(turns.iterator,
                                                  cute.make_layout {1})
       local list = k.arguments(now.Q, now.K, now.V, out[1], out[2], scale,
-                               k.share(now.Q, now.K, counter))
+                               k.share(now.Q, now.K, counter),
+                               more_of(now, q))
       return now.captured and scores.push_captured(now, list) or list
     end}, k.options.dynamic and 1 or nil
 end
@@ -49,19 +58,23 @@ local function general_step(k, q, scale)
   return {kernel = k.kernel, grid = k.grid(q.S, q.H, q.B), block = k.block,
     ready = {}, arguments = function(now, out)
       local list = {now.Q, now.K, now.V, out[1], out[2], scale, now.cu_q,
-                    now.cu_k, n = (now.cu_q or now.captured) and 8 or 6}
+                    now.cu_k, more_of(now, q), n = 9}
       return now.captured and scores.push_captured(now, list) or list
     end}
 end
 
 local refuse = tensor_op.failing "ops.attention"
 
+-- The options; `listed` and the tensor `blocks` are the contents of block_mask.
+local OPTIONS = {listed = "table"}
+for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
+
 local attend, planned = problem.operation("ops.attention", {
-  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k"},
+  names = {"Q", "K", "V"}, tensors = {"cu_q", "cu_k", "blocks"},
   traced = function(o, list)
     return scores.traced_of(refuse, o, list[1], list[2])
   end,
-  options = problem.OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
+  options = OPTIONS, captured = problem.FUNCTIONS, plan = function(call)
     problem.check_sequences(call)
     local q = problem.of(call, "", "V")
     local scale, o = problem.options_of(call, q)
@@ -71,13 +84,14 @@ local attend, planned = problem.operation("ops.attention", {
     end
     local results = {{shape = modes.extents(call.Q.layout), dtype = q.dtype},
                      {shape = problem.rows_shape(q), dtype = cute.f32}}
-    local p = call:start(5, results)
+    local p = call:start(6, results)
     if cute.product(results[1].shape) == 0 or q.B == 0 then return p end
     if q.T == 0 then
       p.anew, p.steps = true, problem.nothing(call, p, results)
       return p
     end
     scores.trace_functions(call, o, p)
+    o.list = call.o.listed
     local k, refused = hopper_kernel(call, p.device, q, o)
     if k then
       p.steps[1], p.counts = hopper_step(k, p.device, q, scale)
@@ -96,11 +110,13 @@ local attend, planned = problem.operation("ops.attention", {
 ---@param K any (B,T,G,D)
 ---@param V any (B,T,G,D)
 ---@param o? table {causal: boolean?, window: any[]?, scale: number?,
--- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?, out: any}
+-- cu_q: any?, cu_k: any?, score_mod: function?, mask_mod: function?,
+-- block_mask: table?, out: any}
 -- score_mod(s, at) replaces the scaled score s. mask_mod(at) reports whether a
--- row sees a key: row at.q, key at.k, head at.h, sequence at.b.
+-- row sees a key: row at.q, key at.k, head at.h, sequence at.b. block_mask: a
+-- result of ops.block_mask, in place of mask_mod.
 function forward.attention(Q, K, V, o)
-  return attend(Q, K, V, o)
+  return attend(Q, K, V, block_mask.options(refuse, o, Q, K))
 end
 
 local Explained = {}
@@ -131,7 +147,7 @@ end
 ---@param o? table
 ---@return table
 function forward.explain_attention(Q, K, V, o)
-  local plan, call = planned(Q, K, V, o)
+  local plan, call = planned(Q, K, V, block_mask.options(refuse, o, Q, K))
   local c = plan.chosen
   if not c then
     core.fail("bad-argument", "ops.explain_attention: O has no elements, or "

@@ -120,7 +120,8 @@ problem.OPTIONS = {causal = "boolean", window = "table", scale = "number"}
 problem.FUNCTIONS = {score_mod = "function", mask_mod = "function",
                      softcap = "number", alibi_slopes = "tensor",
                      bias = "tensor"}
-local LAYOUT = {fits = fits, apart = apart, flat = "LSE cu_q cu_k lengths"}
+local LAYOUT = {fits = fits, apart = apart,
+                flat = "LSE cu_q cu_k lengths blocks"}
 
 -- Returns an operation on operands of attention; see rowwise.operation.
 function problem.operation(what, spec)

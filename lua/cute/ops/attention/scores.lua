@@ -95,6 +95,15 @@ function scores.traced_of(refuse, o, Q, K)
   if score or o.mask_mod then return capture.pair(score, o.mask_mod) end
 end
 
+--- Returns the tensors that a function captures.
+function scores.captured_tensors(f)
+  local list = {}
+  for _, v in ipairs(capture.of(f).values) do
+    if core.typename(v) == "tensor" then list[#list + 1] = v end
+  end
+  return list
+end
+
 -- Returns two functions. The first is `modify` of kernels/attention.lua: its
 -- arguments are the captured values. The second, take(captured), replaces
 -- score_mod and mask_mod by the functions of another call, which have the same
